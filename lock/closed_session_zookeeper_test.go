@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -79,7 +80,7 @@ func closeSessionAt(t *testing.T, address string, session int64, password []byte
 			SessionID: session, Password: password,
 			TimeoutMillis: 10_000,
 		}),
-		wire.AppendRequest(nil, &wire.Request{Xid: 1, Op: wire.OpCloseSession}),
+		operation.AppendRequest(nil, &wire.Request{Xid: 1, Op: wire.OpCloseSession}),
 	} {
 		if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))),
 			frame...)); err != nil {

@@ -217,8 +217,8 @@ type IndependentClient interface {
 	// Silent reports whether nothing is in flight to or from the client, its connection works, and
 	// no server will send it anything unless it asks.
 	Silent() bool
-	// Impatient reports whether time can make the client give up its connection.
-	Impatient() bool
+	// MayTimeOut reports whether time can make the client give up its connection.
+	MayTimeOut() bool
 	// Stalled reports whether messages wait for the client's link to be healed.
 	Stalled() bool
 	// Delayed reports whether a reply to the client waits for other servers.

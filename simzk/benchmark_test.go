@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -59,7 +60,7 @@ func BenchmarkLeave(b *testing.B) {
 			TimeoutMillis: 10_000,
 			Password:      make([]byte, 16),
 		}))
-		exchange(link, wire.AppendRequest(nil, &wire.Request{
+		exchange(link, operation.AppendRequest(nil, &wire.Request{
 			Xid: 1, Op: wire.OpExists,
 			Path: "/" + strconv.Itoa(n), Watch: true,
 		}))
@@ -71,7 +72,7 @@ func BenchmarkLeave(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		link := connect(others)
-		exchange(link, wire.AppendRequest(nil, &wire.Request{Xid: 2, Op: wire.OpCloseSession}))
+		exchange(link, operation.AppendRequest(nil, &wire.Request{Xid: 2, Op: wire.OpCloseSession}))
 		cluster.Leave(link)
 	}
 }

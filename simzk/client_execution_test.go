@@ -337,7 +337,7 @@ func (s *execution) healServer(server int) {
 func (a *participant) ambiguous() bool {
 	return !a.link.Crashed() && !a.closing && a.link.Connected() && a.hasSession &&
 		a.acknowledged < a.credentials &&
-		(len(a.running()) > 0 || a.link.Several() && a.watches())
+		(len(a.running()) > 0 || a.link.HasOtherServers() && a.watches())
 }
 
 func (s *execution) ambiguous() bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -103,7 +104,7 @@ func (s *execution) readLog() {
 		case e.Process == 0:
 		case e.Kind == history.SessionState:
 			a.hasSession, a.acknowledged = e.Name == "has-session", 0
-		case e.Kind != history.Reply || e.Op != wire.OpAuth.String() || e.Err != "":
+		case e.Kind != history.Reply || e.Op != operation.Name(wire.OpAuth) || e.Err != "":
 		case a.hasSession && a.acknowledged < a.credentials:
 			a.acknowledged++
 		default:

@@ -46,8 +46,8 @@ func (c *Cluster) ClockRate(server int) int { return int(c.servers[server].clock
 // their creation and modification times; no wall clock times sessions.
 func (c *Cluster) JumpClock(server int, by time.Duration) { c.servers[server].wallOffset += by }
 
-// ClockAhead returns how far a server's wall clock is ahead.
-func (c *Cluster) ClockAhead(server int) time.Duration { return c.servers[server].wallOffset }
+// WallClockOffset returns how far a server's wall clock is ahead.
+func (c *Cluster) WallClockOffset(server int) time.Duration { return c.servers[server].wallOffset }
 
 // leaderClock returns the clock that times sessions: the leader's, or [trueClock] if there is no
 // leader.

@@ -108,6 +108,7 @@ type pool struct {
 	used  int
 
 	watchArena   arena[watch]
+	execution    execution // of the request being served
 	sessionArena arena[session]
 }
 
@@ -338,10 +339,10 @@ func (c *Cluster) Advance(now time.Duration) {
 	}
 }
 
-// Keep sets the time and processes no event. Sessions expire at multiples of the tick only, so a
-// caller whose clients never dial by themselves needs [Cluster.Advance] once a tick, and Keep in
+// SetNow sets the time and processes no event. Sessions expire at multiples of the tick only, so a
+// caller whose clients never dial by themselves needs [Cluster.Advance] once a tick, and SetNow in
 // between.
-func (c *Cluster) Keep(now time.Duration) { c.now = now }
+func (c *Cluster) SetNow(now time.Duration) { c.now = now }
 
 // Dispose deletes the containers and TTL nodes that are due, as a leader does once a minute.
 func (c *Cluster) Dispose() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -156,7 +157,7 @@ func TestCloseEndsRequests(t *testing.T) {
 			t.Errorf("error %v, closed %v, want %v", err, closed, zk.ErrConnectionClosed)
 		}
 		if r := conn.Pending(); r != nil {
-			t.Errorf("a %v still waits", r.Op)
+			t.Errorf("a %s still waits", operation.Name(r.Op))
 		}
 	})
 }

@@ -116,9 +116,9 @@ func (c *Cluster) FullyConnected() bool {
 	return c.leader != noLeader
 }
 
-// Secure reports whether a server follows a leader that has a majority. The server then keeps
-// serving as long as no server dies and no time passes, whatever links are healed.
-func (c *Cluster) Secure(server int) bool {
+// FollowsQuorum reports whether a server follows a leader that has a majority. The server then
+// keeps serving as long as no server dies and no time passes, whatever links are healed.
+func (c *Cluster) FollowsQuorum(server int) bool {
 	s := &c.servers[server]
 	return s.serving && s.epoch == c.epoch && c.leaderHasQuorum()
 }

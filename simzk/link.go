@@ -116,10 +116,10 @@ func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crash
 // Isolated reports whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
 
-// Impatient reports whether the client will close its connection unless it receives a message in
+// MayTimeOut reports whether the client will close its connection unless it receives a message in
 // time. Pings usually prevent that, but not while messages are stalled, nor before the client has
 // its session.
-func (l *Link) Impatient() bool {
+func (l *Link) MayTimeOut() bool {
 	_, waits := l.end.deadline()
 	return waits && l.Connected()
 }
@@ -164,9 +164,9 @@ func (l *Link) Attached() bool { return l.session != nil }
 // ended.
 func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives(l.session.id) }
 
-// Stays reports whether the client's connection has a live session, or will get one from the server
-// in its present state.
-func (l *Link) Stays() bool {
+// WillHaveSession reports whether the client's connection has a live session, or will get one from
+// the server in its present state.
+func (l *Link) WillHaveSession() bool {
 	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
 		l.cluster.sessionLives(l.toServer[0].session))
 }
@@ -181,10 +181,10 @@ func (l *Link) handshakeNext() bool {
 	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
 }
 
-// Waits reports whether the client's server will send no further reply before it has applied every
-// present proposal. That holds if the reply to the first open request depends on a transaction or a
-// sync.
-func (l *Link) Waits() bool {
+// AwaitsApply reports whether the client's server will send no further reply before it has applied
+// every present proposal. That holds if the reply to the first open request depends on a
+// transaction or a sync.
+func (l *Link) AwaitsApply() bool {
 	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
 		l.handshakeNext() &&
 			l.toServer[0].session == 0

@@ -27,8 +27,8 @@ func (c *Cluster) Cut(l *Link) {
 // next server on its list. All messages in transit are lost.
 func (c *Cluster) ResetConnection(l *Link) { c.closeConnection(l) }
 
-// Several reports whether the client's ensemble has more than one server.
-func (l *Link) Several() bool { return l.cluster.Servers() > 1 }
+// HasOtherServers reports whether the client's ensemble has more than one server.
+func (l *Link) HasOtherServers() bool { return l.cluster.Servers() > 1 }
 
 // LoseReply lets the server handle every request from the client that it can handle now, then cuts
 // the connection before any reply is delivered. In an ensemble with lag, the fate of a write is

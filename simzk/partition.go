@@ -137,9 +137,9 @@ func (c *Cluster) refreshConnectivity() {
 	c.commitAcknowledged()
 }
 
-// PartitionNoticed reports whether time alone will make a server notice that it is cut off from its
-// leader, or from a majority.
-func (c *Cluster) PartitionNoticed() bool {
+// WillNoticePartition reports whether time alone will make a server notice that it is cut off from
+// its leader, or from a majority.
+func (c *Cluster) WillNoticePartition() bool {
 	return slices.ContainsFunc(c.servers, func(s server) bool { return s.giveUpAt > 0 })
 }
 

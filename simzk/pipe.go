@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -176,7 +177,8 @@ func isPing(b []byte) bool {
 // pingReply is the frame of the reply to a ping. The client reads only its xid.
 var pingReply = func() []byte {
 	frame, at := wire.BeginFrame(nil)
-	return wire.EndFrame(wire.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing}), at)
+	frame = operation.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing})
+	return wire.EndFrame(frame, at)
 }()
 
 // Close implements net.Conn.

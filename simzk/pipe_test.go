@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -300,7 +301,7 @@ func TestPipeClosedByClient(t *testing.T) {
 
 func ping() []byte {
 	b, at := wire.BeginFrame(nil)
-	return wire.EndFrame(wire.AppendRequest(b, &wire.Request{Xid: wire.XidPing, Op: wire.OpPing}),
+	return wire.EndFrame(operation.AppendRequest(b, &wire.Request{Xid: wire.XidPing, Op: wire.OpPing}),
 		at)
 }
 

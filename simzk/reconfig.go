@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -59,16 +60,16 @@ var (
 
 // reconfigure executes a reconfig. The order of the checks is ZooKeeper's (PrepRequestProcessor):
 // permissions come last. A leader that loses its vote steps down, and all clients are disconnected.
-func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, connAction) {
+func (c *Cluster) reconfigure(l *Link, r *wire.Reconfig) operation.Answer {
 	switch {
 	case !c.config.Reconfig:
 		return failure(wire.ReconfigDisabled)
 	case c.Standalone():
 		return failure(wire.Unimplemented)
-	case r.Reconfig.Version != anyVersion && r.Reconfig.Version != c.configVersion:
+	case r.Version != anyVersion && r.Version != c.configVersion:
 		return failure(wire.BadVersion)
 	}
-	members, err := c.nextMembers(r.Reconfig)
+	members, err := c.nextMembers(r)
 	switch {
 	case errors.Is(err, errNoMembers), errors.Is(err, errLeavingID):
 		return failure(wire.MarshallingError)
@@ -80,21 +81,22 @@ func (c *Cluster) reconfigure(l *Link, r *request) (tree.Result, connAction) {
 	}
 	before := c.configVersion
 	c.configVersion = c.zxid
-	result := c.tree.Configure(&tree.Write{
+	answer := operation.Answer{Result: c.tree.Configure(&tree.Write{
 		Data: c.configText(members), Zxid: c.zxid, TimeMillis: c.millis(),
 		Identities: l.identities,
-	})
-	if result.Code != wire.OK {
+	})}
+	if answer.Code != wire.OK {
 		c.configVersion = before
-		return result, sendReply
+		return answer
 	}
 	c.publish(c.tree.Changes(), l.process, c.zxid, everywhere)
 	c.assignRoles(members)
 	if c.servers[c.leader].role == voter {
-		return result, sendReply
+		return answer
 	}
 	c.stepDown(l)
-	return result, replyAndClose
+	answer.Then = operation.ReplyAndClose
+	return answer
 }
 
 // anyVersion makes a reconfig unconditional.

@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -283,7 +284,7 @@ func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
 	case wire.OpCreateSession:
 		return r.opened
 	}
-	return writes(r.Op) || r.Op == wire.OpCloseSession
+	return operation.Of(r.Op).Write || r.Op == wire.OpCloseSession
 }
 
 // writePending reports whether a write of a session is proposed and uncommitted. At the leader, all
@@ -313,7 +314,7 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpCreateSession && r.session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
 		return c.leaderConnected(server)
-	case writes(r.Op), r.Op == wire.OpSync, r.Op == wire.OpCloseSession,
+	case operation.Of(r.Op).Write, r.Op == wire.OpSync, r.Op == wire.OpCloseSession,
 		r.Op == wire.OpCreateSession:
 		return c.reachesLeader(server)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -36,36 +37,7 @@ type request struct {
 }
 
 // verb returns the name of the operation in histories.
-func (r *request) verb() string {
-	switch r.Op {
-	case wire.OpCreateSession:
-		return "connect"
-	case wire.OpCloseSession:
-		return "close"
-	case wire.OpCreate, wire.OpCreate2:
-		return "create"
-	case wire.OpDelete:
-		return "delete"
-	case wire.OpSetData:
-		return "set"
-	case wire.OpGetData:
-		return r.withWatch("get", "get+watch")
-	case wire.OpExists:
-		return r.withWatch("exists", "exists+watch")
-	case wire.OpGetChildren, wire.OpGetChildren2:
-		return r.withWatch("children", "children+watch")
-	case wire.OpSetWatches, wire.OpSetWatches2:
-		return "set-watches"
-	}
-	return r.Op.String()
-}
-
-func (r *request) withWatch(without, with string) string {
-	if r.Watch {
-		return with
-	}
-	return without
-}
+func (r *request) verb() string { return operation.Verb(&r.Request) }
 
 // compareRequests orders requests that a process sent at the same time. The client library's own
 // requests come last: they queue behind the waiting calls.
@@ -117,7 +89,7 @@ func (m *message) hash() uint64 {
 	if len(r.result.Results) > 0 || r.count != 0 {
 		h = mix(h, uint64(m.zxid)) // Together with the tree, it determines the reply.
 	}
-	if stat := &r.result.Stat; !writes(r.Op) && stat.Czxid != 0 {
+	if stat := &r.result.Stat; !operation.Of(r.Op).Write && stat.Czxid != 0 {
 		h = mix(h, uint64(stat.Ctime)^uint64(stat.Mtime)<<32)
 		h = mix(mix(mix(h, uint64(stat.Czxid)), uint64(stat.Mzxid)), uint64(stat.Pzxid))
 		h = mix(mix(h, uint64(uint32(stat.Version))<<32|uint64(uint32(stat.Cversion))),

@@ -224,7 +224,7 @@ func (s *harness) clientCommand(name string, conn *simzk.Conn, words []string) e
 		s.printEvents(conn)
 	case "state":
 		at := ""
-		if conn.Several() {
+		if conn.HasOtherServers() {
 			at = fmt.Sprintf(" at s%d", conn.ServerIndex()+1)
 		}
 		s.printf("c%d: %v%s, session s%d, %d unserved, %d undelivered", conn.Process(),

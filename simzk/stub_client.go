@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -15,8 +16,8 @@ type InputKind uint8
 
 // The kinds of inputs, and the fields that each uses.
 const (
-	Answered    InputKind = iota // a call has returned. Which, Watches, Result, Err
-	Fired                        // a watch's channel has received its event. Which, Event
+	Answered    InputKind = iota // a call has returned. Index, Watches, Result, Err
+	Fired                        // a watch's channel has received its event. Index, Event
 	Emitted                      // the event channel has received an event. Event
 	EventsEnded                  // the event channel was closed
 	SessionSet                   // the session id has changed. Session
@@ -29,26 +30,26 @@ type Input struct {
 	Kind InputKind
 	// Index into the waiting calls, in the order in which they were made, or into the pending
 	// watches.
-	Which   int32
-	Watches bool // the call has set a watch
-	Blind   bool // the call does not return the stat
-	Result  *tree.Result
-	Err     error
-	Event   zk.Event
-	Session int64
-	State   zk.State
+	Index     int32
+	Watches   bool // the call has set a watch
+	DropsStat bool // the call does not return the stat
+	Result    *tree.Result
+	Err       error
+	Event     zk.Event
+	Session   int64
+	State     zk.State
 }
 
 // Hash returns 64 bits over everything that the process can observe of the input.
 func (s *Input) Hash() uint64 {
-	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Which))<<1|uint64(btoi(s.Watches)),
+	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Index))<<1|uint64(btoi(s.Watches)),
 		uint64(s.Session)^uint64(s.State)<<32)
 	if s.Err != nil {
 		h = mix(h, xxhash.Sum64String(s.Err.Error()))
 	}
 	switch s.Kind {
 	case Answered:
-		if h = mix(h, hashResult(s.Result)); !s.Blind {
+		if h = mix(h, hashResult(s.Result)); !s.DropsStat {
 			h = mix(h, hashStat(&s.Result.Stat))
 		}
 		return h
@@ -126,27 +127,16 @@ func (s *StubClient) completeCall(r *call) {
 		s.watches = append(s.watches, r.watch)
 	}
 	s.addInput(Input{
-		Kind: Answered, Which: int32(which), Result: r.answer, Err: r.err,
-		Watches: r.watch != 0, Blind: dropsStat(r.Op),
+		Kind: Answered, Index: int32(which), Result: r.answer, Err: r.err,
+		Watches: r.watch != 0, DropsStat: operation.Of(r.Op).DropsStat,
 	})
 }
 
 func (s *StubClient) fireChannel(channel int32, event zk.Event) {
 	if which := slices.Index(s.watches, channel); which >= 0 { // Or else nobody has the channel.
 		s.watches = slices.Delete(s.watches, which, which+1)
-		s.addInput(Input{Kind: Fired, Which: int32(which), Event: event})
+		s.addInput(Input{Kind: Fired, Index: int32(which), Event: event})
 	}
-}
-
-// dropsStat reports whether the client methods for an operation do not return the stat in the
-// reply.
-func dropsStat(op wire.Op) bool {
-	switch op {
-	case wire.OpCreate, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete, wire.OpSync,
-		wire.OpAuth, wire.OpCloseSession:
-		return true
-	}
-	return false
 }
 
 // stubDone is the done channel of a stub's calls, which never receives. It distinguishes them from
@@ -190,7 +180,7 @@ func (c *Conn) Isolate() *IsolatedClient { return &IsolatedClient{conn: c} }
 
 // Apply applies an input to the process. The process must be waiting for it.
 func (s *IsolatedClient) Apply(what *Input) {
-	c, which := s.conn, int(what.Which)
+	c, which := s.conn, int(what.Index)
 	switch what.Kind {
 	case Answered:
 		s.answer(which, what)
@@ -214,7 +204,7 @@ func (s *IsolatedClient) answer(which int, what *Input) {
 	c, r := s.conn, s.calls[which]
 	s.calls = slices.Delete(s.calls, which, which+1)
 	result := *what.Result
-	if what.Blind {
+	if what.DropsStat {
 		result.Stat = wire.Stat{}
 	}
 	result.Children = slices.Clone(result.Children) // The caller may sort it.

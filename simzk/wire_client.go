@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -71,7 +72,7 @@ func parseFrame(frame []byte, greeted bool) (*request, error) {
 		}, nil
 	}
 	r := new(request)
-	err := wire.DecodeRequest(frame, &r.Request)
+	err := operation.DecodeRequest(frame, &r.Request)
 	if errors.Is(err, wire.ErrHeader) {
 		return nil, fmt.Errorf("simzk: request: %w", err)
 	}
@@ -150,7 +151,7 @@ func (c *Cluster) encode(dst []byte, m message) []byte {
 	case r.Op == wire.OpCreateSession && !r.malformed:
 		dst = wire.AppendConnectResponse(dst, connectResponse(r))
 	default:
-		dst = wire.AppendReply(dst, r.Op, replyTo(r))
+		dst = operation.AppendReply(dst, r.Op, replyTo(r))
 	}
 	return wire.EndFrame(dst, at)
 }
@@ -172,12 +173,12 @@ func replyTo(r *request) *wire.Reply {
 		Identities: r.identities,
 		Results:    r.result.Results,
 	}
-	switch {
-	case r.Op == wire.OpAuth, r.Op == wire.OpSASL:
+	switch o := operation.Of(r.Op); {
+	case o.NoZxid:
 		reply.Zxid = 0
 	case r.Op == wire.OpPing:
 		reply.Xid = wire.XidPing
-	case r.result.Code == wire.Unimplemented && !implemented(r.Op):
+	case o.Execute == nil && r.result.Code == wire.Unimplemented:
 		reply.Zxid = -1
 	}
 	return reply

@@ -14,8 +14,8 @@ import (
 
 const module = "../.."
 
-// TestOneFileAndOneRow adds a fault kind, a property, a strategy and two bundled locks to a copy of
-// the module, each as docs/contributing.md says, and uses them from the command line.
+// TestOneFileAndOneRow adds a fault kind, a property, a strategy, two bundled locks and an operation
+// of ZooKeeper to a copy of the module, each as docs/contributing.md says, and uses them.
 func TestOneFileAndOneRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a copy of the module")
@@ -39,6 +39,10 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addRow(t, root, "scenarios/subjects/subjects.go",
 		"\t\"github.com/interlock-sim/interlock/scenarios\"",
 		"\t\"github.com/interlock-sim/interlock/history\"\n")
+	addFile(t, root, "append_data", "simzk/operation")
+	addRow(t, root, "simzk/operation/table.go", "\t&createSession,", "\t&appendData,\n")
+	addFile(t, root, "append_data_client", "simzk")
+	addFile(t, root, "append_data_test", "simzk")
 
 	program := filepath.Join(root, "interlock")
 	run(t, root, 0, "go", "build", "-trimpath", "-o", program, "./cmd/interlock")
@@ -87,6 +91,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 		t.Errorf("merged: complete %v with %d states; unmerged: complete %v with %d states",
 			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
 	}
+
+	testOperation(t, root, program)
 }
 
 // A report is what the test reads of the JSON report of interlock check.

@@ -122,7 +122,7 @@ var faultActions = [faults.Kinds]faultAction{
 		apply:    func(Site, faults.Severity) {}, // The caller cancels the context.
 	},
 	faults.Reset: {
-		possible: func(s Site) bool { return s.client.Several() && s.client.Connected() },
+		possible: func(s Site) bool { return s.client.HasOtherServers() && s.client.Connected() },
 		apply:    func(s Site, _ faults.Severity) { s.cluster.ResetConnection(s.client) },
 	},
 	faults.KillServer: {
@@ -185,7 +185,7 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.JumpClock: {
 		possible: func(s Site) bool {
-			return s.cluster.Up(s.server) && s.cluster.ClockAhead(s.server) == 0
+			return s.cluster.Up(s.server) && s.cluster.WallClockOffset(s.server) == 0
 		},
 		apply: func(s Site, _ faults.Severity) { s.cluster.JumpClock(s.server, clockJump) },
 	},

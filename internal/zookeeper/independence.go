@@ -2,6 +2,8 @@ package zookeeper
 
 import "github.com/interlock-sim/interlock/sim"
 
+var _ sim.IndependentClient = (*client)(nil)
+
 // CanServe reports whether the client's next request can be served now.
 func (c *client) CanServe() bool {
 	_, ok := c.Servable()
@@ -32,7 +34,7 @@ func (z *System) Retains(of sim.Client, still bool) bool {
 	case z.cluster.FullyConnected():
 		return true
 	}
-	return still && c.Attached() && z.cluster.Secure(c.ServerIndex())
+	return still && c.Attached() && z.cluster.FollowsQuorum(c.ServerIndex())
 }
 
 // OnlyClient returns the one process that can take steps at the server or at its clients. Others
@@ -49,14 +51,14 @@ func (z *System) OnlyClient(server int, atGate func(process int) bool) (client i
 			if c.Paused() {
 				return 0, false // It may dial as soon as it resumes.
 			}
-		case !z.cluster.Secure(c.ServerIndex()), !c.Stays() &&
+		case !z.cluster.FollowsQuorum(c.ServerIndex()), !c.WillHaveSession() &&
 			!(own && c.Ended() && z.cluster.FullyConnected()):
 			return 0, false
-		case own && c.Ended() && c.Waits():
+		case own && c.Ended() && c.AwaitsApply():
 			// What is under way to it is lost when the server applies the end, and what it asks
 			// for.
 			return 0, false
-		case !own || c.Waits():
+		case !own || c.AwaitsApply():
 		case atGate(c.Process()) || client != 0 || c.dependent():
 			return 0, false
 		case c.Unserved() > 0 || c.Undelivered() > 0 || c.Down() || c.Paused():

@@ -243,7 +243,7 @@ func (z *System) AwaitsTime() bool {
 			return true
 		}
 	}
-	return z.cluster.PartitionNoticed() || slices.ContainsFunc(z.cluster.SessionList(),
+	return z.cluster.WillNoticePartition() || slices.ContainsFunc(z.cluster.SessionList(),
 		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }
 

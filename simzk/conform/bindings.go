@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -68,7 +69,7 @@ func (b *bindings) resolve(template *wire.Request) *wire.Request {
 		path: b.path,
 		version: func(r *wire.Request) int32 {
 			switch {
-			case r.Version != knownVersion:
+			case r.Version != operation.KnownVersion:
 				return r.Version
 			case r.Op == wire.OpSetACL:
 				return b.aversions[r.Path]
@@ -115,7 +116,7 @@ func (b *bindings) updateNode(r *wire.Request, created string, stat *wire.Stat) 
 	switch {
 	case created != "" && r.Op != wire.OpSync:
 		b.versions[created], b.aversions[created] = 0, 0
-		if sequential(r.Flags) {
+		if operation.Sequential(r) {
 			b.sequential = append(b.sequential, created)
 		}
 	case stat.Czxid != 0:

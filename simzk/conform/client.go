@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -127,14 +128,7 @@ func (s *session) frame() []byte {
 
 // assignXid sets the xid that the request's type requires.
 func (s *session) assignXid(r *wire.Request) {
-	switch r.Op {
-	case wire.OpPing:
-		r.Xid = wire.XidPing
-	case wire.OpAuth:
-		r.Xid = wire.XidAuth
-	case wire.OpSetWatches, wire.OpSetWatches2:
-		r.Xid = wire.XidSetWatches
-	default:
+	if r.Xid = operation.Of(r.Op).Xid; r.Xid == 0 {
 		s.xid++
 		r.Xid = s.xid
 	}
@@ -147,7 +141,7 @@ func (s *session) send(requests ...*wire.Request) {
 		s.assignXid(r)
 		var at int
 		s.out, at = wire.BeginFrame(s.out)
-		s.out = wire.EndFrame(wire.AppendRequest(s.out, r), at)
+		s.out = wire.EndFrame(operation.AppendRequest(s.out, r), at)
 	}
 	s.write(s.out)
 }
@@ -181,7 +175,7 @@ func (s *session) receive(op wire.Op) (*wire.Event, reply) {
 		return event, reply{err: s.err}
 	}
 	r := reply{length: len(frame) - headerLength}
-	s.fail(wire.DecodeReply(frame, op, &r.Reply))
+	s.fail(operation.DecodeReply(frame, op, &r.Reply))
 	r.err = s.err
 	return nil, r
 }

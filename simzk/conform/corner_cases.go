@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -38,7 +39,7 @@ func (p *probe) testBody(what string, op wire.Op, body []byte) {
 
 // testRequest is testBody for a request that can be encoded.
 func (p *probe) testRequest(what string, r *wire.Request) {
-	p.testBody(what, r.Op, wire.AppendRequest(nil, r)[requestHeaderLength:])
+	p.testBody(what, r.Op, operation.AppendRequest(nil, r)[requestHeaderLength:])
 }
 
 const requestHeaderLength = 8
@@ -121,7 +122,7 @@ func (p *probe) nullACLs(root string) {
 		p.testRequest("create with "+test.what, createACL(root+"/acl", test.acl...))
 	}
 	null := setACL(root, anyVersion)
-	body := wire.AppendRequest(nil, null)[requestHeaderLength:]
+	body := operation.AppendRequest(nil, null)[requestHeaderLength:]
 	binary.BigEndian.PutUint32(body[4+len(root):], 0xffffffff)
 	p.testBody("setACL with null for the ACL", wire.OpSetACL, body)
 	p.testRequest("setACL with null id of world",
@@ -163,7 +164,7 @@ func (p *probe) otherNulls() {
 			NewMembers: wire.Null, Version: -1,
 		}},
 	} {
-		p.testRequest(fmt.Sprintf("null in %v %s", r.Op, pathText(r.Scheme)), r)
+		p.testRequest(fmt.Sprintf("null in %s %s", operation.Name(r.Op), pathText(r.Scheme)), r)
 	}
 	c := p.open()
 	p.fact("zxid in the reply to sasl: %d",
@@ -178,7 +179,7 @@ func (p *probe) truncatedRecords() {
 		wire.OpSync, wire.OpMultiRead, wire.OpSetWatches, wire.OpAddWatch, wire.OpGetEphemerals,
 		wire.OpWhoAmI, wire.OpAuth, wire.OpSASL,
 	} {
-		p.testBody(fmt.Sprintf("%v of two bytes", op), op, []byte{0, 0})
+		p.testBody(fmt.Sprintf("%s of two bytes", operation.Name(op)), op, []byte{0, 0})
 	}
 	p.testBody("auth of negative length", wire.OpAuth, []byte("\x00\x00\x00\x00\xff\xff\xff\xfe"))
 	p.testBody("deleteContainer of a path", wire.OpDeleteContainer, []byte("\x00\x00\x00\x02/a"))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -67,11 +68,12 @@ func eventText(e wire.Event) string {
 
 // replyText formats the fields of a reply's type.
 func replyText(op wire.Op, r *wire.Reply, length int) string {
-	text := fmt.Sprintf("%v: zxid %d, %s", op, r.Zxid, codeText(r.Code))
+	o := operation.Of(op)
+	text := fmt.Sprintf("%s: zxid %d, %s", operation.Name(op), r.Zxid, codeText(r.Code))
 	if r.Path != "" {
 		text += ", " + pathText(r.Path)
 	}
-	if op == wire.OpGetData && r.Code == wire.OK {
+	if slices.Contains(o.Reply, wire.FieldData) && r.Code == wire.OK {
 		text += ", data " + dataText(r.Data)
 	}
 	if len(r.ACL) > 0 {
@@ -80,7 +82,7 @@ func replyText(op wire.Op, r *wire.Reply, length int) string {
 	if len(r.Children) > 0 {
 		text += ", [" + strings.Join(r.Children, " ") + "]"
 	}
-	if op == wire.OpGetAllChildrenNumber {
+	if slices.Contains(o.Reply, wire.FieldNumber) {
 		text += fmt.Sprintf(", number %d", r.Number)
 	}
 	for _, i := range r.Identities {
@@ -97,11 +99,11 @@ func resultText(r *wire.Result) string {
 	if r.Op == wire.OpError {
 		return codeText(r.Code)
 	}
-	text := r.Op.String()
+	text := operation.Name(r.Op)
 	if r.Path != "" {
 		text += " " + r.Path
 	}
-	if r.Op == wire.OpGetData {
+	if slices.Contains(operation.Of(r.Op).Result, wire.FieldData) {
 		text += " data " + dataText(r.Data)
 	}
 	if len(r.Children) > 0 {
@@ -162,34 +164,18 @@ var flagNames = map[int32]string{
 
 // requestText formats the fields of a request's type.
 func requestText(r *wire.Request) string {
-	text := r.Op.String()
+	text := operation.Name(r.Op)
 	if r.Path != "" {
 		text += " " + pathText(r.Path)
 	}
-	switch r.Op {
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-		flags, ok := flagNames[r.Flags]
-		if !ok {
-			flags = fmt.Sprintf("flags %d", r.Flags)
+	var details []string
+	for _, field := range describedFields {
+		if slices.Contains(operation.Of(r.Op).Request, field) {
+			details = append(details, fieldText(field, r))
 		}
-		text += fmt.Sprintf(" %s, data %s, %s", flags, dataText(r.Data), aclText(r.ACL))
-		if r.Op == wire.OpCreateTTL {
-			text += fmt.Sprintf(", TTL %d", r.TTLMillis)
-		}
-	case wire.OpSetData:
-		text += fmt.Sprintf(" version %d, data %s", r.Version, dataText(r.Data))
-	case wire.OpSetACL:
-		text += fmt.Sprintf(" version %d, %s", r.Version, aclText(r.ACL))
-	case wire.OpDelete, wire.OpCheck:
-		text += fmt.Sprintf(" version %d", r.Version)
-	case wire.OpAddWatch, wire.OpRemoveWatches, wire.OpCheckWatches:
-		text += fmt.Sprintf(" mode %d", r.Mode)
-	case wire.OpAuth:
-		text += fmt.Sprintf(" %s %s", r.Scheme, r.Data)
-	case wire.OpSetWatches, wire.OpSetWatches2:
-		text += watchesText(r.Watches)
-	case wire.OpMulti, wire.OpMultiRead:
-		text += operationsText(r.Ops)
+	}
+	if len(details) > 0 {
+		text += " " + strings.Join(details, ", ")
 	}
 	if r.Watch {
 		text += ", watch"
@@ -197,16 +183,55 @@ func requestText(r *wire.Request) string {
 	return text
 }
 
+// describedFields are the fields that a description of a request shows behind its path, in this
+// order.
+var describedFields = [...]wire.Field{
+	wire.FieldFlags, wire.FieldVersion, wire.FieldMode, wire.FieldData, wire.FieldACL,
+	wire.FieldTTL, wire.FieldCredentials, wire.FieldWatches, wire.FieldAllWatches,
+	wire.FieldOperations,
+}
+
+func fieldText(field wire.Field, r *wire.Request) string {
+	switch field {
+	case wire.FieldFlags:
+		return flagsText(r.Flags)
+	case wire.FieldVersion:
+		return fmt.Sprintf("version %d", r.Version)
+	case wire.FieldMode:
+		return fmt.Sprintf("mode %d", r.Mode)
+	case wire.FieldData:
+		return "data " + dataText(r.Data)
+	case wire.FieldACL:
+		return aclText(r.ACL)
+	case wire.FieldTTL:
+		return fmt.Sprintf("TTL %d", r.TTLMillis)
+	case wire.FieldCredentials:
+		return fmt.Sprintf("%s %s", r.Scheme, r.Data)
+	case wire.FieldWatches, wire.FieldAllWatches:
+		return watchesText(r.Watches)
+	case wire.FieldOperations:
+		return operationsText(r.Ops)
+	}
+	panic("conform: a field without a description")
+}
+
+func flagsText(flags int32) string {
+	if name, ok := flagNames[flags]; ok {
+		return name
+	}
+	return fmt.Sprintf("flags %d", flags)
+}
+
 func operationsText(ops []wire.Request) string {
 	texts := make([]string, len(ops))
 	for i := range ops {
 		texts[i] = requestText(&ops[i])
 	}
-	return " {" + strings.Join(texts, "; ") + "}"
+	return "{" + strings.Join(texts, "; ") + "}"
 }
 
 func watchesText(w *wire.Watches) string {
-	text := fmt.Sprintf(" since zxid %d", w.RelativeZxid)
+	text := fmt.Sprintf("since zxid %d", w.RelativeZxid)
 	for _, list := range []struct {
 		name  string
 		paths []string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -23,7 +24,7 @@ func (p *probe) frames() {
 		p.fact("frame len > jute.maxbuffer -> closed")
 	}
 	path := root + "x"
-	empty := len(wire.AppendRequest(nil, createLong(path, 0)))
+	empty := len(operation.AppendRequest(nil, createLong(path, 0)))
 	for _, over := range []int{-1, 0, 1} {
 		c := p.open()
 		if r := c.call(createLong(path, wire.MaxFrame-empty+over)); r.err == nil {

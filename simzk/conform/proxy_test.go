@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/simzk/conform"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -98,13 +99,13 @@ type link struct {
 
 func (l *link) fromClient(frame []byte) [][]byte {
 	var r wire.Request
-	err := wire.DecodeRequest(frame, &r)
+	err := operation.DecodeRequest(frame, &r)
 	l.mu.Lock()
 	l.pending = append(l.pending, r.Op)
 	l.mu.Unlock()
 	if l.request != nil && err == nil {
 		l.request(&r)
-		frame = wire.AppendRequest(nil, &r)
+		frame = operation.AppendRequest(nil, &r)
 	}
 	return [][]byte{frame}
 }
@@ -118,12 +119,12 @@ func (l *link) fromServer(frame []byte) [][]byte {
 		l.pending = slices.Delete(l.pending, 0, 1)
 		l.mu.Unlock()
 		var before, r wire.Reply
-		if l.reply != nil && wire.DecodeReply(frame, op, &r) == nil &&
-			wire.DecodeReply(frame, op, &before) == nil {
+		if l.reply != nil && operation.DecodeReply(frame, op, &r) == nil &&
+			operation.DecodeReply(frame, op, &before) == nil {
 			// Some errors are encoded with more than a Reply holds, so an unchanged frame must not
 			// be encoded again.
 			if l.reply(op, &r); !reflect.DeepEqual(r, before) {
-				frame = wire.AppendReply(nil, op, &r)
+				frame = operation.AppendReply(nil, op, &r)
 			}
 		}
 	}

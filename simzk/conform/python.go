@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -56,16 +57,19 @@ func pyResults(r reply) string {
 	return pyList(r.Results, pyResult)
 }
 
+// pyResult formats the type of a result and those of its fields that facts have.
 func pyResult(r wire.Result) string {
-	switch r.Op {
-	case wire.OpCreate:
-		return fmt.Sprintf("(%d, 0, %s)", r.Op, pyString(r.Path))
-	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-		return fmt.Sprintf("(%d, 0, %s, %d)", r.Op, pyString(r.Path), r.Stat.Version)
-	case wire.OpSetData:
-		return fmt.Sprintf("(%d, 0, %d)", r.Op, r.Stat.Version)
-	case wire.OpError:
+	if r.Op == wire.OpError {
 		return fmt.Sprintf("(%d, %d, %d)", r.Op, r.Code, r.Code)
 	}
-	return fmt.Sprintf("(%d, 0)", r.Op)
+	text := fmt.Sprintf("(%d, 0", r.Op)
+	for _, field := range operation.Of(r.Op).Result {
+		switch field {
+		case wire.FieldPath:
+			text += ", " + pyString(r.Path)
+		case wire.FieldStat:
+			text += fmt.Sprintf(", %d", r.Stat.Version)
+		}
+	}
+	return text + ")"
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -11,7 +12,7 @@ import (
 const anyVersion = -1
 
 // open grants everyone all permissions.
-var open = []wire.ACL{{Perms: wire.PermAll, Scheme: "world", ID: "anyone"}}
+var open = operation.Open
 
 // digest returns ZooKeeper's id of a user and password.
 func digest(user, password string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -89,7 +90,7 @@ func (s *shrinker) shrink() {
 		if s.request == nil {
 			return fmt.Sprint("action ", s.action)
 		}
-		return s.request.Op.String()
+		return operation.Name(s.request.Op)
 	})
 	s.removeKinds(func(s step) string {
 		if s.request == nil {

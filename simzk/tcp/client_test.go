@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -72,7 +73,7 @@ func handshake(timeout time.Duration) []byte {
 // framed returns the frame of a request.
 func framed(r *wire.Request) []byte {
 	frame, at := wire.BeginFrame(nil)
-	return wire.EndFrame(wire.AppendRequest(frame, r), at)
+	return wire.EndFrame(operation.AppendRequest(frame, r), at)
 }
 
 // open opens a connection with a new session.
@@ -130,7 +131,7 @@ func (c *rawClient) call(r wire.Request) *wire.Reply {
 func (c *rawClient) reply(op wire.Op) *wire.Reply {
 	c.t.Helper()
 	reply := new(wire.Reply)
-	if err := wire.DecodeReply(c.read(), op, reply); err != nil {
+	if err := operation.DecodeReply(c.read(), op, reply); err != nil {
 		c.t.Fatal(err)
 	}
 	return reply

@@ -1,9 +1,11 @@
 package tcp
 
 import (
+	"cmp"
 	"encoding/binary"
 	"time"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -98,62 +100,4 @@ func (m *metrics) recordSession(frame []byte) {
 
 // operationName returns ZooKeeper's name of a type of request in the output of cons
 // (FinalRequestProcessor).
-func operationName(op wire.Op) string {
-	switch op {
-	case wire.OpPing:
-		return "PING"
-	case wire.OpCreateSession:
-		return "SESS"
-	case wire.OpCloseSession:
-		return "CLOS"
-	case wire.OpMulti:
-		return "MULT"
-	case wire.OpMultiRead:
-		return "MLTR"
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
-		return "CREA"
-	case wire.OpDelete:
-		return "DELE"
-	case wire.OpSetData:
-		return "SETD"
-	case wire.OpReconfig:
-		return "RECO"
-	case wire.OpSetACL:
-		return "SETA"
-	case wire.OpSync:
-		return "SYNC"
-	case wire.OpCheck:
-		return "CHEC"
-	case wire.OpExists:
-		return "EXIS"
-	case wire.OpGetData:
-		return "GETD"
-	case wire.OpGetACL:
-		return "GETA"
-	}
-	return otherOperationName(op)
-}
-
-func otherOperationName(op wire.Op) string {
-	switch op {
-	case wire.OpSetWatches:
-		return "SETW"
-	case wire.OpSetWatches2:
-		return "STW2"
-	case wire.OpAddWatch:
-		return "ADDW"
-	case wire.OpGetChildren, wire.OpGetChildren2:
-		return "GETC"
-	case wire.OpGetAllChildrenNumber:
-		return "GETACN"
-	case wire.OpCheckWatches:
-		return "CHKW"
-	case wire.OpRemoveWatches:
-		return "REMW"
-	case wire.OpWhoAmI:
-		return "HOMI"
-	case wire.OpGetEphemerals:
-		return "GETE"
-	}
-	return noOperation
-}
+func operationName(op wire.Op) string { return cmp.Or(operation.Of(op).Cons, noOperation) }

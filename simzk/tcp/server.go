@@ -170,7 +170,7 @@ func (s *Server) runClock() {
 func (s *Server) advance() {
 	now := time.Since(s.started)
 	if now/s.tick == s.cluster.Now()/s.tick {
-		s.cluster.Keep(now)
+		s.cluster.SetNow(now)
 	} else {
 		s.cluster.Advance(now)
 	}

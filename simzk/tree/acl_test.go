@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -151,11 +152,11 @@ func TestStoredACLs(t *testing.T) {
 			}
 			for _, w := range writes {
 				if code := tr.Apply(&w).Code; code != want {
-					t.Errorf("%v: %q, want %q", w.Op, code, want)
+					t.Errorf("%s: %q, want %q", operation.Name(w.Op), code, want)
 				}
 				if got := tr.ACL(w.Path, super).ACL; test.want != nil &&
 					!slices.Equal(got, test.want) {
-					t.Errorf("%v: %+v, want %+v", w.Op, got, test.want)
+					t.Errorf("%s: %+v, want %+v", operation.Name(w.Op), got, test.want)
 				}
 			}
 		})

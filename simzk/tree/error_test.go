@@ -3,6 +3,7 @@ package tree_test
 import (
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -295,7 +296,7 @@ func TestVersions(t *testing.T) {
 			ACL: tree.Open, Version: -1,
 		}
 		if got := tr.Apply(&w); got.Code != wire.OK || got.Stat != step.want {
-			t.Errorf("%v gave %+v, want %+v", step.op, got, step.want)
+			t.Errorf("%s gave %+v, want %+v", operation.Name(step.op), got, step.want)
 		}
 	}
 }

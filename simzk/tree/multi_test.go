@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -111,10 +112,11 @@ func TestTypesInMulti(t *testing.T) {
 		r.Op, r.TTLMillis = test.op, 10
 		got := tr.Apply(multi(r)).Results[0]
 		if got.Op != test.want {
-			t.Errorf("%v with flags %d gave %+v, want %v", test.op, test.flags, got, test.want)
+			t.Errorf("%s with flags %d gave %+v, want %s", operation.Name(test.op), test.flags, got,
+				operation.Name(test.want))
 		}
 		if due := tr.Disposable(1000); (len(due) > 0) != (test.want == wire.OpCreateTTL) {
-			t.Errorf("%v with flags %d: %q are due", test.op, test.flags, due)
+			t.Errorf("%s with flags %d: %q are due", operation.Name(test.op), test.flags, due)
 		}
 	}
 }
@@ -252,7 +254,7 @@ func TestFailedMulti(t *testing.T) {
 				w.Zxid = int64(200 + zxid)
 				a, b := tr.Apply(&w), untouched.Apply(&w)
 				if !equal(a, b) || a.Code != wire.OK {
-					t.Errorf("%v then returned %+v, want %+v", w.Op, a, b)
+					t.Errorf("%s then returned %+v, want %+v", operation.Name(w.Op), a, b)
 				}
 			}
 			compareTrees(t, tr, untouched)

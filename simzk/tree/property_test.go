@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -369,7 +370,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL, wire.OpDelete,
 		wire.OpSetData, wire.OpSetACL, wire.OpCheck,
 	} {
-		actions[op.String()] = func(t *rapid.T) {
+		actions[operation.Name(op)] = func(t *rapid.T) {
 			several(t, func(t *rapid.T) {
 				r := m.request(t, op)
 				m.write(t, &r)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -256,7 +257,7 @@ func TestCreatedNodes(t *testing.T) {
 		{op: wire.OpCreateTTL, flags: wire.PersistentSeqTTL, path: "/a0000000000", timed: true},
 	}
 	for _, test := range tests {
-		t.Run(fmt.Sprintf("%v with flags %d", test.op, test.flags), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s with flags %d", operation.Name(test.op), test.flags), func(t *testing.T) {
 			w := tree.Write{
 				Op: test.op, Zxid: 3, TimeMillis: 5, Session: 7, Path: "/a", Data: []byte("xy"),
 				ACL: tree.Open, Flags: test.flags,
@@ -288,7 +289,7 @@ func TestCreatedNodes(t *testing.T) {
 			gone.Zxid = 5
 			for _, w := range []*tree.Write{&child, &gone} {
 				if code := tr.Apply(w).Code; code != wire.OK {
-					t.Fatalf("%v: %v", w.Op, code)
+					t.Fatalf("%s: %v", operation.Name(w.Op), code)
 				}
 			}
 			if due := tr.Disposable(0); slices.Contains(due, test.path) != test.unused {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -32,11 +33,11 @@ func lockNodes(n int) []string {
 
 func BenchmarkAppendRequest(b *testing.B) {
 	for _, r := range benchmarkRequests {
-		b.Run(r.Op.String(), func(b *testing.B) {
+		b.Run(operation.Name(r.Op), func(b *testing.B) {
 			b.ReportAllocs()
 			var buffer []byte
 			for b.Loop() {
-				buffer = wire.AppendRequest(buffer[:0], &r)
+				buffer = operation.AppendRequest(buffer[:0], &r)
 			}
 		})
 	}
@@ -44,12 +45,12 @@ func BenchmarkAppendRequest(b *testing.B) {
 
 func BenchmarkDecodeRequest(b *testing.B) {
 	for _, r := range benchmarkRequests {
-		b.Run(r.Op.String(), func(b *testing.B) {
+		b.Run(operation.Name(r.Op), func(b *testing.B) {
 			b.ReportAllocs()
-			frame := wire.AppendRequest(nil, &r)
+			frame := operation.AppendRequest(nil, &r)
 			var decoded wire.Request
 			for b.Loop() {
-				if err := wire.DecodeRequest(frame, &decoded); err != nil {
+				if err := operation.DecodeRequest(frame, &decoded); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -60,11 +61,11 @@ func BenchmarkDecodeRequest(b *testing.B) {
 func BenchmarkAppendReply(b *testing.B) {
 	for i, r := range benchmarkReplies {
 		op := benchmarkRequests[i].Op
-		b.Run(op.String(), func(b *testing.B) {
+		b.Run(operation.Name(op), func(b *testing.B) {
 			b.ReportAllocs()
 			var buffer []byte
 			for b.Loop() {
-				buffer = wire.AppendReply(buffer[:0], op, &r)
+				buffer = operation.AppendReply(buffer[:0], op, &r)
 			}
 		})
 	}
@@ -73,12 +74,12 @@ func BenchmarkAppendReply(b *testing.B) {
 func BenchmarkDecodeReply(b *testing.B) {
 	for i, r := range benchmarkReplies {
 		op := benchmarkRequests[i].Op
-		b.Run(op.String(), func(b *testing.B) {
+		b.Run(operation.Name(op), func(b *testing.B) {
 			b.ReportAllocs()
-			frame := wire.AppendReply(nil, op, &r)
+			frame := operation.AppendReply(nil, op, &r)
 			var decoded wire.Reply
 			for b.Loop() {
-				if err := wire.DecodeReply(frame, op, &decoded); err != nil {
+				if err := operation.DecodeReply(frame, op, &decoded); err != nil {
 					b.Fatal(err)
 				}
 			}

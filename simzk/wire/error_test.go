@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -81,7 +82,7 @@ func TestBadRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			frame := octets(test.octets)
 			got := wire.Request{Path: "overwritten"}
-			err := wire.DecodeRequest(frame, &got)
+			err := operation.DecodeRequest(frame, &got)
 			checkBodyError(t, err, wire.Op(frame[7]), test.err, test.offset)
 			if want := (wire.Request{Xid: 7, Op: wire.Op(frame[7])}); !reflect.DeepEqual(got,
 				want) {
@@ -124,7 +125,7 @@ func TestBadReplies(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := wire.Reply{Path: "overwritten"}
-			err := wire.DecodeReply(octets(header+test.octets), test.op, &got)
+			err := operation.DecodeReply(octets(header+test.octets), test.op, &got)
 			checkBodyError(t, err, test.op, test.err, test.offset)
 			if want := (wire.Reply{Xid: 7, Zxid: 9}); !reflect.DeepEqual(got, want) {
 				t.Errorf("decoded as %+v, want %+v", got, want)
@@ -137,13 +138,13 @@ func checkBodyError(t *testing.T, err error, op wire.Op, cause error, offset int
 	t.Helper()
 	var bad *wire.BodyError
 	if !errors.As(err, &bad) || bad.Op != op || !errors.Is(err, cause) || bad.Offset != offset {
-		t.Errorf("error %v, want %v of a %v at byte %d", err, cause, op, offset)
+		t.Errorf("error %v, want %v of a %s at byte %d", err, cause, operation.Name(op), offset)
 	}
 }
 
 func TestBodyErrorText(t *testing.T) {
 	err := &wire.BodyError{Op: wire.OpGetData, Offset: 8, Err: wire.ErrTruncated}
-	if got, want := err.Error(), "wire: getData at byte 8: truncated record"; got != want {
+	if got, want := err.Error(), "wire: record of type 4 at byte 8: truncated record"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -194,12 +195,12 @@ func truncateRequest(t tester, frame []byte) {
 	t.Helper()
 	const header = 8
 	var whole wire.Request
-	if err := wire.DecodeRequest(frame, &whole); err != nil {
+	if err := operation.DecodeRequest(frame, &whole); err != nil {
 		t.Fatalf("%x: error %v", frame, err)
 	}
 	for n := range frame {
 		var r, want wire.Request
-		err := wire.DecodeRequest(frame[:n:n], &r)
+		err := operation.DecodeRequest(frame[:n:n], &r)
 		if n >= header {
 			want = wire.Request{Xid: whole.Xid, Op: whole.Op}
 		}
@@ -216,7 +217,7 @@ func truncateReply(t tester, op wire.Op, frame []byte) {
 	const header = 16
 	for n := range frame {
 		var r, want wire.Reply
-		err := wire.DecodeReply(frame[:n:n], op, &r)
+		err := operation.DecodeReply(frame[:n:n], op, &r)
 		if n >= header {
 			want.Xid, want.Zxid, want.Code, _ = wire.ReplyHeader(frame)
 		}
@@ -272,7 +273,7 @@ func checkTruncated(t tester, cut []byte, err error, header bool, op wire.Op) {
 	var bad *wire.BodyError
 	if !errors.As(err, &bad) || bad.Op != op || bad.Err != wire.ErrTruncated ||
 		bad.Offset > len(cut) {
-		t.Fatalf("%x: error %v, want %v of a %v", cut, err, wire.ErrTruncated, op)
+		t.Fatalf("%x: error %v, want %v of a %s", cut, err, wire.ErrTruncated, operation.Name(op))
 	}
 }
 
@@ -291,14 +292,14 @@ func TestFalseLengths(t *testing.T) {
 	used := allocated(func() {
 		for _, frame := range requests {
 			var r wire.Request
-			if err := wire.DecodeRequest(frame, &r); !errors.Is(err, wire.ErrTruncated) {
+			if err := operation.DecodeRequest(frame, &r); !errors.Is(err, wire.ErrTruncated) {
 				t.Errorf("%x: error %v", frame, err)
 			}
 		}
 		for _, op := range replies {
 			var r wire.Reply
-			if err := wire.DecodeReply(reply, op, &r); !errors.Is(err, wire.ErrTruncated) {
-				t.Errorf("%v: error %v", op, err)
+			if err := operation.DecodeReply(reply, op, &r); !errors.Is(err, wire.ErrTruncated) {
+				t.Errorf("%s: error %v", operation.Name(op), err)
 			}
 		}
 	})
@@ -315,7 +316,7 @@ func TestManyOperations(t *testing.T) {
 		request := slices.Concat(octets(`00000007 00000016`), operations, octets(endOctets))
 		var decoded wire.Request
 		if used := allocated(func() {
-			_ = wire.DecodeRequest(request, &decoded)
+			_ = operation.DecodeRequest(request, &decoded)
 		}); used > most*len(request) {
 			t.Errorf("%d bytes allocated for a request of %d", used, len(request))
 		}
@@ -328,7 +329,7 @@ func TestManyOperations(t *testing.T) {
 			octets(endOctets))
 		var answer wire.Reply
 		if used := allocated(func() {
-			_ = wire.DecodeReply(reply, wire.OpMulti, &answer)
+			_ = operation.DecodeReply(reply, wire.OpMulti, &answer)
 		}); used > most*len(reply) {
 			t.Errorf("%d bytes allocated for a reply of %d", used, len(reply))
 		}

@@ -30,7 +30,7 @@ type BodyError struct {
 }
 
 func (e *BodyError) Error() string {
-	return fmt.Sprintf("wire: %v at byte %d: %v", e.Op, e.Offset, e.Err)
+	return fmt.Sprintf("wire: record of type %d at byte %d: %v", e.Op, e.Offset, e.Err)
 }
 
 // Unwrap returns Err.

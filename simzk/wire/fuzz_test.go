@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -19,19 +20,19 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var first, second wire.Request
-		if err := wire.DecodeRequest(frame, &first); err != nil {
+		if err := operation.DecodeRequest(frame, &first); err != nil {
 			if only := (wire.Request{Xid: first.Xid, Op: first.Op}); !reflect.DeepEqual(first,
 				only) {
 				t.Fatalf("decoded as %+v with error %v", first, err)
 			}
 			return
 		}
-		encoded := wire.AppendRequest(nil, &first)
-		if err := wire.DecodeRequest(encoded, &second); err != nil ||
+		encoded := operation.AppendRequest(nil, &first)
+		if err := operation.DecodeRequest(encoded, &second); err != nil ||
 			!reflect.DeepEqual(first, second) {
 			t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", first, second, err)
 		}
-		if again := wire.AppendRequest(nil, &second); !bytes.Equal(encoded, again) {
+		if again := operation.AppendRequest(nil, &second); !bytes.Equal(encoded, again) {
 			t.Fatalf("first encoded as %x, then as %x", encoded, again)
 		}
 	})
@@ -62,7 +63,7 @@ func FuzzReply(f *testing.F) {
 
 func checkReplyStable(t *testing.T, op wire.Op, frame []byte) {
 	var first, second wire.Reply
-	if err := wire.DecodeReply(frame, op, &first); err != nil {
+	if err := operation.DecodeReply(frame, op, &first); err != nil {
 		if only := (wire.Reply{
 			Xid: first.Xid, Zxid: first.Zxid,
 			Code: first.Code,
@@ -71,12 +72,12 @@ func checkReplyStable(t *testing.T, op wire.Op, frame []byte) {
 		}
 		return
 	}
-	encoded := wire.AppendReply(nil, op, &first)
-	if err := wire.DecodeReply(encoded, op, &second); err != nil ||
+	encoded := operation.AppendReply(nil, op, &first)
+	if err := operation.DecodeReply(encoded, op, &second); err != nil ||
 		!reflect.DeepEqual(first, second) {
 		t.Fatalf("first decoded as\n%+v, then as\n%+v, error %v", first, second, err)
 	}
-	if again := wire.AppendReply(nil, op, &second); !bytes.Equal(encoded, again) {
+	if again := operation.AppendReply(nil, op, &second); !bytes.Equal(encoded, again) {
 		t.Fatalf("first encoded as %x, then as %x", encoded, again)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -252,11 +253,11 @@ func TestGoldenRequests(t *testing.T) {
 	for _, test := range goldenRequests {
 		t.Run(test.name, func(t *testing.T) {
 			want := octets(test.octets)
-			if got := wire.AppendRequest(nil, &test.request); !bytes.Equal(got, want) {
+			if got := operation.AppendRequest(nil, &test.request); !bytes.Equal(got, want) {
 				t.Errorf("encoded as\n%x, want\n%x", got, want)
 			}
 			var got wire.Request
-			if err := wire.DecodeRequest(want, &got); err != nil ||
+			if err := operation.DecodeRequest(want, &got); err != nil ||
 				!reflect.DeepEqual(got, test.request) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.request)
 			}
@@ -374,11 +375,11 @@ func TestGoldenReplies(t *testing.T) {
 func checkReply(t *testing.T, op wire.Op, reply wire.Reply, digits string) {
 	t.Helper()
 	want := octets(digits)
-	if got := wire.AppendReply(nil, op, &reply); !bytes.Equal(got, want) {
+	if got := operation.AppendReply(nil, op, &reply); !bytes.Equal(got, want) {
 		t.Errorf("encoded as\n%x, want\n%x", got, want)
 	}
 	var got wire.Reply
-	if err := wire.DecodeReply(want, op, &got); err != nil || !reflect.DeepEqual(got, reply) {
+	if err := operation.DecodeReply(want, op, &got); err != nil || !reflect.DeepEqual(got, reply) {
 		t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, reply)
 	}
 	xid, zxid, code, err := wire.ReplyHeader(want)
@@ -391,7 +392,7 @@ func checkReply(t *testing.T, op wire.Op, reply wire.Reply, digits string) {
 func TestErrorHasNoRecord(t *testing.T) {
 	reply := wire.Reply{Xid: 7, Code: wire.NodeExists, Path: "/a"}
 	want := octets(`00000007 0000000000000000 ffffff92`)
-	if got := wire.AppendReply(nil, wire.OpCreate, &reply); !bytes.Equal(got, want) {
+	if got := operation.AppendReply(nil, wire.OpCreate, &reply); !bytes.Equal(got, want) {
 		t.Errorf("encoded as %x, want %x", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -69,7 +70,7 @@ func TestLenientDecoding(t *testing.T) {
 	for _, test := range lenientRequests() {
 		t.Run(test.name, func(t *testing.T) {
 			got := wire.Request{Data: []byte("overwritten")}
-			if err := wire.DecodeRequest(octets(test.octets), &got); err != nil ||
+			if err := operation.DecodeRequest(octets(test.octets), &got); err != nil ||
 				!reflect.DeepEqual(got, test.want) {
 				t.Errorf("decoded as\n%+v, error %v, want\n%+v", got, err, test.want)
 			}
@@ -87,9 +88,9 @@ func TestAbsentPointers(t *testing.T) {
 			Leaving: wire.Null, NewMembers: wire.Null,
 		}}},
 	} {
-		got, want := wire.AppendRequest(nil, &pair[0]), wire.AppendRequest(nil, &pair[1])
+		got, want := operation.AppendRequest(nil, &pair[0]), operation.AppendRequest(nil, &pair[1])
 		if !bytes.Equal(got, want) {
-			t.Errorf("%v: encoded as %x, want %x", pair[0].Op, got, want)
+			t.Errorf("%s: encoded as %x, want %x", operation.Name(pair[0].Op), got, want)
 		}
 	}
 }

@@ -25,16 +25,16 @@ func (d *decoder) multiHeader() multiHeader {
 }
 
 // appendOperations appends a multi's operations (MultiOperationRecord).
-func appendOperations(dst []byte, ops []Request) []byte {
+func (c Codecs) appendOperations(dst []byte, ops []Request) []byte {
 	for i := range ops {
 		dst = multiHeader{op: ops[i].Op, code: absentCode}.append(dst)
-		dst = appendRequestBody(dst, &ops[i])
+		dst = c.appendRequestBody(dst, &ops[i])
 	}
 	return multiEnd.append(dst)
 }
 
 // operations decodes the operations of a request of type multi.
-func (d *decoder) operations(multi Op) []Request {
+func (d *decoder) operations(c Codecs, multi Op) []Request {
 	var ops []Request
 	for {
 		before := len(d.rest)
@@ -43,12 +43,13 @@ func (d *decoder) operations(multi Op) []Request {
 			return ops
 		}
 		// A multi never contains a multi, which also bounds the recursion.
-		if !allowedInMulti(multi, h.op) || len(ops) > 0 && isRead(h.op) != isRead(ops[0].Op) {
+		kind := c(h.op).Multi
+		if !kind.allowedIn(multi) || len(ops) > 0 && kind != c(ops[0].Op).Multi {
 			d.fail(ErrOperation, before-len(d.rest))
 			return nil
 		}
 		ops = append(growDouble(ops), Request{Op: h.op})
-		d.requestBody(&ops[len(ops)-1])
+		d.requestBody(c, &ops[len(ops)-1])
 	}
 }
 
@@ -61,52 +62,46 @@ func growDouble[T any](s []T) []T {
 	return append(make([]T, 0, max(2*len(s), 4)), s...)
 }
 
-// allowedInMulti reports whether a request of type multi may contain an operation of type op.
-func allowedInMulti(multi, op Op) bool {
-	switch op {
-	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpSetData, OpCheck:
-		return true // A server also decodes a multiRead of writes; it rejects it later.
-	}
-	return multi == OpMultiRead && isRead(op)
+// allowedIn reports whether a request of type multi may contain operations of this kind. A server
+// also decodes a multiRead of writes; it rejects it later.
+func (k MultiKind) allowedIn(multi Op) bool {
+	return k == WriteInMulti || k == ReadInMulti && multi == OpMultiRead
 }
 
-// isRead reports whether an operation is a read. The operations of a multi are all reads or all
-// writes.
-func isRead(op Op) bool { return op == OpGetData || op == OpGetChildren }
-
 // appendResults appends the results of a multi (MultiResponse).
-func appendResults(dst []byte, results []Result) []byte {
+func (c Codecs) appendResults(dst []byte, results []Result) []byte {
 	for i := range results {
-		dst = appendResult(dst, &results[i])
+		dst = c.appendResult(dst, &results[i])
 	}
 	return multiEnd.append(dst)
 }
 
-func appendResult(dst []byte, r *Result) []byte {
+func (c Codecs) appendResult(dst []byte, r *Result) []byte {
 	h := multiHeader{op: r.Op}
 	if r.Op == OpError {
 		h.code = r.Code
+		return appendInt(h.append(dst), int32(r.Code))
 	}
 	dst = h.append(dst)
-	switch r.Op {
-	case OpCreate:
-		return appendString(dst, r.Path)
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		return appendStat(appendString(dst, r.Path), &r.Stat)
-	case OpSetData:
-		return appendStat(dst, &r.Stat)
-	case OpGetData:
-		return appendStat(appendBuffer(dst, r.Data), &r.Stat)
-	case OpGetChildren:
-		return appendStrings(dst, r.Children)
-	case OpError:
-		return appendInt(dst, int32(r.Code))
+	for _, field := range c(r.Op).Result {
+		switch field {
+		case FieldPath:
+			dst = appendString(dst, r.Path)
+		case FieldData:
+			dst = appendBuffer(dst, r.Data)
+		case FieldStat:
+			dst = appendStat(dst, &r.Stat)
+		case FieldChildren:
+			dst = appendStrings(dst, r.Children)
+		default:
+			panic("wire: a field that results do not have")
+		}
 	}
 	return dst
 }
 
 // results decodes the results of a multi.
-func (d *decoder) results() []Result {
+func (d *decoder) results(c Codecs) []Result {
 	var results []Result
 	for {
 		before := len(d.rest)
@@ -115,31 +110,32 @@ func (d *decoder) results() []Result {
 			return results
 		}
 		results = append(growDouble(results), Result{Op: h.op})
-		if !d.result(&results[len(results)-1]) {
+		if h.op != OpError && c(h.op).Multi == NotInMulti {
 			d.fail(ErrOperation, before-len(d.rest))
 			return nil
 		}
+		d.result(c, &results[len(results)-1])
 	}
 }
 
-// result decodes the body of a result. It returns false if the type is unknown.
-func (d *decoder) result(r *Result) bool {
-	switch r.Op {
-	case OpCreate:
-		r.Path = d.string()
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		r.Path, r.Stat = d.string(), d.stat()
-	case OpSetData:
-		r.Stat = d.stat()
-	case OpDelete, OpCheck:
-	case OpGetData:
-		r.Data, r.Stat = d.buffer(), d.stat()
-	case OpGetChildren:
-		r.Children = d.strings()
-	case OpError:
+// result decodes the body of a result.
+func (d *decoder) result(c Codecs, r *Result) {
+	if r.Op == OpError {
 		r.Code = Code(d.int())
-	default:
-		return false
+		return
 	}
-	return true
+	for _, field := range c(r.Op).Result {
+		switch field {
+		case FieldPath:
+			r.Path = d.string()
+		case FieldData:
+			r.Data = d.buffer()
+		case FieldStat:
+			r.Stat = d.stat()
+		case FieldChildren:
+			r.Children = d.strings()
+		default:
+			panic("wire: a field that results do not have")
+		}
+	}
 }

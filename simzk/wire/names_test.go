@@ -1,30 +1,10 @@
 package wire_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
-
-// TestOpNames checks that types of requests have distinct names and that unknown types show their
-// number.
-func TestOpNames(t *testing.T) {
-	seen := map[string]bool{}
-	for _, op := range ops {
-		name := op.String()
-		if seen[name] {
-			t.Errorf("two types are named %q", name)
-		}
-		seen[name] = true
-		if unknown := op == 55; strings.HasPrefix(name, "op ") != unknown {
-			t.Errorf("%d is named %q", int32(op), name)
-		}
-	}
-	if got := wire.Op(55).String(); got != "op 55" {
-		t.Errorf("got %q", got)
-	}
-}
 
 // TestCodeNames checks that codes have distinct names and that unknown codes show their number.
 func TestCodeNames(t *testing.T) {

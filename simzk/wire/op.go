@@ -1,7 +1,5 @@
 package wire
 
-import "strconv"
-
 // An Op is the type of a request (ZooDefs.OpCode).
 type Op int32
 
@@ -49,76 +47,3 @@ const (
 	XidAuth       int32 = -4
 	XidSetWatches int32 = -8
 )
-
-// String returns the name of the type as in ZooKeeper's documentation.
-func (o Op) String() string {
-	switch o {
-	case OpNotification:
-		return "notification"
-	case OpCreate:
-		return "create"
-	case OpDelete:
-		return "delete"
-	case OpExists:
-		return "exists"
-	case OpGetData:
-		return "getData"
-	case OpSetData:
-		return "setData"
-	case OpGetACL:
-		return "getACL"
-	case OpSetACL:
-		return "setACL"
-	case OpGetChildren:
-		return "getChildren"
-	case OpSync:
-		return "sync"
-	case OpPing:
-		return "ping"
-	case OpGetChildren2:
-		return "getChildren2"
-	case OpCheck:
-		return "check"
-	case OpMulti:
-		return "multi"
-	case OpCreate2:
-		return "create2"
-	case OpReconfig:
-		return "reconfig"
-	case OpCheckWatches:
-		return "checkWatches"
-	case OpRemoveWatches:
-		return "removeWatches"
-	case OpCreateContainer:
-		return "createContainer"
-	case OpDeleteContainer:
-		return "deleteContainer"
-	case OpCreateTTL:
-		return "createTTL"
-	case OpMultiRead:
-		return "multiRead"
-	case OpAuth:
-		return "auth"
-	case OpSetWatches:
-		return "setWatches"
-	case OpSASL:
-		return "sasl"
-	case OpGetEphemerals:
-		return "getEphemerals"
-	case OpGetAllChildrenNumber:
-		return "getAllChildrenNumber"
-	case OpSetWatches2:
-		return "setWatches2"
-	case OpAddWatch:
-		return "addWatch"
-	case OpWhoAmI:
-		return "whoAmI"
-	case OpCreateSession:
-		return "createSession"
-	case OpCloseSession:
-		return "closeSession"
-	case OpError:
-		return "error"
-	}
-	return "op " + strconv.Itoa(int(o))
-}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -209,14 +210,14 @@ func content(t *rapid.T, dst []byte) []byte {
 
 func TestRequestRoundTrip(t *testing.T) {
 	for _, op := range ops {
-		t.Run(op.String(), func(t *testing.T) {
+		t.Run(operation.Name(op), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				d := recordGen{t}
 				want := d.request(d.int(), op)
-				frame := content(t, wire.AppendRequest(bytes.Clone(prefix), &want))
+				frame := content(t, operation.AppendRequest(bytes.Clone(prefix), &want))
 				truncateRequest(t, frame)
 				var got wire.Request
-				err := wire.DecodeRequest(frame, &got)
+				err := operation.DecodeRequest(frame, &got)
 				invert(frame)
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)
@@ -228,13 +229,13 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestReplyRoundTrip(t *testing.T) {
 	for _, op := range ops {
-		t.Run(op.String(), func(t *testing.T) {
+		t.Run(operation.Name(op), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				want := recordGen{t}.reply(op)
-				frame := content(t, wire.AppendReply(bytes.Clone(prefix), op, &want))
+				frame := content(t, operation.AppendReply(bytes.Clone(prefix), op, &want))
 				truncateReply(t, op, frame)
 				var got wire.Reply
-				err := wire.DecodeReply(frame, op, &got)
+				err := operation.DecodeReply(frame, op, &got)
 				invert(frame)
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Fatalf("decoded as\n%+v, error %v, want\n%+v", got, err, want)

@@ -3,16 +3,15 @@ package wire
 // AppendReply appends the reply to a request of type op: proto.ReplyHeader and, unless Code is an
 // error, the record of the type. The header of a failed multi has the code OK.
 //
-// The results of a multi must have types that [Result] has fields for. Servers send OpCreate,
-// OpCreate2, OpDelete, OpSetData, OpCheck, OpGetData, OpGetChildren and OpError; they answer
+// The results of a multi must have types that may be part of one, or OpError. Servers answer
 // OpCreateContainer and OpCreateTTL as OpCreate2.
-func AppendReply(dst []byte, op Op, r *Reply) []byte {
+func (c Codecs) AppendReply(dst []byte, op Op, r *Reply) []byte {
 	dst = appendReplyHeader(dst, r.Xid, r.Zxid, r.Code)
 	// A server that fails on an operation of a multi sends the part of the reply that it has built.
 	if r.Code != OK && (op != OpMultiRead && op != OpMulti || r.Results == nil) {
 		return dst
 	}
-	return appendReplyBody(dst, op, r)
+	return c.appendReplyBody(dst, op, r)
 }
 
 // DecodeReply decodes the reply to a request of type op and overwrites all fields of r. The result
@@ -20,7 +19,7 @@ func AppendReply(dst []byte, op Op, r *Reply) []byte {
 //
 // The error is [ErrHeader] if the header is incomplete. It is a [BodyError] if the record is
 // malformed; r then has only its Xid, Zxid and Code.
-func DecodeReply(frame []byte, op Op, r *Reply) error {
+func (c Codecs) DecodeReply(frame []byte, op Op, r *Reply) error {
 	d := newDecoder(frame)
 	*r = Reply{Xid: d.int(), Zxid: d.long(), Code: Code(d.int())}
 	if d.err != nil {
@@ -30,7 +29,7 @@ func DecodeReply(frame []byte, op Op, r *Reply) error {
 	if r.Code != OK {
 		return nil
 	}
-	d.replyBody(op, r)
+	d.replyBody(c, op, r)
 	if d.err != nil {
 		*r = Reply{Xid: r.Xid, Zxid: r.Zxid, Code: r.Code}
 	}
@@ -55,62 +54,57 @@ func appendReplyHeader(dst []byte, xid int32, zxid int64, code Code) []byte {
 	return appendInt(dst, int32(code))
 }
 
-func appendReplyBody(dst []byte, op Op, r *Reply) []byte {
-	switch op {
-	case OpCreate, OpSync:
-		return appendText(dst, r.Path)
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		return appendStat(appendText(dst, r.Path), &r.Stat)
-	case OpExists, OpSetData, OpSetACL, OpCheck:
-		return appendStat(dst, &r.Stat)
-	case OpGetData, OpReconfig:
-		return appendStat(appendBuffer(dst, r.Data), &r.Stat)
-	case OpGetACL:
-		return appendStat(appendACL(dst, r.ACL, appendText), &r.Stat)
-	case OpGetChildren, OpGetEphemerals:
-		return appendStrings(dst, r.Children)
-	case OpGetChildren2:
-		return appendStat(appendStrings(dst, r.Children), &r.Stat)
-	case OpGetAllChildrenNumber:
-		return appendInt(dst, r.Number)
-	case OpMulti, OpMultiRead:
-		return appendResults(dst, r.Results)
-	case OpAddWatch:
-		// The record is proto.ErrorResponse, but servers always send OK in it.
-		return appendInt(dst, int32(OK))
-	case OpWhoAmI:
-		return appendIdentities(dst, r.Identities)
-	case OpSASL:
-		return appendBuffer(dst, r.Data)
+func (c Codecs) appendReplyBody(dst []byte, op Op, r *Reply) []byte {
+	for _, field := range c(op).Reply {
+		switch field {
+		case FieldPath:
+			dst = appendText(dst, r.Path)
+		case FieldData, FieldToken:
+			dst = appendBuffer(dst, r.Data)
+		case FieldACL:
+			dst = appendACL(dst, r.ACL, appendText)
+		case FieldStat:
+			dst = appendStat(dst, &r.Stat)
+		case FieldChildren:
+			dst = appendStrings(dst, r.Children)
+		case FieldNumber:
+			dst = appendInt(dst, r.Number)
+		case FieldIdentities:
+			dst = appendIdentities(dst, r.Identities)
+		case FieldResults:
+			dst = c.appendResults(dst, r.Results)
+		case FieldOK:
+			dst = appendInt(dst, int32(OK))
+		default:
+			panic("wire: a field of requests in a reply")
+		}
 	}
 	return dst
 }
 
-func (d *decoder) replyBody(op Op, r *Reply) {
-	switch op {
-	case OpCreate, OpSync:
-		r.Path = d.string()
-	case OpCreate2, OpCreateContainer, OpCreateTTL:
-		r.Path, r.Stat = d.string(), d.stat()
-	case OpExists, OpSetData, OpSetACL, OpCheck:
-		r.Stat = d.stat()
-	case OpGetData, OpReconfig:
-		r.Data, r.Stat = d.buffer(), d.stat()
-	case OpGetACL:
-		r.ACL, r.Stat = d.acl(), d.stat()
-	case OpGetChildren, OpGetEphemerals:
-		r.Children = d.strings()
-	case OpGetChildren2:
-		r.Children, r.Stat = d.strings(), d.stat()
-	case OpGetAllChildrenNumber:
-		r.Number = d.int()
-	case OpMulti, OpMultiRead:
-		r.Results = d.results()
-	case OpAddWatch:
-		d.int()
-	case OpWhoAmI:
-		r.Identities = d.identities()
-	case OpSASL:
-		r.Data = d.buffer()
+func (d *decoder) replyBody(c Codecs, op Op, r *Reply) {
+	for _, field := range c(op).Reply {
+		switch field {
+		case FieldPath:
+			r.Path = d.string()
+		case FieldData, FieldToken:
+			r.Data = d.buffer()
+		case FieldACL:
+			r.ACL = d.acl()
+		case FieldStat:
+			r.Stat = d.stat()
+		case FieldChildren:
+			r.Children = d.strings()
+		case FieldNumber:
+			r.Number = d.int()
+		case FieldIdentities:
+			r.Identities = d.identities()
+		case FieldResults:
+			r.Results = d.results(c)
+		case FieldOK:
+			d.int()
+		default:
+			panic("wire: a field of requests in a reply")
+		}
 	}
 }

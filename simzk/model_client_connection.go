@@ -1,0 +1,188 @@
+package simzk
+
+import (
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// disconnected handles the loss of the connection: every call in flight has an unknown outcome.
+func (c *Conn) disconnected() {
+	if !c.connected() {
+		return
+	}
+	c.collectAtDisconnect()
+	c.readDeadline, c.pingsStopped = 0, false
+	if c.rearmTiming == rearmAfterReply {
+		c.rearmTiming = rearmOnSession
+	}
+	if c.closing {
+		c.terminate()
+		return
+	}
+	// The cause may be no step of the process itself, and the process may read the clock.
+	c.receivedHash = mix(c.receivedHash, uint64(c.cluster.now))
+	c.setState(zk.StateDisconnected, "disconnected")
+	inFlight := c.inFlight
+	c.inFlight = nil
+	c.failCalls(inFlight, zk.ErrConnectionClosed)
+	c.redial()
+}
+
+// collectAtDisconnect takes the requests submitted before the connection broke. The client has
+// written them to the connection, or queued them for the next one.
+func (c *Conn) collectAtDisconnect() {
+	for _, r := range c.takeSubmitted() {
+		c.closing = c.closing || r.Op == wire.OpCloseSession
+		if c.phase == connected {
+			c.inFlight = append(c.inFlight, r)
+		} else {
+			c.unsent = append(c.unsent, r)
+		}
+	}
+}
+
+// redial turns to the next server on the client's list. Once it has tried all of them (with a
+// single server, always), it fails the unsent calls and pauses.
+func (c *Conn) redial() {
+	c.phase = dialing
+	for {
+		c.host = (c.host + 1) % c.cluster.Servers()
+		c.setState(zk.StateConnecting, "connecting")
+		if c.host == c.lastHost {
+			c.dialAt = c.cluster.now + reconnectDelay
+			unsent := c.unsent
+			c.unsent = nil
+			c.failCalls(unsent, zk.ErrNoServer)
+			if c.closing {
+				c.terminate()
+			}
+			return
+		}
+		if c.dial() {
+			return
+		}
+	}
+}
+
+// dial tries to connect to the current server, and reports whether it succeeded.
+func (c *Conn) dial() bool {
+	if !c.Link.canReach(c.host) {
+		// An attempt takes time. Calls that the process makes meanwhile join the unsent ones.
+		c.sendSubmitted()
+		return false
+	}
+	c.server = c.host
+	c.phase, c.readDeadline = connecting, c.cluster.now+
+		handshakeTimeout(c.cluster.config.SessionTimeout)
+	c.setState(zk.StateConnected, "connected")
+	c.send(&call{request: request{
+		Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
+		lastZxid: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
+	}})
+	return true
+}
+
+// handshakeDone handles the server's reply to the handshake.
+func (c *Conn) handshakeDone(r *call) {
+	if r.session == 0 {
+		c.setSession(0)
+		c.lastZxid = 0
+		c.setState(zk.StateExpired, "expired")
+		c.invalidateWatches(zk.ErrSessionExpired)
+		if c.closing {
+			c.terminate()
+			return
+		}
+		c.setState(zk.StateDisconnected, "disconnected")
+		c.redial()
+		return
+	}
+	c.lastHost = c.host
+	c.setSession(r.session)
+	c.setState(zk.StateHasSession, "has-session")
+	c.rearm()
+	c.credentialsSent = 0
+	c.sendCredentials()
+}
+
+// sendCredentials sends the next credential that this connection lacks. After the last one, or at
+// once if the client is closing, it sends all unsent calls. The client does not ping before that,
+// so a slow server loses it.
+func (c *Conn) sendCredentials() {
+	if c.credentialsSent < len(c.credentials) && !c.closed.Load() {
+		c.phase = authenticating
+		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
+		next := &c.credentials[c.credentialsSent]
+		c.transmit(&call{request: request{Request: wire.Request{
+			Op: wire.OpAuth, Scheme: next.scheme,
+			Data: next.data,
+		}}})
+		return
+	}
+	c.phase = connected
+	c.startPings(c.cluster.now, c.cluster.config.SessionTimeout)
+	if c.session != nil {
+		c.session.pingStart = c.cluster.now
+	}
+	unsent := c.unsent
+	c.unsent = nil
+	for _, r := range unsent {
+		c.transmit(r)
+	}
+}
+
+func (c *Conn) setState(state zk.State, name string) {
+	c.status.Store(int32(state))
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: StateSet, State: state})
+	}
+	c.cluster.record(history.Event{
+		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
+		Session: c.SessionID(),
+	})
+	c.receivedHash = mix(c.receivedHash, uint64(state))
+	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
+	c.cluster.config.Settle()
+}
+
+func (c *Conn) setSession(id int64) {
+	c.sessionID.Store(id)
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: SessionSet, Session: id})
+	}
+}
+
+// emit sends an event to the client's event channel, or drops it if the channel is full.
+func (c *Conn) emit(event zk.Event) {
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: Emitted, Event: event})
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.events == nil || c.eventsClosed {
+		return
+	}
+	c.cluster.woken = true
+	select {
+	case c.events <- event:
+	default:
+	}
+}
+
+// closeEvents closes the event channel.
+func (c *Conn) closeEvents() {
+	if stub := c.stub; stub != nil {
+		stub.addInput(Input{Kind: EventsEnded})
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.events != nil && !c.eventsClosed {
+		c.cluster.woken = true
+		close(c.events)
+	}
+	c.eventsClosed = true
+}

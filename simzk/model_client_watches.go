@@ -1,0 +1,168 @@
+package simzk
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// addWatcher registers at the client the watch that a request has set at the server.
+func (c *Conn) addWatcher(r *call) {
+	w := watchKey{path: r.Path, kind: dataWatch}
+	switch {
+	case r.Op == wire.OpExists && r.result.Code == wire.NoNode:
+		w.kind = existWatch
+	case r.result.Code != wire.OK:
+		return
+	case r.Op == wire.OpGetChildren2:
+		w.kind = childWatch
+	}
+	c.keyCache.valid = false
+	var events watchChannel
+	if stub := c.stub; stub != nil {
+		events.number = stub.newChannel()
+		r.watch = events.number
+	} else {
+		events.channel = make(chan zk.Event, 1)
+		r.events = events.channel
+	}
+	for i := range c.watchers {
+		if c.watchers[i].watchKey == w {
+			c.watchers[i].channels = append(c.watchers[i].channels, events)
+			return
+		}
+	}
+	c.watchers = append(c.watchers, watcher{
+		watchKey: w, hash: xxhash.Sum64String(w.path),
+		channels: append(c.channels.next(watcherArenaSize)[:0], events),
+	})
+}
+
+// handleEvent delivers a watch event to all its watchers.
+func (c *Conn) handleEvent(m message) {
+	for _, w := range m.watches {
+		c.cluster.record(history.Event{
+			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
+			Watch: w.number, Path: m.path, Name: eventName(m.event), Zxid: m.zxid,
+		})
+	}
+	event := zk.Event{Type: zk.EventType(m.event), State: zk.StateSyncConnected, Path: m.path}
+	c.emit(event)
+	c.fireWatchers(event, func(w watchKey) bool {
+		if w.path != m.path {
+			return false
+		}
+		switch m.event {
+		case wire.EventCreated:
+			return w.kind == existWatch
+		case wire.EventDataChanged:
+			return w.kind != childWatch
+		case wire.EventChildrenChanged:
+			return w.kind == childWatch
+		}
+		return true
+	})
+}
+
+// fireWatchers sends the event to the channels of the matching watchers, closes the channels and
+// removes the watchers.
+func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
+	var buf [4]watcher
+	fired := buf[:0]
+	c.keyCache.valid = false
+	c.watchers = slices.DeleteFunc(c.watchers, func(w watcher) bool {
+		if matches(w.watchKey) {
+			fired = append(fired, w)
+			return true
+		}
+		return false
+	})
+	first := true
+	for _, w := range fired {
+		event.Path = w.path
+		for _, events := range w.channels {
+			if !first {
+				c.cluster.config.Settle()
+			}
+			first = false
+			c.fireChannel(events, event)
+		}
+	}
+}
+
+// fireChannel sends the single event of a watch.
+func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
+	c.cluster.woken = true
+	if stub := c.stub; stub != nil {
+		stub.fireChannel(events.number, event)
+		return
+	}
+	events.channel <- event
+	close(events.channel)
+}
+
+// rearm sends SetWatches for the watches that are still pending. The request queues behind those of
+// the process, so a read can return a change before the change's watch event arrives; see
+// docs/fidelity.md. A client that is closing may or may not send it; this one does not.
+func (c *Conn) rearm() {
+	switch {
+	case len(c.watchers) == 0 || c.closed.Load():
+		c.rearmTiming = rearmOnSession
+	case c.rearmTiming == rearmNextLate && c.hasUnsentCall():
+		c.rearmTiming = rearmAfterReply
+	default:
+		c.rearmTiming = rearmOnSession
+		c.send(&call{request: request{Request: wire.Request{
+			Op:      wire.OpSetWatches,
+			Watches: c.pendingWatches(),
+		}}})
+	}
+}
+
+func (c *Conn) canDelayWatches() bool {
+	return (c.phase == dialing || c.phase == connecting) && c.rearmTiming == rearmOnSession &&
+		c.SessionID() != 0 &&
+		len(c.watchers) > 0 && c.hasUnsentCall() && !c.closing
+}
+
+// pendingWatches returns the watches that the client waits for, in canonical order.
+func (c *Conn) pendingWatches() *wire.Watches {
+	all := &wire.Watches{RelativeZxid: c.lastZxid}
+	for _, w := range c.watchers {
+		switch w.kind {
+		case dataWatch:
+			all.Data = append(all.Data, w.path)
+		case existWatch:
+			all.Exist = append(all.Exist, w.path)
+		case childWatch:
+			all.Child = append(all.Child, w.path)
+		}
+	}
+	sortWatches(all)
+	return all
+}
+
+// invalidateWatches tells all watchers that their watch will not fire, in order of path. The real
+// client iterates over a map.
+func (c *Conn) invalidateWatches(err error) {
+	slices.SortStableFunc(c.watchers,
+		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
+	for _, w := range c.watchers {
+		c.cluster.record(history.Event{
+			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
+			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error(),
+		})
+		c.emit(zk.Event{
+			Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
+			Err: err,
+		})
+	}
+	c.fireWatchers(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
+		func(watchKey) bool { return true })
+	c.cluster.config.Settle()
+}

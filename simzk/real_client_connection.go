@@ -1,0 +1,187 @@
+package simzk
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// hostList is the client's list of servers. It iterates like the library's own, without shuffling
+// or name resolution.
+type hostList struct {
+	count, next int
+	last        int // of the last connection; -1 at first
+	rounds      int // completed rounds; the client empties its queue after each
+}
+
+func newHosts(count, first int) *hostList { return &hostList{count: count, next: first, last: -1} }
+
+func (h *hostList) Init([]string) error { return nil }
+
+func (h *hostList) Len() int { return h.count }
+
+func (h *hostList) Connected() { h.last = (h.next + h.count - 1) % h.count }
+
+func (h *hostList) Next() (server string, retryStart bool) {
+	host := h.next
+	h.next = (h.next + 1) % h.count
+	if retryStart = host == h.last; retryStart {
+		h.rounds++
+	}
+	return hostName(host), retryStart
+}
+
+// firstHost satisfies zk.Connect, which requires a list even with a host provider.
+var firstHost = hostName(0)
+
+// hostName returns the client's address of a server.
+func hostName(server int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(2181+server)) }
+
+// A dialRequest is the client's attempt to connect to a server.
+type dialRequest struct {
+	host   int
+	answer chan *pipe
+}
+
+// dial runs on a goroutine of the client. It waits until the cluster decides whether the server is
+// reachable.
+func (r *RealConn) dial(_, address string, _ time.Duration) (net.Conn, error) {
+	answer := make(chan *pipe, 1)
+	host := 0
+	for hostName(host) != address {
+		host++
+	}
+	r.mu.Lock()
+	if r.isTornDown.Load() {
+		r.mu.Unlock()
+		return nil, errors.New("simzk: the run is over")
+	}
+	r.dials = append(r.dials, dialRequest{host, answer})
+	r.mu.Unlock()
+	r.notifyCluster()
+	if p := <-answer; p != nil {
+		return p, nil
+	}
+	return nil, errors.New("simzk: the link is down")
+}
+
+// answerDial answers the client's next dial request, and reports whether there was one.
+func (r *RealConn) answerDial() bool {
+	r.mu.Lock()
+	if len(r.dials) == 0 {
+		r.mu.Unlock()
+		return false
+	}
+	dial := r.dials[0]
+	r.dials = r.dials[1:]
+	r.mu.Unlock()
+	c := r.link.cluster
+	if !r.link.canReach(dial.host) {
+		// An attempt takes time. Calls that the process makes meanwhile join the queue.
+		r.recordQueueLength()
+		r.phase, r.dialAt = dialing, c.now+reconnectDelay
+		dial.answer <- nil
+		return true
+	}
+	r.link.server = dial.host
+	r.phase, r.readDeadline = connecting, c.now+handshakeTimeout(c.config.SessionTimeout)
+	r.pipe = newPipe(r.notifyCluster)
+	dial.answer <- r.pipe
+	return true
+}
+
+func (r *RealConn) advance() {
+	if r.phase == terminated || r.link.crashed.Load() {
+		return
+	}
+	if r.pipe != nil && r.pipe.closedByClient() {
+		// The client timed out, and may be dialing again already.
+		r.link.cluster.closeConnection(&r.link)
+	}
+	r.redial()
+}
+
+// redial answers the client's dial requests until it pauses.
+func (r *RealConn) redial() {
+	for r.answerDial() {
+		r.settle()
+		r.collect()
+	}
+}
+
+// handshakeDone follows the client through the server's reply to the handshake.
+func (r *RealConn) handshakeDone(q *request) {
+	if q.session == 0 {
+		// The client abandons the connection and dials again; the server has closed it.
+		r.dropConnection()
+		r.redial()
+		return
+	}
+	r.credentialsSent = 0
+	r.nextCredential()
+}
+
+// observeAuth follows the first frames of a session: the client resends each credential and waits
+// for the reply. If it sends anything else, it is closing, and the frames are those that waited.
+func (r *RealConn) observeAuth(batch []*request) {
+	if r.lastAuth == nil && len(batch) == 1 && batch[0].Op == wire.OpAuth {
+		r.lastAuth = batch[0]
+		return
+	}
+	r.authDone()
+}
+
+// authDone notes that the client has resent its credentials. Its pings begin.
+func (r *RealConn) authDone() {
+	r.phase = connected
+	r.startPings(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	if r.link.session != nil {
+		r.link.session.pingStart = r.link.cluster.now
+	}
+}
+
+// nextCredential lets the client send its next credential, or after the last one the requests that
+// waited.
+func (r *RealConn) nextCredential() {
+	r.lastAuth = nil
+	if r.credentialsSent < r.credentials {
+		r.phase = authenticating
+		r.armReadDeadline(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	} else {
+		r.authDone()
+	}
+	r.settle()
+	r.collectFrames(true)
+}
+
+// disconnected follows the client through the loss of its connection.
+func (r *RealConn) disconnected() {
+	if r.pipe == nil {
+		return
+	}
+	r.dropConnection()
+	r.failInFlight()
+	r.redial()
+}
+
+// dropConnection closes the connection and lets the client notice.
+func (r *RealConn) dropConnection() {
+	r.pipe.end()
+	r.pingsStopped = false
+	r.pipe, r.phase, r.dialAt, r.readDeadline = nil, dialing, r.link.cluster.now+reconnectDelay, 0
+	r.settle()
+	r.checkTerminated()
+}
+
+// checkTerminated notes whether the client, which has no connection, has terminated: a client that
+// reconnects changes its state at once.
+func (r *RealConn) checkTerminated() {
+	if r.state == zk.StateDisconnected {
+		r.phase = terminated
+	}
+}

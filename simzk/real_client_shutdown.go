@@ -1,0 +1,72 @@
+package simzk
+
+import (
+	"runtime"
+)
+
+// tearDown closes the client. Waiting calls get zk.ErrConnectionClosed, and the methods of RealConn
+// end their goroutine.
+func (r *RealConn) tearDown() {
+	r.mu.Lock()
+	r.isTornDown.Store(true)
+	dials := r.dials
+	r.dials = nil
+	r.mu.Unlock()
+	for _, dial := range dials {
+		dial.answer <- nil
+	}
+	if r.pipe != nil {
+		r.pipe.end()
+	}
+	r.phase = terminated
+	go r.closeOnce()
+}
+
+// shutDown closes the client. Waiting calls get zk.ErrConnectionClosed.
+func (r *RealConn) shutDown() {
+	r.isShutDown.Store(true)
+	r.tearDown()
+}
+
+// closeOnce closes the client, or waits until another goroutine has. In the client itself a second
+// Close would block on a mutex, which does not count as durably blocked in a bubble.
+func (r *RealConn) closeOnce() {
+	r.mu.Lock()
+	quits, first := r.closeDone, r.closeDone == nil
+	if first {
+		quits = make(chan struct{})
+		r.closeDone = quits
+	}
+	r.mu.Unlock()
+	if !first {
+		<-quits
+		return
+	}
+	defer close(quits)
+	r.zk.Close()
+}
+
+// beginCall begins a call. It notifies the cluster itself, as a call that the client queues writes
+// nothing to a connection.
+func (r *RealConn) beginCall() {
+	if r.exitIfDone(); r.isShutDown.Load() {
+		r.link.countCallAfterShutDown()
+	}
+	r.activeCalls.Add(1)
+	r.link.Notify()
+}
+
+// endCall ends a call.
+func (r *RealConn) endCall() {
+	r.activeCalls.Add(-1)
+	r.exitIfDone()
+}
+
+// exitIfDone ends the goroutine if its process has crashed or the run is torn down.
+func (r *RealConn) exitIfDone() {
+	switch {
+	case r.isShutDown.Load():
+	case r.isTornDown.Load() || r.link.crashed.Load():
+		runtime.Goexit()
+	}
+}
