@@ -23,14 +23,17 @@ func TestOneFileAndOneRow(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "interlock")
 	copyModule(t, root)
 
-	addFile(t, root, "drop_link", "faults")
+	addFile(t, root, "drop_link", "internal/zookeeper")
+	addRow(t, root, "internal/zookeeper/faults.go", "\tfaults.Cut: {",
+		"\tfaults.DropLink: dropLink,\n")
 	addRow(t, root, "faults/kind.go", "\tKinds // the number of kinds", "\tDropLink\n")
-	addRow(t, root, "faults/kind_table.go", "\tCut: {", "\tDropLink: dropLink,\n")
+	addRow(t, root, "faults/kind_table.go", "\tCut: {",
+		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
 	addFile(t, root, "first_come", "history")
 	addRow(t, root, "history/property_table.go", "\t{\n\t\tname:      Linearizable,",
 		"\tfirstCome,\n")
-	addFile(t, root, "newest", "scenarios")
-	addRow(t, root, "scenarios/strategy.go", "\t\t{\n\t\t\tname: PortfolioStrategy,",
+	addFile(t, root, "newest", "internal/strategy")
+	addRow(t, root, "internal/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
 		"\t\tnewestKind,\n")
 	addFile(t, root, "sample", "scenarios/subjects")
 	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",

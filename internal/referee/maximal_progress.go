@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// This file runs schedules of maximal progress (Yi, "CCS + Time = an Interleaving Model for Real
-// Time Systems", ICALP 1991): time passes only if nothing else is urgent. It selects such steps
-// from the enabled steps of a run alone, independently of the exhaustive search, whose scope
+// This file runs schedules of maximal progress (Wang Yi, "CCS + Time = an Interleaving Model for
+// Real Time Systems", ICALP 1991): time passes only if nothing else is urgent. It selects such
+// steps from the enabled steps of a run alone, independently of the exhaustive search, whose scope
 // contains them all:
 //
 //   - messages take no time;
