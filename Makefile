@@ -12,21 +12,16 @@ build: ## Build bin/interlock.
 test: ## Run the tests.
 	go test ./...
 
-# The race detector never frees its records of goroutines. The tests of scenarios in one process would
-# need more than 24 GB, so they run in two processes side by side. Exhaustive searches and shrinking
-# run on one goroutine, and mutations and long searches run the same code as other tests: `make test`
-# runs these tests, and all scripts of the command.
+# Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
+# code as other tests: `make test` runs these tests, and all scripts of the command.
 searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|Broken|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|Mutations|EqualStates|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|TestCheck$$|TestCheckpoint$$
 concurrent = serve|json|budget|real
 
 race: ## Run the tests under the race detector, except long searches.
-	go test -race -skip='^(TestDefects|TestMutationsAreNoticed|TestLostCommits)$$' \
-		$$(go list ./... | grep -v -e '/scenarios$$' -e '/referee$$' -e '/contributing$$' -e '/cmd/interlock$$')
+	go test -race -skip='^(TestDefects|TestMutationsAreNoticed|TestLostCommits)$$|$(searches)' \
+		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/cmd/interlock$$')
 	go test -race -skip='^TestScripts$$' ./cmd/interlock
 	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
-	go test -race -run='^Test[A-P]' -skip='$(searches)' ./scenarios & \
-	go test -race -run='^Test[Q-Z]|^Example|^Fuzz' -skip='$(searches)' ./scenarios; status=$$?; \
-	wait $$! && exit $$status
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage
@@ -65,16 +60,16 @@ defects: ## Show how soon each broken lock is found on one processor, and by whi
 	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
 
 mutate: ## Insert each known defect into the lock and verify that its test fails.
-	go run ./internal/mutate
+	go run ./internal/lockmutation
 
 mutate-search: ## Count how many of the published defects interlock check finds.
-	go run ./internal/mutate -search
+	go run ./internal/lockmutation -search
 
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
 	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000
 
 mutations: ## Mutate the exhaustive search and verify that random locks expose it.
-	go test ./scenarios -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
+	go test ./internal/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
 alarms: build ## Check all correct locks in 408,000 schedules with three faults each; any violation is a false alarm.
 	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore multi guarded session no-deadline deadline-retry pair aged-directory sequence-overflow careful \

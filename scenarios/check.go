@@ -104,7 +104,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	}
 	ctx, end := inTime(t)
 	defer end()
-	short, err := shrink.Shorten(engine.NewRunner(t), ctx, campaign, report)
+	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	switch {
 	case err != nil:
 		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
@@ -140,8 +140,8 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	t.Log(summary(campaign, report))
 }
 
-// demandSound ends a test whose scenario is not valid or cannot run in this program, and returns the
-// scenario for the engine.
+// demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
+// the scenario for the engine.
 func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {

@@ -28,7 +28,7 @@ type finding struct {
 func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 	report *report.Report,
 ) (*finding, error) {
-	counterexample, err := shrink.Shorten(engine.NewRunner(t), ctx, campaign, report)
+	counterexample, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	if err != nil && report.Nondeterministic != nil {
 		return nil, nil
 	}

@@ -1,3 +1,5 @@
+// Package campaign runs a scenario under many schedules, in parallel, with the same result for
+// any number of workers.
 package campaign
 
 import (
@@ -130,7 +132,7 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.factory, err = strategy.Parse(c.Strategy); err != nil {
 		panic(err)
 	}
-	c.profile, c.rounds = strategy.ProfileOf(engine.NewRunner(t), ctx, &c.Scenario), nil
+	c.profile, c.rounds = strategy.ProfileOf(ctx, engine.NewRunner(t), &c.Scenario), nil
 	c.capped = new(atomic.Bool)
 	if c.Strategy == strategy.PortfolioName {
 		c.rounds = strategy.NewRounds()

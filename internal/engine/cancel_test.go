@@ -282,7 +282,7 @@ func TestShrinkCanceledWithinRun(t *testing.T) {
 	s := locktest.Scenario(subject, clients, cycles, 0)
 	signature := engine.NewRunner(t).Run(locktest.Scenario(locktest.NoLock(), clients, cycles, 0),
 		&engine.Replay{}).Violations[0].Signature()
-	shrunk, deviations := shrink.Shrink(engine.NewRunner(t), ctx, *s, nil, signature)
+	shrunk, deviations := shrink.Shrink(ctx, engine.NewRunner(t), *s, nil, signature)
 	if calls.Load() >= call+clients || shrunk.Clients != clients || shrunk.Cycles != cycles ||
 		len(deviations) != 0 {
 		t.Errorf("%d calls, shrunk to %v with %d deviations", calls.Load(), &shrunk,

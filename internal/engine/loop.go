@@ -1,3 +1,9 @@
+// Package engine performs runs: it executes the code of a lock in several processes against a
+// simulated service, one step at a time, as a strategy decides, and judges the history.
+//
+// A Runner performs runs. In each, a Loop lists the enabled steps, asks the Strategy for one,
+// performs it, and waits until an Executor has let every process react. The package knows
+// neither the service nor the search.
 package engine
 
 import (

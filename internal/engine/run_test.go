@@ -256,7 +256,7 @@ func TestShrink(t *testing.T) {
 			}
 			signature := failed.Violations[0].Signature()
 			before := len(failed.Deviations)
-			small, deviations := shrink.Shrink(runner, context.Background(), *original,
+			small, deviations := shrink.Shrink(context.Background(), runner, *original,
 				failed.Deviations, signature)
 			if small.Cycles > 1 || small.Faults.Any > 0 || len(deviations) > 2 {
 				t.Errorf("shrunk from %d to %v with %d deviations", before, &small, len(deviations))

@@ -1,10 +1,3 @@
-// Package scenarios tests lock code against a simulated ZooKeeper.
-//
-// A [Scenario] runs the real code of a lock, a [Subject], in several processes: goroutines in a
-// bubble of virtual time, in which one step happens at a time and a [Strategy] decides which. The
-// same decisions give the same run. [scenarios.Check], [scenarios.CheckRapid] and [scenarios.Fuzz]
-// search for a schedule that violates a property that the lock claims, shrink it, and record it for
-// replay.
 package engine
 
 import (

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/mutation"
 	"github.com/interlock-sim/interlock/internal/replay"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 )
 
 // A state is what the search knows of a state that it has entered: the local histories to which the
@@ -53,7 +53,7 @@ type states struct {
 // same reports whether the processes behave after these local histories as after those of the
 // state.
 func (x *dfs) same(s *state, histories []*replay.LocalHistory) bool {
-	if mutation.Active == mutation.ByAppearance {
+	if searchmutation.Active == searchmutation.ByAppearance {
 		return true
 	}
 	for i := range histories {

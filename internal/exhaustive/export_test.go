@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/mutation"
 	"github.com/interlock-sim/interlock/internal/replay"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -49,31 +49,31 @@ func (e *Search) Unsparing() *Search {
 
 // Mutate applies the mutation with the given number to all searches until restore is called.
 func Mutate(which int) (restore func()) {
-	mutation.Active = mutation.Mutation(which)
-	return func() { mutation.Active = mutation.None }
+	searchmutation.Active = searchmutation.Mutation(which)
+	return func() { searchmutation.Active = searchmutation.None }
 }
 
 // MutationCount is the number of mutations.
-const MutationCount = int(mutation.Count) - 1
+const MutationCount = int(searchmutation.Count) - 1
 
 // Mutations maps the names of mutations to their numbers for [Mutate].
 var Mutations = map[string]int{
-	"no step is visible":                           int(mutation.NothingVisible),
-	"an entry before tokens are checked":           int(mutation.EntryBeforeToken),
-	"a delivery before the process's own request":  int(mutation.OverRequest),
-	"a delivery without the faults of its process": int(mutation.WithoutFaults),
-	"others left out after a delivery":             int(mutation.AfterDelivery),
-	"deliveries from servers that may drop them":   int(mutation.IgnoreTimeouts),
-	"keys without what properties remember":        int(mutation.WithoutMonitorState),
-	"reactions cached without the time":            int(mutation.UntimedCache),
-	"keys without the step before":                 int(mutation.WithoutLastStep),
-	"local histories that only look the same":      int(mutation.ByAppearance),
-	"keys with the memory of holders only":         int(mutation.HoldersOnly),
-	"ways on that are forgotten":                   int(mutation.WithoutContinuations),
-	"grants that are invisible":                    int(mutation.GrantsInvisible),
-	"releases that are invisible":                  int(mutation.ReleasesInvisible),
-	"keys without the faults that are left":        int(mutation.WithoutBudget),
-	"a leaving while another holds the lock":       int(mutation.LeavingAmongHolders),
+	"no step is visible":                           int(searchmutation.NothingVisible),
+	"an entry before tokens are checked":           int(searchmutation.EntryBeforeToken),
+	"a delivery before the process's own request":  int(searchmutation.OverRequest),
+	"a delivery without the faults of its process": int(searchmutation.WithoutFaults),
+	"others left out after a delivery":             int(searchmutation.AfterDelivery),
+	"deliveries from servers that may drop them":   int(searchmutation.IgnoreTimeouts),
+	"keys without what properties remember":        int(searchmutation.WithoutMonitorState),
+	"reactions cached without the time":            int(searchmutation.UntimedCache),
+	"keys without the step before":                 int(searchmutation.WithoutLastStep),
+	"local histories that only look the same":      int(searchmutation.ByAppearance),
+	"keys with the memory of holders only":         int(searchmutation.HoldersOnly),
+	"ways on that are forgotten":                   int(searchmutation.WithoutContinuations),
+	"grants that are invisible":                    int(searchmutation.GrantsInvisible),
+	"releases that are invisible":                  int(searchmutation.ReleasesInvisible),
+	"keys without the faults that are left":        int(searchmutation.WithoutBudget),
+	"a leaving while another holds the lock":       int(searchmutation.LeavingAmongHolders),
 }
 
 // A Sighting is a state in which a decision is made: its key and the steps that lead to it.

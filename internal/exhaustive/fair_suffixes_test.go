@@ -36,7 +36,7 @@ func TestFairPhaseFindsStarvation(t *testing.T) {
 	if r.Failure == nil || r.Failure.Violations[0].Property != history.NoStarvation {
 		t.Fatalf("failure %+v, complete %v", r.Failure, r.Complete)
 	}
-	c, err := shrink.Shorten(engine.NewRunner(t), context.Background(),
+	c, err := shrink.Shorten(context.Background(), engine.NewRunner(t),
 		&campaign.Campaign{Scenario: e.Scenario}, r)
 	if err != nil {
 		t.Fatal(err)

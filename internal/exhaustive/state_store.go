@@ -3,7 +3,7 @@ package exhaustive
 import (
 	"slices"
 
-	"github.com/interlock-sim/interlock/internal/mutation"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 )
 
 // unstoredMax is how many states in a row are not stored.
@@ -76,7 +76,7 @@ func (x *dfs) store(b *frame) {
 
 // recordPath adds the continuation to the last stored state among the first frames of the path.
 func (x *dfs) recordPath(before int, w continuation) {
-	if mutation.Active == mutation.WithoutContinuations {
+	if searchmutation.Active == searchmutation.WithoutContinuations {
 		return
 	}
 	for _, b := range slices.Backward(x.path[:before]) {

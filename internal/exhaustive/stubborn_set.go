@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/mutation"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -71,7 +71,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 		switch {
 		case i == at:
 		case step.Kind == sim.Fault && step.Process == all[at].Process &&
-			mutation.Active == mutation.WithoutFaults:
+			searchmutation.Active == searchmutation.WithoutFaults:
 		case step.Kind == sim.Fault && step.Process == all[at].Process:
 			first = append(first, step)
 		case !entry:
@@ -88,7 +88,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 // does. Otherwise a client without a session may turn to servers that depend on what is healed
 // first.
 func (x *dfs) noTimeouts(process int32) bool {
-	if mutation.Active == mutation.IgnoreTimeouts {
+	if searchmutation.Active == searchmutation.IgnoreTimeouts {
 		return true
 	}
 	return x.view.Unassailable() &&
@@ -187,7 +187,7 @@ func (x *dfs) oneLogs(all []sim.Step) []sim.Step {
 func (x *dfs) lastLeaver() int32 {
 	last := len(x.path) - 1
 	if last < 0 || x.path[last].step.Kind != sim.Leave &&
-		!(mutation.Active == mutation.AfterDelivery &&
+		!(searchmutation.Active == searchmutation.AfterDelivery &&
 			x.path[last].step.Kind == sim.Deliver) || x.search.Scenario.Servers > 1 ||
 		x.search.IdleTicks > 0 ||
 		x.search.NoReduction || x.view.PhasedOnServers() {
@@ -195,7 +195,7 @@ func (x *dfs) lastLeaver() int32 {
 	}
 	left := x.path[last].step.Process
 	if !x.client(left).CanServe() || x.held(left) &&
-		mutation.Active != mutation.LeavingAmongHolders {
+		searchmutation.Active != searchmutation.LeavingAmongHolders {
 		return 0
 	}
 	return left
@@ -230,14 +230,15 @@ func (x *dfs) private(step sim.Step) bool {
 		return false
 	}
 	return !x.view.AtGate(int(step.Process)) &&
-		(x.view.Client(step.Process).Unserved() == 0 || mutation.Active == mutation.OverRequest)
+		(x.view.Client(step.Process).Unserved() == 0 ||
+			searchmutation.Active == searchmutation.OverRequest)
 }
 
 // entry reports whether a step is an entry that concerns only its process, which has no other step.
 func (x *dfs) entry(step sim.Step) bool {
 	if step.Kind != sim.Enter || x.search.IdleTicks > 0 || x.search.Scenario.Servers > 1 ||
 		x.search.Scenario.Subject.Guard == engine.TokenChecked &&
-			mutation.Active != mutation.EntryBeforeToken {
+			searchmutation.Active != searchmutation.EntryBeforeToken {
 		return false
 	}
 	if x.view.Lost(step.Process) || x.view.OwnsResource(step.Process) {

@@ -1,3 +1,4 @@
+// Package file writes files, and JSON to files.
 package file
 
 import (
@@ -19,6 +20,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return file.Close()
 }
 
+// WriteJSON creates a file with the value as JSON.
 func WriteJSON(path string, value any) error {
 	return Write(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)

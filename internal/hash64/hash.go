@@ -1,3 +1,4 @@
+// Package hash64 has fast hash functions for state keys.
 package hash64
 
 import "math/bits"

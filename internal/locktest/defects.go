@@ -1,5 +1,5 @@
-// Package locktest has small locks with one defect each, and what the tests of the engine and of the
-// searches share.
+// Package locktest has small locks with one defect each, and what the tests of the engine and of
+// the searches share.
 package locktest
 
 import (
@@ -24,6 +24,7 @@ func Subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) sc
 	}
 }
 
+// Free releases nothing.
 func Free(context.Context) error { return nil }
 
 // NoLock grants the lock to every process at once.

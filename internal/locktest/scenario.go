@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
+// Planned returns a scenario with the given fault plan. An invalid plan ends the test.
 func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 	plan string,
 ) engine.Scenario {
@@ -18,9 +19,12 @@ func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Scenario{Subject: binding.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed}
+	return engine.Scenario{
+		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed,
+	}
 }
 
+// Named returns the bundled lock of that name. An unknown name ends the test.
 func Named(t *testing.T, name string) scenarios.Subject {
 	t.Helper()
 	subject, err := subjects.Named(name)
@@ -30,6 +34,7 @@ func Named(t *testing.T, name string) scenarios.Subject {
 	return subject
 }
 
+// Scenario returns a scenario with so many faults of any kind.
 func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *engine.Scenario {
 	return &engine.Scenario{
 		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles,

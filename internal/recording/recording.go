@@ -1,3 +1,4 @@
+// Package recording stores schedules and counterexamples in files and reads them.
 package recording
 
 import (

@@ -159,7 +159,7 @@ func TestShrinkInterrupted(t *testing.T) {
 	cancel()
 	runner := engine.NewRunner(t)
 	c := counterexample(t, runner)
-	small, deviations := shrink.Shrink(runner, ctx, c.Scenario, c.Recording.Deviations,
+	small, deviations := shrink.Shrink(ctx, runner, c.Scenario, c.Recording.Deviations,
 		c.Recording.Signature)
 	if small.String() != c.Scenario.String() || !slices.Equal(deviations, c.Recording.Deviations) {
 		t.Errorf("%v with %v, want the input", &small, deviations)

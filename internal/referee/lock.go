@@ -128,7 +128,8 @@ func (l *Lock) Scenario() engine.Scenario {
 	return engine.Scenario{
 		Clients: l.Clients, Cycles: l.Cycles, Servers: l.Servers, Faults: l.Faults,
 		Subject: binding.Subject(scenarios.Subject{
-			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits, Guard: scenarios.Guard(l.Guard),
+			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits,
+			Guard: scenarios.Guard(l.Guard),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 				m := &interpreter{
 					Process: p, program: &l.Programs[(p.Number-1)%len(l.Programs)],

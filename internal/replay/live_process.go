@@ -26,7 +26,7 @@ type liveProcess struct {
 
 // liveBefore returns a live process from which the next local history can be executed: at the
 // parent, or, without a parent, at the start.
-func (t *replayCache) liveBefore(parent, next *LocalHistory) *liveProcess {
+func (t *Cache) liveBefore(parent, next *LocalHistory) *liveProcess {
 	if parent == nil {
 		t.discard(next.initial.number)
 		return t.begin(next.initial)
@@ -40,7 +40,7 @@ func (t *replayCache) liveBefore(parent, next *LocalHistory) *liveProcess {
 
 // liveAt returns a live process that has reached the local history, and for which no more time has
 // passed than predicted.
-func (t *replayCache) liveAt(p *LocalHistory) *liveProcess {
+func (t *Cache) liveAt(p *LocalHistory) *liveProcess {
 	if e := t.liveProcesses[p.initial.number]; e != nil && e.at == p {
 		return e
 	}
@@ -48,7 +48,7 @@ func (t *replayCache) liveAt(p *LocalHistory) *liveProcess {
 }
 
 // restart executes the local history from the start.
-func (t *replayCache) restart(p *LocalHistory) *liveProcess {
+func (t *Cache) restart(p *LocalHistory) *liveProcess {
 	t.discard(p.initial.number)
 	e := t.begin(p.initial)
 	path := p.path()
@@ -64,7 +64,7 @@ func (t *replayCache) restart(p *LocalHistory) *liveProcess {
 }
 
 // begin starts a live process.
-func (t *replayCache) begin(begins *initialState) *liveProcess {
+func (t *Cache) begin(begins *initialState) *liveProcess {
 	e := &liveProcess{
 		orders: make(chan func(*isolatedProcess)), done: make(chan struct{}),
 		ended: make(chan bool, 1),
@@ -78,7 +78,7 @@ func (t *replayCache) begin(begins *initialState) *liveProcess {
 	return e
 }
 
-func (e *liveProcess) run(t *replayCache, spare *engine.IsolatedProcess, begins *initialState) {
+func (e *liveProcess) run(t *Cache, spare *engine.IsolatedProcess, begins *initialState) {
 	finished := false
 	defer func() {
 		if !finished {
@@ -108,13 +108,13 @@ func (e *liveProcess) do(order func(*isolatedProcess)) {
 
 // end ends a live process, and reports whether a goroutine is left. Goroutines may be left to
 // themselves instead of being made to end.
-func (t *replayCache) end(e *liveProcess, abandon bool) (left bool) {
+func (t *Cache) end(e *liveProcess, abandon bool) (left bool) {
 	e.orphan, e.judged = abandon, true
 	return t.finish(e)
 }
 
 // finish ends a live process.
-func (t *replayCache) finish(e *liveProcess) (left bool) {
+func (t *Cache) finish(e *liveProcess) (left bool) {
 	close(e.orders)
 	left = <-e.ended
 	number := e.isolated.Client().Process()
@@ -126,14 +126,14 @@ func (t *replayCache) finish(e *liveProcess) (left bool) {
 }
 
 // discard ends the live process of a number, if there is one.
-func (t *replayCache) discard(number int) {
+func (t *Cache) discard(number int) {
 	if e := t.liveProcesses[number]; e != nil {
 		t.finish(e)
 	}
 }
 
 // Close ends all live processes.
-func (t *replayCache) Close() {
+func (t *Cache) Close() {
 	for number := range t.liveProcesses {
 		t.discard(number)
 	}

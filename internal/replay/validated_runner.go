@@ -14,7 +14,7 @@ import (
 // of the others.
 type ValidatedRunner struct {
 	scenario  *engine.Scenario
-	Cache     *replayCache
+	Cache     *Cache
 	real      *engine.Runner
 	runs      int
 	Validated int
@@ -29,6 +29,7 @@ const (
 	firstValidated     = 64 // the first runs are all validated
 )
 
+// NewValidatedRunner returns a runner with an empty cache.
 func NewValidatedRunner(scenario *engine.Scenario, t *testing.T) *ValidatedRunner {
 	return &ValidatedRunner{
 		scenario: scenario, Cache: NewCache(scenario, t),

@@ -1,3 +1,4 @@
+// Package report is what searches report: how much was run, what it exercised, and what failed.
 package report
 
 import (

@@ -283,7 +283,7 @@ func TestShortenUnreproducibleFailure(t *testing.T) {
 
 	isFirst := func(run int64) bool { return run == 1 }
 	once := &campaign.Campaign{Scenario: *locktest.Scenario(sometimes(isFirst), 2, 2, 0)}
-	c, err := shrink.Shorten(engine.NewRunner(t), context.Background(), once,
+	c, err := shrink.Shorten(context.Background(), engine.NewRunner(t), once,
 		report(&once.Scenario))
 	if c != nil || err == nil || !strings.Contains(err.Error(),
 		"violates nothing when it is run again") {
@@ -311,7 +311,7 @@ func TestShortenInterrupted(t *testing.T) {
 		func(r *engine.Result) bool { return breaks(r, history.Progress) })
 	for polls := 0; polls < 3000; polls = polls*5/4 + 1 {
 		ctx := &pollLimitedContext{context.Background(), polls}
-		short, err := shrink.Shorten(engine.NewRunner(t), ctx, c, report)
+		short, err := shrink.Shorten(ctx, engine.NewRunner(t), c, report)
 		if err != nil {
 			t.Fatalf("after %d polls: %v", polls, err)
 		}

@@ -1,3 +1,4 @@
+// Package shrink finds a short schedule that fails in the same way as a given one.
 package shrink
 
 import (
@@ -47,15 +48,15 @@ const (
 //
 // The result depends only on the arguments unless the context ends: the same failure always has the
 // same short form.
-func Shrink(r *engine.Runner, ctx context.Context, scenario engine.Scenario,
+func Shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 	deviations []engine.Deviation, signature string,
 ) (engine.Scenario, []engine.Deviation) {
-	s := shrink(r, ctx, scenario, deviations, signature)
+	s := shrink(ctx, r, scenario, deviations, signature)
 	return s.outcome(), s.deviations
 }
 
 // shrink is Shrink, and returns the shrinker for what else it knows.
-func shrink(r *engine.Runner, ctx context.Context, scenario engine.Scenario,
+func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 	deviations []engine.Deviation, signature string,
 ) *shrinker {
 	s := &shrinker{

@@ -131,7 +131,7 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 		failed++
 		signature, given := found.Violations[0].Signature(), slices.Clone(found.Deviations)
 		polls := 1 << rapid.SampledFrom([]int{0, 8, 12, 14, 16, 17}).Draw(t, "polls")
-		small, d := shrink.Shrink(runner, &pollLimitedContext{context.Background(), polls},
+		small, d := shrink.Shrink(&pollLimitedContext{context.Background(), polls}, runner,
 			*original, given, signature)
 		if small.Clients > original.Clients || small.Cycles > original.Cycles ||
 			small.Servers != original.Servers || faultsOf(d) > faultsOf(given) {

@@ -3,8 +3,8 @@ package stateset
 
 import "slices"
 
-// A Set is a set of state keys, at 11 to 22 bytes each: a hash table with linear probing. Keys
-// are hashes, so their lowest bits are the slot. The zero value is an empty set. A Set is not safe for
+// A Set is a set of state keys, at 11 to 22 bytes each: a hash table with linear probing. Keys are
+// hashes, so their lowest bits are the slot. The zero value is an empty set. A Set is not safe for
 // concurrent use.
 type Set struct {
 	slots []uint64 // a power of two; 0 where there is none

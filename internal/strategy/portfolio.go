@@ -33,6 +33,7 @@ func NewPortfolio(profile *Profile, seed uint64, schedule int) *Portfolio {
 // ChunkSchedules is how many schedules a worker of a campaign takes at a time.
 const ChunkSchedules = 64
 
+// Named returns the factory of the strategies of that name, which must exist.
 func Named(strategy string) Factory {
 	maker, err := Parse(strategy)
 	if err != nil {
@@ -82,6 +83,7 @@ type strategyScore struct {
 // scoreKept is the part of a score that remains after a round.
 const scoreKept = 0.5
 
+// NewRounds returns the rounds of a new campaign.
 func NewRounds() *Rounds {
 	t := &Rounds{dealt: make(chan struct{}), seen: stateset.New(behavioursMax)}
 	var first allocation

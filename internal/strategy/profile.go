@@ -51,13 +51,9 @@ func (p *profiler) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) in
 	return defaultIndex
 }
 
-// TakeProfile runs the scenario once under the default policy and counts its steps.
-func TakeProfile(r *engine.Runner, scenario *engine.Scenario) *Profile {
-	return ProfileOf(r, context.Background(), scenario)
-}
-
-// ProfileOf does so until the context ends; then the profile is not valid.
-func ProfileOf(r *engine.Runner, ctx context.Context, scenario *engine.Scenario) *Profile {
+// ProfileOf runs the scenario once under the default policy and counts its steps. If the context
+// ends meanwhile, the profile is not valid.
+func ProfileOf(ctx context.Context, r *engine.Runner, scenario *engine.Scenario) *Profile {
 	strategy := new(profiler)
 	r.RunWithin(ctx, scenario, strategy)
 	return &strategy.profile

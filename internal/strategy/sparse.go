@@ -17,6 +17,7 @@ type Sparse struct {
 	Fair    bool // the last deviation begins the fair phase
 }
 
+// Choose deviates from the default policy at a few random decisions.
 func (s *Sparse) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
 	if s.Left == 0 || len(enabled) < 2 {
 		return defaultIndex

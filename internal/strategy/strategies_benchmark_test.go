@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -46,7 +47,7 @@ func BenchmarkSchedulesToBug(b *testing.B) {
 				var schedules, found int
 				locktest.RunInTest(b, func(t *testing.T) {
 					runner := engine.NewRunner(t)
-					profile := strategy.TakeProfile(runner, scenario)
+					profile := strategy.ProfileOf(context.Background(), runner, scenario)
 					for seed := range uint64(seeds) {
 						for schedule := range schedulesMax {
 							schedules++

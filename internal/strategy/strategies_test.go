@@ -35,7 +35,7 @@ func TestParseStrategy(t *testing.T) {
 func TestStrategiesAreDeterministic(t *testing.T) {
 	runner := engine.NewRunner(t)
 	s := locktest.Scenario(subjects.Textbook(), 3, 2, 3)
-	profile := strategy.TakeProfile(runner, s)
+	profile := strategy.ProfileOf(context.Background(), runner, s)
 	for _, name := range strategy.Names() {
 		factory, err := strategy.Parse(name)
 		if err != nil {

@@ -1,3 +1,5 @@
+// Package strategy has the strategies that draw schedules at random, each in a file with its
+// paper, and the table of them.
 package strategy
 
 import (

@@ -131,15 +131,21 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.PartitionServer: {
 		possible: serverCanPart,
-		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, true, true) },
+		apply: func(s Site, _ faults.Severity) {
+			s.cluster.PartitionServer(s.server, true, true)
+		},
 	},
 	faults.PartitionInbound: {
 		possible: serverCanPart,
-		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, true, false) },
+		apply: func(s Site, _ faults.Severity) {
+			s.cluster.PartitionServer(s.server, true, false)
+		},
 	},
 	faults.PartitionOutbound: {
 		possible: serverCanPart,
-		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionServer(s.server, false, true) },
+		apply: func(s Site, _ faults.Severity) {
+			s.cluster.PartitionServer(s.server, false, true)
+		},
 	},
 	faults.StallRequests: {
 		possible: func(s Site) bool {
@@ -157,7 +163,9 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.Pause: {
 		possible: func(s Site) bool { return s.client.CanPause() },
-		apply:    func(s Site, severity faults.Severity) { s.cluster.Pause(s.client, severity.Pause) },
+		apply: func(s Site, severity faults.Severity) {
+			s.cluster.Pause(s.client, severity.Pause)
+		},
 	},
 	faults.SlowClient: {
 		possible: clientClockIsTrue,

@@ -1,3 +1,5 @@
+// Package zookeeper is the simulated ZooKeeper of package simzk as a System: its steps, how it
+// suffers each kind of fault, and what exhaustive searches need to know of it.
 package zookeeper
 
 import (

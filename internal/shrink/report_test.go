@@ -39,7 +39,7 @@ func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 // shorten returns the counterexample of a report.
 func shorten(t *testing.T, c *campaign.Campaign, r *report.Report) *recording.Counterexample {
 	t.Helper()
-	short, err := shrink.Shorten(engine.NewRunner(t), context.Background(), c, r)
+	short, err := shrink.Shorten(context.Background(), engine.NewRunner(t), c, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+// Package replay performs runs without goroutines: it replays the reactions that the code of
+// processes is known to have, and runs that code only where a reaction is not known yet.
 package replay
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hash64"
-	"github.com/interlock-sim/interlock/internal/mutation"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -58,13 +60,13 @@ type reaction struct {
 	unanswered, unfiredWatches int    // of that, the calls and the watches
 
 	// ActsAfter is when the process acts by itself if nothing reaches it before; see
-	// [replayCache.PredictTimers].
+	// [Cache.PredictTimers].
 	ActsAfter      time.Duration
 	LostAfter      time.Duration // when its hold reports a loss, likewise
 	PredictedUntil time.Duration // how far the two are known
 	dead           bool          // all its goroutines have ended
 	probed         bool          // leaks is known
-	// a goroutine would outlive the end of the run; see [replayCache.ProbeLeak]
+	// a goroutine would outlive the end of the run; see [Cache.ProbeLeak]
 	leaks bool
 }
 
@@ -83,7 +85,7 @@ type inputKind uint8
 const (
 	resume        inputKind = iota + 1 // the gate opens
 	cancelAttempt                      // the context of the attempt ends
-	checkLoss                          // the loop asks whether the hold is lost; see [engine.Process.checkLoss]
+	checkLoss                          // the loop asks whether the hold is lost
 )
 
 func (s *input) hash() uint64 {
@@ -110,7 +112,7 @@ func (p *LocalHistory) find(step uint64) *LocalHistory {
 // stepOf returns a 64-bit hash of inputs that arrive after that time.
 func stepOf(after time.Duration, inputs []input, client sim.StubClient) uint64 {
 	h := uint64(after)
-	if mutation.Active == mutation.UntimedCache {
+	if searchmutation.Active == searchmutation.UntimedCache {
 		h = 0
 	}
 	for i := range inputs {
@@ -136,9 +138,9 @@ func (p *LocalHistory) path() []*LocalHistory {
 	return path
 }
 
-// A replayCache holds the known reactions of a scenario's processes.
-type replayCache struct {
-	Executor replayExecutor // of the run under way
+// A Cache holds the known reactions of a scenario's processes.
+type Cache struct {
+	Executor cachedExecutor // of the run under way
 	scenario *engine.Scenario
 	t        *testing.T
 	roots    map[initialState]*LocalHistory
@@ -152,12 +154,13 @@ type replayCache struct {
 	spares        []*engine.IsolatedProcess        // whose memory the next ones reuse
 }
 
-func NewCache(scenario *engine.Scenario, t *testing.T) *replayCache {
-	return &replayCache{scenario: scenario, t: t, roots: make(map[initialState]*LocalHistory)}
+// NewCache returns an empty cache for processes of the scenario.
+func NewCache(scenario *engine.Scenario, t *testing.T) *Cache {
+	return &Cache{scenario: scenario, t: t, roots: make(map[initialState]*LocalHistory)}
 }
 
 // root returns the local history of a process that has just started.
-func (t *replayCache) root(begins initialState) *LocalHistory {
+func (t *Cache) root(begins initialState) *LocalHistory {
 	root := t.roots[begins]
 	if root == nil {
 		root = &LocalHistory{initial: &begins}
@@ -170,7 +173,7 @@ func (t *replayCache) root(begins initialState) *LocalHistory {
 
 // react returns the local history that follows when the inputs arrive, first those of the loop and
 // then those of the client. If it is not known, the code of the process runs.
-func (t *replayCache) react(p *LocalHistory, after time.Duration, inputs []input,
+func (t *Cache) react(p *LocalHistory, after time.Duration, inputs []input,
 	client sim.StubClient,
 ) *LocalHistory {
 	step := stepOf(after, inputs, client)
@@ -185,7 +188,7 @@ func (t *replayCache) react(p *LocalHistory, after time.Duration, inputs []input
 }
 
 // Repeat returns the local history that follows on p when the last inputs of another one arrive.
-func (t *replayCache) Repeat(p, last *LocalHistory) *LocalHistory {
+func (t *Cache) Repeat(p, last *LocalHistory) *LocalHistory {
 	if next := p.find(last.step); next != nil {
 		return next
 	}
@@ -195,7 +198,7 @@ func (t *replayCache) Repeat(p, last *LocalHistory) *LocalHistory {
 }
 
 // append executes a local history that follows on p.
-func (t *replayCache) append(p, next *LocalHistory) *LocalHistory {
+func (t *Cache) append(p, next *LocalHistory) *LocalHistory {
 	next.Parent, next.hash, next.depth, next.initial = p, hash64.Mix(p.hash, next.step), p.depth+1,
 		p.initial
 	t.execute(next)
@@ -204,7 +207,7 @@ func (t *replayCache) append(p, next *LocalHistory) *LocalHistory {
 }
 
 // execute runs the code of the process up to the local history, and stores its reaction.
-func (t *replayCache) execute(p *LocalHistory) {
+func (t *Cache) execute(p *LocalHistory) {
 	t.Count++
 	e := t.liveBefore(p.Parent, p)
 	e.do(func(s *isolatedProcess) {
@@ -227,7 +230,7 @@ func (t *replayCache) execute(p *LocalHistory) {
 }
 
 // probeDeath finds out whether all goroutines of a process have ended.
-func (t *replayCache) probeDeath(p *LocalHistory) {
+func (t *Cache) probeDeath(p *LocalHistory) {
 	if t.PredictTimers(p, predictionHorizon); p.ActsAfter != Never {
 		return
 	}
@@ -248,14 +251,14 @@ const outlivedMax = 100
 const predictionHorizon = 10 * time.Minute
 
 // PredictTimers finds out what the process does by itself within that time, if nothing reaches it.
-func (t *replayCache) PredictTimers(p *LocalHistory, within time.Duration) {
+func (t *Cache) PredictTimers(p *LocalHistory, within time.Duration) {
 	if p.ActsAfter == Never && p.PredictedUntil < within {
 		t.liveAt(p).do(func(s *isolatedProcess) { s.predictTimers(p, within) })
 	}
 }
 
 // ProbeLeak finds out whether a goroutine of the process would outlive a run that ended here.
-func (t *replayCache) ProbeLeak(p *LocalHistory) bool {
+func (t *Cache) ProbeLeak(p *LocalHistory) bool {
 	if !p.probed {
 		p.leaks, p.probed = t.end(t.liveAt(p), false), true
 	}

@@ -4,14 +4,14 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hash64"
-	"github.com/interlock-sim/interlock/internal/mutation"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 )
 
 // StateKey returns the key of a run whose reactions are replayed. It covers the current state, and
 // of the past only what a process can still remember: the local history of each process whose
 // goroutines have not ended. The state of monitors is not part of it; see
 // [exhaustive.dfs.visitKey].
-func (e *replayExecutor) StateKey() uint64 {
+func (e *cachedExecutor) StateKey() uint64 {
 	l := e.loop
 	key := l.System.StateHash(l.Steady())
 	if l.IdleTicks > 0 {
@@ -38,14 +38,14 @@ func (e *replayExecutor) StateKey() uint64 {
 			key = hash64.Mix(key, e.name(p))
 		}
 	}
-	if mutation.Active != mutation.WithoutBudget {
+	if searchmutation.Active != searchmutation.WithoutBudget {
 		key = hash64.Mix(key, l.BudgetKey)
 	}
 	return l.Processes[0].Register.Key(key)
 }
 
 // name returns a 64-bit hash that stands for the state of a process's code.
-func (e *replayExecutor) name(p *engine.Process) uint64 {
+func (e *cachedExecutor) name(p *engine.Process) uint64 {
 	c := e.of(p)
 	if !e.cache.Merges {
 		return c.at.hash

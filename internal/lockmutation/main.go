@@ -3,11 +3,11 @@
 // interlock check looks for the published defects, given nothing but the names of the locks, and
 // mutate counts those that it finds.
 //
-// The defects are in internal/mutate/defects.txt, which describes its own format. mutate changes no
-// source file: it passes the edited text to the compiler as an overlay. Run it in the root of the
-// module:
+// The defects are in internal/lockmutation/defects.txt, which describes its own format. mutate
+// changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
+// root of the module:
 //
-//	go run ./internal/mutate [-search] [PATTERN]
+//	go run ./internal/lockmutation [-search] [PATTERN]
 //
 // PATTERN is a regular expression that selects defects by name.
 package main
@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-const defectsPath = "internal/mutate/defects.txt"
+const defectsPath = "internal/lockmutation/defects.txt"
 
 const (
 	// timeLimit bounds a test. Nearly all tests take a second or less.

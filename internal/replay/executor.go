@@ -7,11 +7,11 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A replayExecutor replays what the code of processes is known to do, from a [replayCache]. What is
+// A cachedExecutor replays what the code of processes is known to do, from a [Cache]. What is
 // not known yet, the cache finds out by running the code of that one process.
-type replayExecutor struct {
+type cachedExecutor struct {
 	loop      *engine.Loop
-	cache     *replayCache
+	cache     *Cache
 	processes []*cachedProcess // by number, the first at 0
 }
 
@@ -25,14 +25,14 @@ type cachedProcess struct {
 
 // On returns the executor that replaces the goroutines of all processes of a run by cached
 // reactions.
-func (t *replayCache) On(l *engine.Loop) engine.Executor {
+func (t *Cache) On(l *engine.Loop) engine.Executor {
 	e := &t.Executor
 	e.loop, e.cache, e.processes = l, t, e.processes[:0]
 	return e
 }
 
 // Histories returns the local histories to which the processes have come.
-func (e *replayExecutor) Histories() []*LocalHistory {
+func (e *cachedExecutor) Histories() []*LocalHistory {
 	histories := make([]*LocalHistory, len(e.processes))
 	for i, c := range e.processes {
 		histories[i] = c.at
@@ -40,9 +40,9 @@ func (e *replayExecutor) Histories() []*LocalHistory {
 	return histories
 }
 
-func (e *replayExecutor) of(p *engine.Process) *cachedProcess { return e.processes[p.Number-1] }
+func (e *cachedExecutor) of(p *engine.Process) *cachedProcess { return e.processes[p.Number-1] }
 
-func (e *replayExecutor) Begin(p *engine.Process) {
+func (e *cachedExecutor) Begin(p *engine.Process) {
 	stubber := e.loop.System.(sim.Stubber)
 	begins := initialState{
 		number: p.Number, cycles: p.Cycles, client: stubber.Initial(p.Client),
@@ -52,17 +52,17 @@ func (e *replayExecutor) Begin(p *engine.Process) {
 	e.moveTo(p, e.cache.root(begins), e.loop.System.Now())
 }
 
-func (e *replayExecutor) OpenGate(p *engine.Process) {
+func (e *cachedExecutor) OpenGate(p *engine.Process) {
 	c := e.of(p)
 	c.inputs = append(c.inputs, input{kind: resume, register: *p.Register, dazed: p.Resuming})
 }
 
-func (e *replayExecutor) CancelAttempt(p *engine.Process) {
+func (e *cachedExecutor) CancelAttempt(p *engine.Process) {
 	c := e.of(p)
 	c.inputs = append(c.inputs, input{kind: cancelAttempt})
 }
 
-func (e *replayExecutor) Settle() {
+func (e *cachedExecutor) Settle() {
 	now := e.loop.System.Now()
 	for i, p := range e.loop.Processes {
 		if c := e.processes[i]; len(c.inputs) > 0 || c.client.Waiting() {
@@ -72,7 +72,7 @@ func (e *replayExecutor) Settle() {
 }
 
 // react applies the process's reaction to all that has reached it by now, or to time alone.
-func (e *replayExecutor) react(p *engine.Process, now time.Duration) {
+func (e *cachedExecutor) react(p *engine.Process, now time.Duration) {
 	c := e.of(p)
 	next := c.at
 	runs := !p.Client.Crashed() && !c.at.dead
@@ -87,7 +87,7 @@ func (e *replayExecutor) react(p *engine.Process, now time.Duration) {
 }
 
 // moveTo puts the process into the state to which a local history leads.
-func (e *replayExecutor) moveTo(p *engine.Process, h *LocalHistory, now time.Duration) {
+func (e *cachedExecutor) moveTo(p *engine.Process, h *LocalHistory, now time.Duration) {
 	c := e.of(p)
 	c.at, c.since = h, now
 	r := &h.reaction
@@ -101,7 +101,7 @@ func (e *replayExecutor) moveTo(p *engine.Process, h *LocalHistory, now time.Dur
 	c.client.Perform(r.client)
 }
 
-func (e *replayExecutor) CheckLosses() {
+func (e *cachedExecutor) CheckLosses() {
 	now := e.loop.System.Now()
 	for i, p := range e.loop.Processes {
 		if c := e.processes[i]; !p.Client.Crashed() && !p.Client.Paused() && e.loses(c, now) {
@@ -112,7 +112,7 @@ func (e *replayExecutor) CheckLosses() {
 }
 
 // loses reports whether the process's hold says by now that it is lost.
-func (e *replayExecutor) loses(c *cachedProcess, now time.Duration) bool {
+func (e *cachedExecutor) loses(c *cachedProcess, now time.Duration) bool {
 	if !c.at.holds || c.at.Lost {
 		return false
 	}
@@ -120,7 +120,7 @@ func (e *replayExecutor) loses(c *cachedProcess, now time.Duration) bool {
 	return c.at.LostAfter <= now-c.since
 }
 
-func (e *replayExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool) {
+func (e *cachedExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool) {
 	now = e.loop.System.Now() + max(pause, 0)
 	if at := e.nextAction(now); at <= now {
 		now, acted = at, true
@@ -134,7 +134,7 @@ func (e *replayExecutor) Sleep(pause time.Duration) (now time.Duration, acted bo
 }
 
 // nextAction returns when the first process acts by itself, or [Never] if none does until then.
-func (e *replayExecutor) nextAction(until time.Duration) time.Duration {
+func (e *cachedExecutor) nextAction(until time.Duration) time.Duration {
 	at := Never
 	for i, p := range e.loop.Processes {
 		if !p.Client.Crashed() {
@@ -145,18 +145,18 @@ func (e *replayExecutor) nextAction(until time.Duration) time.Duration {
 }
 
 // actsAt returns when the process acts by itself, or [Never] if it does not until then.
-func (e *replayExecutor) actsAt(c *cachedProcess, until time.Duration) time.Duration {
+func (e *cachedExecutor) actsAt(c *cachedProcess, until time.Duration) time.Duration {
 	if e.cache.PredictTimers(c.at, until-c.since); c.at.ActsAfter == Never {
 		return Never
 	}
 	return c.since + c.at.ActsAfter
 }
 
-func (e *replayExecutor) OwnsResource(p *engine.Process) bool { return e.of(p).at.ownResource }
+func (e *cachedExecutor) OwnsResource(p *engine.Process) bool { return e.of(p).at.ownResource }
 
-func (e *replayExecutor) Ended(p *engine.Process) bool { return e.of(p).at.dead }
+func (e *cachedExecutor) Ended(p *engine.Process) bool { return e.of(p).at.dead }
 
-func (e *replayExecutor) TearDown(bool) {
+func (e *cachedExecutor) TearDown(bool) {
 	e.loop.Cancel()
 	e.cache.last = e.cache.last[:0]
 	for i, p := range e.loop.Processes {
@@ -166,7 +166,7 @@ func (e *replayExecutor) TearDown(bool) {
 	}
 }
 
-func (e *replayExecutor) Save(old any) any {
+func (e *cachedExecutor) Save(old any) any {
 	saved, _ := old.(*savedProcesses)
 	if saved == nil {
 		saved = new(savedProcesses)
@@ -179,7 +179,7 @@ func (e *replayExecutor) Save(old any) any {
 	return saved
 }
 
-func (e *replayExecutor) Restore(from any) {
+func (e *cachedExecutor) Restore(from any) {
 	saved := from.(*savedProcesses)
 	e.processes = append(e.processes[:0], saved.processes...)
 	for i, c := range e.processes {

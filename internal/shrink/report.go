@@ -17,7 +17,7 @@ import (
 //
 // It returns an error if the schedule does not fail when it is run again: then the lock is
 // nondeterministic. If only the short form does not fail, the schedule is recorded as it was found.
-func Shorten(r *engine.Runner, ctx context.Context, campaign *campaign.Campaign,
+func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	report *report.Report,
 ) (*recording.Counterexample, error) {
 	failure := report.Failure
@@ -28,7 +28,7 @@ func Shorten(r *engine.Runner, ctx context.Context, campaign *campaign.Campaign,
 		return nil, nil
 	}
 	found := failure.Violations[0].Signature()
-	s := shrink(r, ctx, campaign.Scenario, failure.Deviations, found)
+	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, found)
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
 	if err != nil {

@@ -1,3 +1,5 @@
+// Package exhaustive searches all schedules of a scenario, by depth-first search with a state
+// cache, partial-order reduction and merging of states.
 package exhaustive
 
 import (
@@ -15,9 +17,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hash64"
-	"github.com/interlock-sim/interlock/internal/mutation"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/sim"
@@ -391,10 +393,10 @@ func (e *Search) newMonitor() *history.Monitor {
 // monitors, because the continuations that violate a property depend on that.
 func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.view.Events())
-	if mutation.Active != mutation.WithoutMonitorState {
+	if searchmutation.Active != searchmutation.WithoutMonitorState {
 		key = hash64.Mix(key, x.monitor.State(x.ended))
 	}
-	if mutation.Active != mutation.WithoutLastStep {
+	if searchmutation.Active != searchmutation.WithoutLastStep {
 		key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
 			uint64(x.lastLeaver())<<32|uint64(x.healed()))
 	}
@@ -407,7 +409,7 @@ func (x *dfs) visitKey(key uint64) uint64 {
 // ended reports whether a process will neither act nor be told anything again, and has no request
 // in flight.
 func (x *dfs) ended(number int32) bool {
-	if mutation.Active == mutation.HoldersOnly {
+	if searchmutation.Active == searchmutation.HoldersOnly {
 		return !x.view.Holds(number)
 	}
 	client := x.view.Client(number)
@@ -641,7 +643,7 @@ func (x *dfs) idleTicks() int {
 func (x *dfs) visible(step sim.Step, from int) bool {
 	events := x.view.Events()
 	x.monitor.Observe(events)
-	if mutation.Active != mutation.None && mutation.Active.Hides(events[from:]) {
+	if searchmutation.Active != searchmutation.None && searchmutation.Active.Hides(events[from:]) {
 		return false
 	}
 	if x.unknown || step.Process > 0 && x.client(step.Process).Delayed() {
