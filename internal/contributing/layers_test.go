@@ -1,0 +1,65 @@
+package contributing_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/interlock-sim/interlock/"
+
+// Imports go downward only: each of these packages knows no package of the module but those listed.
+func TestLayers(t *testing.T) {
+	events := []string{"history", "history/models"}
+	sim := with(events, "sim", "faults")
+	engine := with(sim, "internal/engine", "internal/hash64")
+	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation")
+	report := with(engine, "internal/report")
+	recording := with(engine, "internal/recording", "internal/file")
+	strategy := with(engine, "internal/strategy", "internal/stateset")
+	replay := with(engine, "internal/replay", "internal/searchmutation")
+	for of, known := range map[string][]string{
+		"lock":            {"lock"},
+		"faults":          {"faults"},
+		"history":         events,
+		"sim":             sim,
+		"simzk":           simzk,
+		"internal/engine": engine,
+		"internal/zookeeper": slices.Concat(sim, simzk,
+			[]string{"internal/zookeeper", "internal/hash64"}),
+		"internal/report":    report,
+		"internal/recording": recording,
+		"internal/strategy":  strategy,
+		"internal/replay":    replay,
+		"internal/campaign":  slices.Concat(report, strategy, []string{"internal/campaign"}),
+		"internal/exhaustive": slices.Concat(report, replay, strategy,
+			[]string{"internal/file", "internal/exhaustive"}),
+	} {
+		for _, found := range dependencies(t, of) {
+			if !slices.Contains(known, found) {
+				t.Errorf("%s imports %s", of, found)
+			}
+		}
+	}
+}
+
+// with returns a list with more packages.
+func with(packages []string, more ...string) []string { return slices.Concat(packages, more) }
+
+// dependencies returns the packages of the module on which a package depends, itself included.
+func dependencies(t *testing.T, of string) (found []string) {
+	t.Helper()
+	c := exec.Command("go", "list", "-deps", "./"+of)
+	c.Dir = module
+	output, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list -deps ./%s: %v\n%s", of, err, output)
+	}
+	for path := range strings.Lines(string(output)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(path), modulePath); ok {
+			found = append(found, name)
+		}
+	}
+	return found
+}
