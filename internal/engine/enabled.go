@@ -25,49 +25,42 @@ func (l *Loop) listEnabled() {
 	l.enabled = enabled
 }
 
+// appendFaults appends the faults that are possible and that the plan allows in the current phase of
+// their victims.
 func (l *Loop) appendFaults(enabled []sim.EnabledStep) []sim.EnabledStep {
 	for kind := range faults.Kinds {
 		if !l.allowed[kind] {
 			continue
 		}
-		switch kind.Strikes() {
-		case faults.OneServer:
-			enabled = l.appendServerFaults(enabled, kind)
-			continue
-		case faults.LinkToServer, faults.LinkOfServers:
-			enabled = l.appendLinkFaults(enabled, kind)
-			continue
-		}
-		for _, p := range l.Processes {
-			if kind == faults.Restart && len(l.Processes) >= sim.ClientsMax {
-				break
-			}
-			if !p.done() && (kind != faults.Cancel || p.Stage == locking &&
-				!p.Cancelled && !p.Client.Paused()) {
-				enabled = l.appendFault(enabled, sim.Step{
-					Kind: sim.Fault, Fault: kind,
-					Process: int32(p.Number),
-				})
+		from := len(enabled)
+		enabled = l.System.AppendFaults(enabled, kind)
+		kept := enabled[:from]
+		for _, option := range enabled[from:] {
+			if l.suffers(option.Step) && l.affords(option.Step) {
+				kept = append(kept, option)
 			}
 		}
+		enabled = kept
 	}
 	return enabled
 }
 
-// appendFault adds a fault if it is possible and the plan allows it in the current phase of its
-// victim.
-func (l *Loop) appendFault(enabled []sim.EnabledStep, step sim.Step) []sim.EnabledStep {
-	if l.System.Possible(step) && l.affords(step) {
-		enabled = append(enabled, sim.EnabledStep{Step: step})
+// suffers reports whether the process that a fault strikes, if it strikes one, is in a state in
+// which the fault makes a difference.
+func (l *Loop) suffers(fault sim.Step) bool {
+	if fault.Process <= 0 {
+		return true
 	}
-	return enabled
-}
-
-func (l *Loop) appendServerFaults(enabled []sim.EnabledStep, kind faults.Kind) []sim.EnabledStep {
-	for server := range l.System.Servers() {
-		enabled = l.appendFault(enabled, sim.OnServer(sim.Fault, server).StruckBy(kind))
+	p := l.Processes[fault.Process-1]
+	switch {
+	case p.done():
+		return false
+	case fault.Fault == faults.Restart:
+		return len(l.Processes) < sim.ClientsMax
+	case fault.Fault == faults.Cancel:
+		return p.Stage == locking && !p.Cancelled && !p.Client.Paused()
 	}
-	return enabled
+	return true
 }
 
 // allowsLinkFaults reports whether faults can strike a single link to or between servers.
@@ -79,26 +72,4 @@ func (l *Loop) allowsLinkFaults() bool {
 		}
 	}
 	return false
-}
-
-// appendLinkFaults adds the faults that strike single links.
-func (l *Loop) appendLinkFaults(enabled []sim.EnabledStep, kind faults.Kind) []sim.EnabledStep {
-	servers := l.System.Servers()
-	if kind.Strikes() == faults.LinkToServer {
-		for _, p := range l.Processes {
-			for server := range servers {
-				if !p.done() {
-					enabled = l.appendFault(enabled,
-						sim.OnLink(sim.Fault, p.Number, server).StruckBy(kind))
-				}
-			}
-		}
-		return enabled
-	}
-	for from := range servers {
-		for to := range servers {
-			enabled = l.appendFault(enabled, sim.Between(sim.Fault, from, to).StruckBy(kind))
-		}
-	}
-	return enabled
 }

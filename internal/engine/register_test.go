@@ -82,7 +82,10 @@ func (s *registerSystem) Perform(step sim.Step) {
 	c.replies <- c.value
 }
 
-func (s *registerSystem) Possible(sim.Step) bool           { return false }
+func (s *registerSystem) AppendFaults(steps []sim.EnabledStep, _ faults.Kind) []sim.EnabledStep {
+	return steps
+}
+
 func (s *registerSystem) Inject(sim.Step, faults.Severity) { panic("no faults") }
 func (s *registerSystem) Now() time.Duration               { return s.now }
 func (s *registerSystem) Deadline() (time.Duration, bool)  { return 0, false }

@@ -83,8 +83,43 @@ func (z *System) site(step sim.Step) Site {
 // Supports reports whether ZooKeeper has faults of the kind.
 func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
 
-// Possible reports whether the fault of a step can strike now.
-func (z *System) Possible(step sim.Step) bool { return z.site(step).Possible(step.Fault) }
+// AppendFaults appends the steps in which a fault of the kind can strike: by process, by server, or
+// by link.
+func (z *System) AppendFaults(steps []sim.EnabledStep, kind faults.Kind) []sim.EnabledStep {
+	possible := faultActions[kind].possible
+	if possible == nil {
+		return steps
+	}
+	add := func(s Site, step sim.Step) {
+		if possible(s) {
+			steps = append(steps, sim.EnabledStep{Step: step.StruckBy(kind)})
+		}
+	}
+	servers := z.cluster.Servers()
+	switch kind.Strikes() {
+	case faults.OneClient:
+		for i, c := range z.clients {
+			add(AtClient(&z.cluster, c.Link), sim.Step{Process: int32(i + 1)})
+		}
+	case faults.OneServer:
+		for server := range servers {
+			add(AtServer(&z.cluster, server), sim.OnServer(sim.Fault, server))
+		}
+	case faults.LinkToServer:
+		for i, c := range z.clients {
+			for server := range servers {
+				add(AtLinkTo(&z.cluster, c.Link, server), sim.OnLink(sim.Fault, i+1, server))
+			}
+		}
+	case faults.LinkOfServers:
+		for from := range servers {
+			for to := range servers {
+				add(AtLinkOf(&z.cluster, from, to), sim.Between(sim.Fault, from, to))
+			}
+		}
+	}
+	return steps
+}
 
 // Inject lets the fault of a step strike.
 func (z *System) Inject(step sim.Step, severity faults.Severity) {

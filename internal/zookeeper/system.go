@@ -34,7 +34,6 @@ type System struct {
 	config  sim.Config
 	cluster simzk.Cluster
 	clients []*client // by number of the process, the first at 0
-	spare   []*client // whose memory the next run reuses
 }
 
 var (
@@ -46,7 +45,7 @@ var (
 // Reset begins a run with an empty directory for the lock.
 func (z *System) Reset(config sim.Config) {
 	z.config = config
-	z.spare, z.clients = append(z.spare[:0], z.spare[:cap(z.spare)]...), z.clients[:0]
+	z.clients = z.clients[:0]
 	z.cluster.Reset(simzk.Config{
 		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
 	}, config.Log)
@@ -75,10 +74,15 @@ func (z *System) Join() sim.Client {
 	return z.add(conn, conn.Link)
 }
 
+// add adds a client, in the memory of one of an earlier run if there is one.
 func (z *System) add(conn simzk.Client, link *simzk.Link) sim.Client {
-	c := &client{Link: link, conn: conn, cluster: &z.cluster}
-	z.clients = append(z.clients, c)
-	return c
+	n := len(z.clients)
+	if n == cap(z.clients) || z.clients[:n+1][n] == nil {
+		z.clients = append(z.clients, new(client))
+	}
+	z.clients = z.clients[:n+1]
+	*z.clients[n] = client{Link: link, conn: conn, cluster: &z.cluster}
+	return z.clients[n]
 }
 
 // Servers returns the size of the ensemble.
