@@ -153,4 +153,6 @@ type Event struct {
 	Path    string `json:"path,omitempty"`    // the znode
 	Name    string `json:"name,omitempty"`    // a further name; see the Kind
 	Err     string `json:"err,omitempty"`     // the error, or empty
+
+	Facts *Facts `json:"facts,omitempty"` // details for reports, or nil; not in the trace hash
 }

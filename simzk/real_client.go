@@ -34,6 +34,7 @@ type RealConn struct {
 	// The run is over and the process done; see [Link.ShutDown].
 	isShutDown  atomic.Bool
 	activeCalls atomic.Int32 // calls that have not returned
+	sites       callSites    // of the active calls
 
 	mu            sync.Mutex
 	dials         []dialRequest // by the client's goroutine
@@ -426,7 +427,7 @@ func (r *RealConn) send(q *request) {
 	r.sentHash = mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(q)))
 	c.record(history.Event{
 		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
-		Op: q.verb(), Path: q.Path,
+		Op: q.verb(), Path: q.Path, Facts: c.sendFacts(q, r.sites.of(q)),
 	})
 	r.link.transmit(q)
 	r.inFlight = append(r.inFlight, q)
@@ -461,7 +462,7 @@ func (r *RealConn) forward(m message) {
 	r.inFlight = slices.DeleteFunc(r.inFlight, func(other *request) bool { return other == q })
 	c.record(history.Event{
 		At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
-		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(),
+		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(), Facts: c.replyFacts(q),
 	})
 	r.pipe.push(r.buffer)
 	switch {
@@ -625,12 +626,18 @@ func (r *RealConn) beginCall() {
 		r.link.countCallAfterShutDown()
 	}
 	r.activeCalls.Add(1)
+	if r.link.cluster.gathersFacts() {
+		r.sites.begin()
+	}
 	r.link.Notify()
 }
 
 // endCall ends a call.
 func (r *RealConn) endCall() {
 	r.activeCalls.Add(-1)
+	if r.link.cluster.gathersFacts() {
+		r.sites.end()
+	}
 	r.exitIfDone()
 }
 
