@@ -1,0 +1,113 @@
+package explain_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// recordings returns the names of the recorded counterexamples, one for each broken lock.
+func recordings(t *testing.T) []string {
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("recordings %v, error %v", paths, err)
+	}
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(path), ".json")
+	}
+	return paths
+}
+
+// replay runs a recorded counterexample and gathers its facts.
+func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
+	recording, err := scenarios.ReadRecording(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, err := subjects.Named(recording.Lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario, err := recording.Scenario(subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner := scenarios.NewRunner(t)
+	runner.GatherFacts(true)
+	result := runner.Run(scenario, &scenarios.Replay{Deviations: recording.Deviations})
+	scenario.Lead(result, recording.Signature)
+	if len(result.Violations) == 0 || result.Violations[0].Signature() != recording.Signature {
+		t.Fatalf("violations %v, want %s", result.Violations, recording.Signature)
+	}
+	if got := scenarios.TraceHash(result.TraceHash); got != recording.TraceHash {
+		t.Errorf("trace hash %v with facts, recorded %v", got, recording.TraceHash)
+	}
+	events := slices.Clone(result.Events)
+	for i := range events {
+		if f := events[i].Facts; f != nil {
+			facts := *f
+			facts.Line = lineNumber.ReplaceAllStringFunc(f.Line, hidden)
+			events[i].Facts = &facts
+		}
+	}
+	return events, result.Violations
+}
+
+// lineNumber matches the number of a line, which golden files leave out.
+var lineNumber = regexp.MustCompile(`[0-9]+$`)
+
+func hidden(number string) string { return strings.Repeat("N", len(number)) }
+
+func TestGolden(t *testing.T) {
+	for _, name := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			events, violations := replay(t, name)
+			x := explain.Of(events, violations)
+			for _, width := range []int{80, 120} {
+				var text bytes.Buffer
+				x.Write(&text, width) // A buffer takes everything.
+				text.WriteByte('\n')
+				lines := timeline.Timeline{
+					Events: events, Violations: violations, Show: x.Show, Width: width,
+				}
+				if err := lines.Decisive(&text); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes())
+			}
+		})
+	}
+}
+
+// golden compares a text with a golden file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run go test -update, and read it\ngot:\n%s", name, got)
+	}
+}
