@@ -52,7 +52,7 @@ func (g *Graph) Causes(i int) []int {
 			return []int{end}
 		}
 	case history.SessionExpired:
-		return g.fault(e.Process, i)
+		return append(g.fault(e.Process, i), g.byZxid[e.Zxid]...)
 	case history.SessionClosed:
 		for n := i - 1; n >= 0; n-- {
 			if s := &g.Events[n]; s.Kind == history.Send && s.Process == e.Process &&
@@ -79,7 +79,7 @@ func (g *Graph) Causes(i int) []int {
 		if w := g.watches[e.Watch]; w != nil {
 			return []int{w.Fired}
 		}
-		return g.lastState(e.Process, i, "expired")
+		return append(g.lastState(e.Process, i, "expired"), g.lastWatch(e, i)...)
 	case history.Send:
 		return g.learned(i)
 	case history.Fault, history.Healed, history.Tick, history.FairPhase, history.LockCall:
@@ -189,6 +189,18 @@ func (g *Graph) lastState(process int32, before int, name string) []int {
 	for n := before - 1; n >= 0; n-- {
 		e := &g.Events[n]
 		if e.Kind == history.SessionState && e.Process == process && e.Name == name {
+			return []int{n}
+		}
+	}
+	return nil
+}
+
+// lastWatch returns the last watch that the process of an event has set on its znode, as a slice of
+// at most one.
+func (g *Graph) lastWatch(e *history.Event, before int) []int {
+	for n := before - 1; n >= 0; n-- {
+		w := &g.Events[n]
+		if w.Kind == history.WatchArmed && w.Process == e.Process && w.Path == e.Path {
 			return []int{n}
 		}
 	}

@@ -132,7 +132,7 @@ func (t *teller) ofClient(i int) string {
 	case history.Send:
 		return p + " sends " + t.request(i) + t.arguments(e)
 	case history.Reply:
-		return p + " " + t.reply(i)
+		return t.reply(p, i)
 	case history.WatchEvent:
 		if e.Watch == 0 {
 			return fmt.Sprintf("%s's watch on %s ends%s", p, t.names.Of(e.Path), failed(e))
@@ -214,13 +214,13 @@ func shortened(data string) string {
 }
 
 // reply describes what a process learns from a reply.
-func (t *teller) reply(i int) string {
+func (t *teller) reply(p string, i int) string {
 	e, r := &t.graph.Events[i], t.graph.Request(i)
 	what := t.request(i)
 	if e.Err != "" && e.Err != "no node" {
-		text := "gets no answer to " + what + failed(e)
+		text := p + " gets no answer to " + what + failed(e)
 		if e.Zxid != 0 {
-			text = "is refused " + what + failed(e)
+			text = p + "'s " + what + " is refused" + failed(e)
 		}
 		if r != nil && len(r.Changes) > 0 {
 			text += " (it was carried out)"
@@ -231,14 +231,14 @@ func (t *teller) reply(i int) string {
 	f := e.Facts
 	switch {
 	case r != nil && cause.Listing(r.Op):
-		text.WriteString("lists " + t.names.Of(r.Path))
+		text.WriteString(p + " lists " + t.names.Of(r.Path))
 		if listed, ok := t.graph.Listed(i); ok {
 			text.WriteString(": " + t.children(listed, e.Process, i))
 		}
 	case e.Err != "":
-		text.WriteString(what + ": no such node")
+		text.WriteString(p + "'s " + what + ": no such node")
 	case f != nil && f.Exists != nil:
-		text.WriteString(what + ": it exists")
+		text.WriteString(p + "'s " + what + ": it exists")
 		if f.Data != "" {
 			text.WriteString(", data " + shortened(f.Data))
 		}
@@ -246,7 +246,7 @@ func (t *teller) reply(i int) string {
 			fmt.Fprintf(&text, ", version %d", f.Stat.Version)
 		}
 	default:
-		text.WriteString(what + ": done")
+		text.WriteString(p + "'s " + what + ": done")
 		if f != nil {
 			t.operations(&text, f.Operations)
 		}
