@@ -53,6 +53,8 @@ func (g *Graph) Causes(i int) []int {
 		}
 	case history.SessionExpired:
 		return append(g.fault(e.Process, i), g.byZxid[e.Zxid]...)
+	case history.WatchGone:
+		return g.fault(e.Process, i)
 	case history.SessionClosed:
 		for n := i - 1; n >= 0; n-- {
 			if s := &g.Events[n]; s.Kind == history.Send && s.Process == e.Process &&

@@ -98,8 +98,19 @@ func (s *story) unlisted(call, grant int) {
 	p := process(s.Events[grant].Process)
 	sent := s.next(s.Events[grant].Process, call, of(history.Send))
 	if call >= 0 && (sent < 0 || sent > grant) {
-		s.say("It had asked for the lock %s, and its code returned without sending a request.",
-			s.in(call))
+		s.say("It had asked for the lock at %s, and its code returned without sending a request.",
+			s.at(call))
+		if unlock := s.last(s.Events[grant].Process, call, of(history.UnlockReturn)); unlock >= 0 &&
+			s.Events[unlock].Err != "" {
+			earlier := s.last(s.Events[grant].Process, unlock, granted)
+			s.say("Its Unlock before that had failed (event %d: %s)", s.cite(unlock),
+				s.Events[unlock].Err)
+			if earlier >= 0 && s.contender(earlier) == s.contender(grant) {
+				s.text.WriteString(", and the grant is by the node of the attempt before, granted " +
+					"at " + s.at(earlier))
+			}
+			s.text.WriteByte('.')
+		}
 		return
 	}
 	if told := s.learned(s.Events[grant].Process, call, grant); told != "" {

@@ -267,10 +267,27 @@ func (s *story) unfired(w *cause.Watch) {
 		if e := &s.Events[i]; concerns(e) {
 			s.say("Watch %d has not fired: the last change that concerns it, %s, is older %s.",
 				w.Number, s.node(e.Path)+" "+changed(e.Kind), s.in(i))
+			s.overtaken(w, e.Zxid)
 			return
 		}
 	}
 	s.say("Nothing has happened to %s since.", s.node(w.Path))
+}
+
+// overtaken tells which reply had moved the client past a transaction before it set a watch again.
+func (s *story) overtaken(w *cause.Watch, zxid int64) {
+	if s.Events[w.Armed].Request != 0 {
+		return
+	}
+	for i := range s.Events[:w.Armed] {
+		e := &s.Events[i]
+		if r := s.Request(i); e.Kind == history.Reply && e.Process == w.Process && r != nil &&
+			e.Zxid >= zxid && r.Op != "connect" && r.Op != "set-watches" {
+			s.say("The client had seen a reply of transaction %d or later before (%s, event %d): "+
+				"from then on it counts as one that knows the change.", zxid, r.Op, s.cite(i))
+			return
+		}
+	}
 }
 
 func changed(k history.Kind) string {

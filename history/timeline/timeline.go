@@ -139,6 +139,9 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 		s.row(r)
 	}
 	for _, v := range t.Violations {
+		if v.Property == history.Progress {
+			s.stuck(v)
+		}
 		if !has(s.rows, v) {
 			s.violation(v)
 		}
@@ -155,7 +158,7 @@ func (s *sheet) measure() {
 		if r.event < 0 {
 			continue
 		}
-		s.number = max(s.number, len(fmt.Sprint(r.event)))
+		s.number = max(s.number, len(fmt.Sprint(r.event)), len("end"))
 		s.clock = max(s.clock, utf8.RuneCountInString(clock(s.Events[r.event].At)))
 		if r.ticks == 0 {
 			lane := laneOf(&s.Events[r.event])
@@ -274,6 +277,26 @@ func (s *sheet) violation(v *history.Violation) {
 	}
 }
 
+// stuck writes a row for a process that waits at the end of the history.
+func (s *sheet) stuck(v *history.Violation) {
+	last := len(s.Events) - 1
+	if v.Event < 0 || v.Event > last {
+		return
+	}
+	p, end := s.Events[v.Event].Process, s.Events[last].At
+	shown := s.Events[v.Event].At
+	for _, r := range s.rows {
+		if r.event >= 0 {
+			shown = s.Events[r.event].At
+		}
+	}
+	if end-shown >= shownPause {
+		s.pause(row{event: -1, from: last, time: end - shown})
+	}
+	left := fmt.Sprintf("! %*s  %*s  ", s.number, "end", s.clock, "")
+	s.cell(left, last, int(p), process(p)+" STILL WAITS", alarm)
+}
+
 // line writes a line without trailing blanks.
 func (s *sheet) line(style style, text string) {
 	s.out.WriteString(s.paint(style, strings.TrimRight(text, " ")) + "\n")
@@ -320,19 +343,24 @@ func (s *sheet) legend(shown int) {
 		s.signs()
 	}
 	if shown < len(s.Events) {
-		s.line(dim, fmt.Sprintf("%d of %d events; --full shows all", shown, len(s.Events)))
+		s.line(dim, fmt.Sprintf("shown  %d of %d events", shown, len(s.Events)))
 	}
 }
 
+// signs explains the signs of the lanes.
 func (s *sheet) signs() {
-	text := "lanes  │ connected   ┊ not connected   ┃ holds the lock   ● event   ✂ fault   " +
-		"! violation"
-	for n, part := range wrap(text, s.width-7) {
-		if n > 0 {
-			part = "       " + part
+	line := "lanes "
+	for _, sign := range []string{
+		"│ connected", "┊ not connected", "┃ has the lock, as far as it knows", "● event",
+		"✂ fault", "! violation",
+	} {
+		if utf8.RuneCountInString(line+"  "+sign) > s.width {
+			s.line(dim, line)
+			line = "      "
 		}
-		s.line(dim, part)
+		line += " " + sign + "  "
 	}
+	s.line(dim, line)
 }
 
 // clock renders virtual time in seconds, and with hours from an hour on. The resolution is a
