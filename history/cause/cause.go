@@ -16,14 +16,14 @@ type Graph struct {
 	Events []history.Event
 
 	requests map[requestKey]*Request
-	order    []*Request             // the requests in the order of their Send
-	watches  map[int32]*Watch       // by number
-	armed    map[requestKey]*Watch  // by the request that sets it
-	changes  map[string][]int       // the changes of each znode, in order
-	byZxid   map[int64][]int        // the changes of each transaction
-	ends     map[int64]int          // the end of the session by its transaction
-	program  map[int32][]int        // the events of each process that its code causes or observes
-	position []int                  // of each event in its process's list of program
+	order    []*Request            // the requests in the order of their Send
+	watches  map[int32]*Watch      // by number
+	armed    map[requestKey]*Watch // by the request that sets it
+	changes  map[string][]int      // the changes of each znode, in order
+	byZxid   map[int64][]int       // the changes of each transaction
+	ends     map[int64]int         // the end of the session by its transaction
+	program  map[int32][]int       // the events of each process that its code causes or observes
+	position []int                 // of each event in its process's list of program
 }
 
 type requestKey struct{ process, request int32 }

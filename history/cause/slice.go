@@ -264,8 +264,9 @@ func (g *Graph) learned(i int) []int {
 // shown returns the events of a slice that a reader has to see, in order.
 func (g *Graph) shown(in map[int]bool, targets []int) []int {
 	show := make(map[int]bool)
+	end := slices.Max(append([]int{0}, targets...)) // What comes later did not matter.
 	for i := range in {
-		for _, n := range g.represent(i, in) {
+		for _, n := range g.represent(i, in, end) {
 			show[n] = true
 		}
 	}
@@ -283,7 +284,7 @@ func (g *Graph) shown(in map[int]bool, targets []int) []int {
 }
 
 // represent returns the events to show for an event of a slice.
-func (g *Graph) represent(i int, in map[int]bool) []int {
+func (g *Graph) represent(i int, in map[int]bool, end int) []int {
 	e := &g.Events[i]
 	switch e.Kind {
 	case history.Send, history.Serve, history.Reply, history.WatchArmed:
@@ -291,7 +292,7 @@ func (g *Graph) represent(i int, in map[int]bool) []int {
 		if r == nil || r.Op == "connect" || r.Op == "set-watches" {
 			return nil
 		}
-		return g.representRequest(r, in)
+		return g.representRequest(r, in, end)
 	case history.NodeCreated, history.NodeDeleted, history.NodeChanged:
 		return []int{i}
 	case history.SessionExpired, history.SessionClosed:
@@ -317,14 +318,18 @@ func (g *Graph) represent(i int, in map[int]bool) []int {
 	return []int{i}
 }
 
-// representRequest returns the events to show of a request.
-func (g *Graph) representRequest(r *Request, in map[int]bool) []int {
+// representRequest returns the events to show of a request, up to the given one.
+func (g *Graph) representRequest(r *Request, in map[int]bool, end int) []int {
 	var show []int
-	show = append(show, r.Changes...)
-	switch {
-	case r.Reply < 0 && len(r.Changes) == 0:
+	for _, change := range r.Changes {
+		if change <= end {
+			show = append(show, change)
+		}
+	}
+	switch late := r.Reply < 0 || r.Reply > end; {
+	case late && len(show) == 0:
 		return append(show, r.Send)
-	case r.Reply < 0:
+	case late:
 		return show
 	case g.Events[r.Reply].Err != "" || len(r.Changes) == 0:
 		show = append(show, r.Reply)

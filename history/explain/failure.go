@@ -125,13 +125,17 @@ func (s *story) noGoroutineLeak() bool {
 			continue
 		}
 		p := process(e.Process)
+		set := w.Armed
+		if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
+			set = r.Reply
+		}
 		how := "granted the lock"
 		if r := &s.Events[returned]; r.Err != "" {
 			how = fmt.Sprintf("with the error %q", r.Err)
 		}
 		s.say("%s had set watch %d on %s (event %d). Its Lock returned at %s, %s, and the event "+
 			"of the watch came only at %s: by then the call that had set it was over.", p,
-			e.Watch, s.node(e.Path), s.cite(w.Armed), s.at(returned), how, s.at(i))
+			e.Watch, s.node(e.Path), s.cite(set), s.at(returned), how, s.at(i))
 	}
 	return true
 }

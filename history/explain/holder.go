@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -91,7 +92,12 @@ func (s *story) notified(holder int32, grant, deleted, by int) {
 }
 
 // span renders a length of time.
-func span(d time.Duration) string { return d.Truncate(time.Millisecond).String() }
+func span(d time.Duration) string {
+	if d == 0 {
+		return "no virtual time"
+	}
+	return strings.ReplaceAll(d.Truncate(time.Millisecond).String(), "m0s", "m")
+}
 
 // lossNotification explains a holder that lost the lock and was not told, or was granted it again.
 func (s *story) lossNotification() bool {
@@ -153,7 +159,7 @@ func (s *story) sessionLoss() bool {
 			continue
 		}
 		p := process(e.Process)
-		s.say("%s holds the lock since %s by %s. Its client library reported at %s that the "+
+		s.say("%s was granted the lock at %s by %s. Its client library reported at %s that the "+
 			"session had expired.", p, s.at(grant), s.node(s.contender(grant)), s.at(i))
 		s.lost(grant, s.v.Event)
 		watch := s.last(e.Process, s.v.Event+1, func(e *history.Event) bool {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -22,6 +23,13 @@ func (s *story) progress() bool {
 		what = "Unlock"
 	} else if e.Kind != history.LockCall {
 		return false
+	}
+	for _, v := range s.before {
+		if v.Property == noPanic && strings.HasPrefix(v.Detail, p+" panicked") {
+			s.say("%s called %s %s, and the call never returned, because %s panicked.", p, what,
+				s.in(call), p)
+			return true
+		}
 	}
 	s.say("%s called %s %s, and was still waiting when the history ended.", p, what, s.in(call))
 	if !s.waitsFor(e.Process, map[int32]bool{}) {
@@ -206,17 +214,19 @@ func (s *story) deletes(owner int32, path, znode string, created int) {
 		return
 	}
 	last := sent[len(sent)-1]
+	lead := fmt.Sprintf("Its only request to delete %s, sent", znode)
+	if len(sent) > 1 {
+		lead = fmt.Sprintf("The last of its %d requests to delete %s, sent", len(sent), znode)
+	}
 	how := "got no reply"
 	if last.Reply >= 0 {
 		how = fmt.Sprintf("got %q (event %d)", s.Events[last.Reply].Err, s.cite(last.Reply))
 	}
-	served := ""
 	if last.Serve < 0 {
-		served = ", and never reached a server"
+		how += ", and never reached a server"
 	}
-	s.say("It had sent %s to delete %s; the last, %s, %s%s. It did not try again, and %s still "+
-		"exists at the end.", counted(len(sent), "request"), znode, "at "+s.at(last.Send), how,
-		served, znode)
+	s.say("%s at %s, %s. It did not try again, and %s still exists at the end.", lead,
+		s.at(last.Send), how, znode)
 }
 
 // silent tells of a watch whose event was never delivered, and of those by which the client set it

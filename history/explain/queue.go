@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -20,7 +19,7 @@ func (s *story) noStarvation() bool {
 	var waiter, other int32
 	var since, times int
 	if n, _ := fmt.Sscanf(s.v.Detail, "c%d, which has waited since event %d, was overtaken %d "+
-		"times, now by c%d", &waiter, &since, &times, &other); n < 4 {
+		"times, now by c%d", &waiter, &since, &times, &other); n < 4 || since >= len(s.Events) {
 		return false
 	}
 	grant := s.v.Event
@@ -29,8 +28,12 @@ func (s *story) noStarvation() bool {
 	}
 	p, q := process(waiter), process(other)
 	call := s.last(waiter, grant, of(history.LockCall))
+	when := "in the queue at " + s.at(since)
+	if s.Events[since].Kind == history.FairPhase {
+		when += ", when the fair phase began"
+	}
 	s.say("%s was granted the lock at %s while %s was waiting: %s had asked for it at %s, and was "+
-		"in the queue at %s.", q, s.at(grant), p, p, s.at(call), s.at(since))
+		"%s.", q, s.at(grant), p, p, s.at(call), when)
 	if times > 1 {
 		s.say("It was overtaken %d times.", times)
 	}
@@ -81,32 +84,28 @@ func (s *story) noLivelock() bool {
 		&since); n < 3 || last.Kind != history.Send {
 		return false
 	}
-	from, err := time.ParseDuration(strings.TrimSuffix(since, ","))
-	if err != nil {
-		return false
-	}
 	var kinds []string
 	counts := make(map[string]int)
 	first := s.v.Event
-	for i := s.v.Event; i >= 0 && s.Events[i].At >= from; i-- {
+	for i, left := s.v.Event, count; i >= 0 && left > 0; i-- {
 		e := &s.Events[i]
-		if e.Kind != history.Send || e.Process != number || e.Op == "connect" {
+		if e.Kind != history.Send || e.Process != number {
 			continue
 		}
 		kind := strings.TrimRight(e.Op+" "+s.node(e.Path), " ")
 		if counts[kind]++; counts[kind] == 1 {
 			kinds = append(kinds, kind)
 		}
-		first = i
+		first, left = i, left-1
 	}
 	slices.Sort(kinds)
 	for n, kind := range kinds {
 		kinds[n] = fmt.Sprintf("%d × %s", counts[kind], kind)
 	}
 	p := process(number)
-	s.say("From %s to %s, within %s, %s sent %s (%s), and no process was granted the lock, "+
-		"entered, left or finished.", s.at(first), s.at(s.v.Event), span(last.At-from), p,
-		counted(count, "request"), and(kinds))
+	s.say("From event %d to %s, within %s, %s sent %s (%s), and no process was granted the lock, "+
+		"entered, left or finished.", first, s.at(s.v.Event),
+		span(last.At-s.Events[first].At), p, counted(count, "request"), and(kinds))
 	if r := s.Request(s.v.Event); r != nil {
 		if reply := s.last(number, s.v.Event, of(history.Reply)); reply >= 0 {
 			s.say("Before the last one it %s.", s.input(reply))

@@ -54,6 +54,8 @@ type row struct {
 	event int           // the index; -1 for time alone
 	from  int           // the first event of a run of ticks; for time alone, the event before
 	ticks int           // the number of ticks of the run; 0 for an event
+	times int           // how often the event has happened, more than once if it repeats
+	until int           // its last time
 	time  time.Duration // that passes
 }
 
@@ -128,6 +130,7 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 	if t.Width == 0 {
 		s.width = DefaultWidth
 	}
+	s.mergeRepeated()
 	s.measure()
 	s.states = statesOf(t.Events, s.lanes)
 	if t.Title != "" {
@@ -139,7 +142,7 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 		s.row(r)
 	}
 	for _, v := range t.Violations {
-		if v.Property == history.Progress {
+		if v.Property == history.Progress && t.Violations[0] == v {
 			s.stuck(v)
 		}
 		if !has(s.rows, v) {
@@ -148,6 +151,35 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 	}
 	s.legend(len(show))
 	return s.out.Flush() // It returns the first error of the writer.
+}
+
+// mergeRepeated merges consecutive rows with the same text.
+func (s *sheet) mergeRepeated() {
+	merged := s.rows[:0]
+	last := "" // the text of the last row that may be merged
+	for _, r := range s.rows {
+		text := ""
+		if r.event >= 0 && r.ticks == 0 && !s.violates(r.event) {
+			text = s.text(r.event)
+		}
+		if text != "" && text == last {
+			m := &merged[len(merged)-1]
+			m.times, m.until = max(m.times, 1)+1, r.event
+			continue
+		}
+		last = text
+		merged = append(merged, r)
+	}
+	s.rows = merged
+}
+
+// text returns the text of an event.
+func (s *sheet) text(event int) string {
+	text := printable(s.sentence(event))
+	if source := s.source(event); source != "" {
+		text += " [" + source + "]"
+	}
+	return text
 }
 
 // measure sets the widths of the columns and chooses the lanes.
@@ -160,8 +192,7 @@ func (s *sheet) measure() {
 		}
 		s.number = max(s.number, len(fmt.Sprint(r.event)), len("end"))
 		s.clock = max(s.clock, utf8.RuneCountInString(clock(s.Events[r.event].At)))
-		if r.ticks == 0 {
-			lane := laneOf(&s.Events[r.event])
+		if lane := laneOf(&s.Events[r.event]); r.ticks == 0 && lane != noLane {
 			lanes[lane] = true
 			s.lane = max(s.lane, len(process(int32(lane)))+1)
 		}
@@ -175,10 +206,16 @@ func (s *sheet) measure() {
 	}
 }
 
+// noLane is the lane of an event that concerns neither a process nor a server.
+const noLane = -1
+
 // laneOf returns the process in whose lane an event is, 0 for the ensemble.
 func laneOf(e *history.Event) int {
-	if e.Kind >= history.Serve && e.Kind <= history.Leading {
+	switch {
+	case e.Kind >= history.Serve && e.Kind <= history.Leading:
 		return 0
+	case e.Kind == history.Tick || e.Kind == history.FairPhase:
+		return noLane
 	}
 	return int(e.Process)
 }
@@ -215,9 +252,9 @@ func (s *sheet) row(r row) {
 		mark, style = "!", alarm
 	}
 	left := fmt.Sprintf("%s %*d  %*s  ", mark, s.number, r.event, s.clock, clock(e.At))
-	text := printable(s.sentence(r.event))
-	if source := s.source(r.event); source != "" {
-		text += " [" + source + "]"
+	text := s.text(r.event)
+	if r.times > 1 {
+		text += fmt.Sprintf(" (%d times, until event %d)", r.times, r.until)
 	}
 	s.cell(left, r.event, laneOf(e), text, style)
 	for _, v := range found {
@@ -237,7 +274,7 @@ func (s *sheet) pause(r row) {
 			text = fmt.Sprintf("%s passes (events %d–%d)", duration(r.time), r.from, r.event)
 		}
 	}
-	s.cell(left, max(r.event, r.from), -1, text, dim)
+	s.cell(left, max(r.event, r.from), noLane, text, dim)
 }
 
 // cell writes a row: what is to the left of the lanes, the lanes at an event with a mark in one of
