@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
 )
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
@@ -112,14 +113,6 @@ func (r *Recording) Scenario(subject Subject) (*Scenario, error) {
 	return s, s.Validate()
 }
 
-// columns returns the number of processes: the initial ones and those that replaced crashed ones.
-func columns(events []history.Event, clients int) int {
-	for i := range events {
-		clients = max(clients, int(events[i].Process))
-	}
-	return clients
-}
-
 // A Counterexample is a run that violates a property, with its schedule.
 type Counterexample struct {
 	Scenario  Scenario
@@ -135,6 +128,8 @@ type Counterexample struct {
 func (r *Runner) NewCounterexample(scenario Scenario, deviations []Deviation, signature string,
 	seed uint64, schedule int,
 ) (*Counterexample, error) {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
 	result := r.Run(&scenario, &Replay{Deviations: deviations})
 	scenario.Lead(result, signature)
 	if len(result.Violations) == 0 {
@@ -180,14 +175,15 @@ func (n *notReproduced) Error() string {
 		n.schedule, what, now, likelyCauses)
 }
 
-// Timeline returns the run as a timeline.
-func (c *Counterexample) Timeline() *history.Timeline { return c.Result.Timeline(&c.Scenario) }
+// Explain returns the run as a report.
+func (c *Counterexample) Explain() *explain.Report { return c.Result.Explain(&c.Scenario) }
 
 // A reportedViolation is the form of a violation in report.json.
 type reportedViolation struct {
 	Property  history.Property `json:"property"`
 	Signature string           `json:"signature"`
 	Detail    string           `json:"detail"`
+	Why       string           `json:"why"` // in words
 	Event     int              `json:"event"`
 }
 
@@ -222,9 +218,11 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := writeJSON(filepath.Join(draft, recordingName), c.Recording); err != nil {
 		return err
 	}
+	explained := c.Explain()
 	violations := make([]reportedViolation, len(c.Result.Violations))
-	for i, v := range c.Result.Violations {
-		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, v.Event}
+	for i, why := range explained.Whys {
+		v := why.Violation
+		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, why.Text, v.Event}
 	}
 	report := map[string]any{
 		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
@@ -238,7 +236,7 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := writeJSON(filepath.Join(draft, "report.json"), report); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(draft, "timeline.txt"), c.Timeline().Write); err != nil {
+	if err := writeFile(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {
 		return err
 	}
 	return writeFile(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)

@@ -138,8 +138,8 @@ func ofProcess(e *history.Event) bool {
 	return history.OfLock(e.Kind)
 }
 
-// Request returns the request to which a Send, a Serve, a Reply, a WatchArmed or a change of a znode
-// belongs, or nil.
+// Request returns the request to which an event belongs: a Send, a Serve, a Reply, a WatchArmed or a
+// change of a znode. It returns nil if there is none.
 func (g *Graph) Request(event int) *Request {
 	e := &g.Events[event]
 	switch e.Kind {

@@ -14,7 +14,7 @@ import (
 // The causes of an event are
 //   - of a reply, its request and the changes that it shows;
 //   - of a watch event, the change that fired the watch and the request that set it;
-//   - of a deleted znode, the request that deleted it or what ended the session;
+//   - of a deleted znode, its creation, and the request that deleted it or the end of the session;
 //   - of a lost reply and of the end of a session, the last fault on that connection;
 //   - of a request and of a call that returned, what the process had learned since the call began:
 //     errors, watch events, its own znode, and its last listing.
@@ -45,12 +45,16 @@ func (g *Graph) Causes(i int) []int {
 			return []int{r.Send}
 		}
 	case history.NodeCreated, history.NodeDeleted, history.NodeChanged:
+		var causes []int
+		if created := g.Created(e.Path, i); created >= 0 {
+			causes = append(causes, created)
+		}
 		if r := g.Request(i); r != nil {
-			return []int{r.Send}
+			causes = append(causes, r.Send)
+		} else if end := g.SessionEnd(i); end >= 0 {
+			causes = append(causes, end)
 		}
-		if end := g.SessionEnd(i); e.Kind == history.NodeDeleted && end >= 0 {
-			return []int{end}
-		}
+		return causes
 	case history.SessionExpired:
 		return append(g.fault(e.Process, i), g.byZxid[e.Zxid]...)
 	case history.WatchGone:
@@ -240,7 +244,7 @@ func (g *Graph) learned(i int) []int {
 		case p.Err != "" && p.Err != "no node":
 			causes = append(causes, n)
 			if e.Kind == history.Send {
-				// The request is a reaction to the error, and the rest is that of the failed request.
+				// The request is a reaction to the error; the failed request has its own causes.
 				return causes
 			}
 		case p.Op == "create":

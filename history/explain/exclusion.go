@@ -106,8 +106,8 @@ func (s *story) unlisted(call, grant int) {
 			s.say("Its Unlock before that had failed (event %d: %s)", s.cite(unlock),
 				s.Events[unlock].Err)
 			if earlier >= 0 && s.contender(earlier) == s.contender(grant) {
-				s.text.WriteString(", and the grant is by the node of the attempt before, granted " +
-					"at " + s.at(earlier))
+				s.text.WriteString(", and the grant is by the node of the attempt before, " +
+					"granted at " + s.at(earlier))
 			}
 			s.text.WriteByte('.')
 		}
@@ -192,7 +192,8 @@ func (s *story) fifo() bool {
 	for i := range s.Events[:grant] {
 		n := &s.Events[i]
 		if n.Kind == history.NodeCreated && n.Process != e.Process && i < created && i < born &&
-			s.Live(n.Path, grant) && s.queued(n.Process, grant) == n.Path && s.waits(n.Process, grant) {
+			s.Live(n.Path, grant) && s.queued(n.Process, grant) == n.Path &&
+			s.waits(n.Process, grant) {
 			rival, created = n.Path, i
 		}
 	}

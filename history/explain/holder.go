@@ -70,7 +70,7 @@ func (s *story) clientMutualExclusion() bool {
 	return true
 }
 
-// notified tells when a holder, whose znode has been deleted, was notified, and what it had received
+// notified tells when a holder whose znode has been deleted was notified, and what it had received
 // by then.
 func (s *story) notified(holder int32, grant, deleted, by int) {
 	q := process(holder)

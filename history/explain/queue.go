@@ -164,8 +164,7 @@ func (s *story) noHerd() bool {
 	return true
 }
 
-// nextInLine tells who is the next contender after a deletion, and that the others were woken without
-// need.
+// nextInLine tells who is the next contender after a deletion.
 func (s *story) nextInLine(change int) {
 	first := ""
 	for i := range s.Events[:change] {

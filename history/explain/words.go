@@ -62,7 +62,7 @@ func (s *story) queued(process int32, at int) string {
 	return ""
 }
 
-// lastListing returns the last reply before an event, but after another, that lists children, or -1.
+// lastListing returns the last reply between two events that lists children, or -1.
 func (s *story) lastListing(process int32, after, before int) int {
 	i := s.last(process, before, func(e *history.Event) bool {
 		return e.Kind == history.Reply && e.Err == "" && cause.Listing(e.Op)

@@ -320,21 +320,13 @@ func (t *teller) ofEnsemble(i int) string {
 	case history.SessionClosed:
 		return p + "'s session closes"
 	case history.Logged:
-		return fmt.Sprintf("s%d logs zxid %s", e.Server, zxidName(e.Zxid))
+		return fmt.Sprintf("s%d logs zxid %s", e.Server, history.FormatZxid(e.Zxid))
 	case history.Leading:
-		return fmt.Sprintf("s%d LEADS from zxid %s on", e.Server, zxidName(e.Zxid))
+		return fmt.Sprintf("s%d LEADS from zxid %s on", e.Server, history.FormatZxid(e.Zxid))
 	case history.Applied:
-		return fmt.Sprintf("s%d applies zxid %s", e.Server, zxidName(e.Zxid))
+		return fmt.Sprintf("s%d applies zxid %s", e.Server, history.FormatZxid(e.Zxid))
 	}
 	return e.Kind.String()
-}
-
-// zxidName renders a zxid. After an election it is the epoch of the leader and a counter.
-func zxidName(zxid int64) string {
-	if epoch := zxid >> 32; epoch > 0 {
-		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
-	}
-	return strconv.FormatInt(zxid, 10)
 }
 
 // ofHarness describes an event of the harness.

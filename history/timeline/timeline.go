@@ -28,7 +28,6 @@ const (
 
 // A Timeline renders a history as text. Equal timelines are rendered to equal bytes.
 type Timeline struct {
-	Title      string               // the first line, if not empty
 	Events     []history.Event      // the history
 	Violations []*history.Violation // of the history, the most important first
 	// Show holds the indexes of the events of the decisive part, in order; see [cause.Graph.Slice].
@@ -133,16 +132,12 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 	s.mergeRepeated()
 	s.measure()
 	s.states = statesOf(t.Events, s.lanes)
-	if t.Title != "" {
-		s.paragraph(t.Title, "")
-		s.out.WriteByte('\n')
-	}
 	s.heads()
 	for _, r := range s.rows {
 		s.row(r)
 	}
 	for _, v := range t.Violations {
-		if v.Property == history.Progress && t.Violations[0] == v {
+		if v == t.Violations[0] && s.waits() {
 			s.stuck(v)
 		}
 		if !has(s.rows, v) {
@@ -185,12 +180,15 @@ func (s *sheet) text(event int) string {
 // measure sets the widths of the columns and chooses the lanes.
 func (s *sheet) measure() {
 	s.lane = 3
+	if s.waits() {
+		s.number = len("end")
+	}
 	lanes := map[int]bool{}
 	for _, r := range s.rows {
 		if r.event < 0 {
 			continue
 		}
-		s.number = max(s.number, len(fmt.Sprint(r.event)), len("end"))
+		s.number = max(s.number, len(fmt.Sprint(r.event)))
 		s.clock = max(s.clock, utf8.RuneCountInString(clock(s.Events[r.event].At)))
 		if lane := laneOf(&s.Events[r.event]); r.ticks == 0 && lane != noLane {
 			lanes[lane] = true
@@ -314,6 +312,11 @@ func (s *sheet) violation(v *history.Violation) {
 	}
 }
 
+// waits reports whether the first violation is that a process waits for ever.
+func (t *Timeline) waits() bool {
+	return len(t.Violations) > 0 && t.Violations[0].Property == history.Progress
+}
+
 // stuck writes a row for a process that waits at the end of the history.
 func (s *sheet) stuck(v *history.Violation) {
 	last := len(s.Events) - 1
@@ -339,13 +342,6 @@ func (s *sheet) line(style style, text string) {
 	s.out.WriteString(s.paint(style, strings.TrimRight(text, " ")) + "\n")
 }
 
-// paragraph writes a text that continues on further lines with the given indent.
-func (s *sheet) paragraph(text, indent string) {
-	for _, line := range wrap(text, s.width-len(indent)) {
-		s.line(plain, indent+line)
-	}
-}
-
 // legend explains the names and the signs that the rows use.
 func (s *sheet) legend(shown int) {
 	s.out.WriteByte('\n')
@@ -369,7 +365,7 @@ func (s *sheet) legend(shown int) {
 		if n > 0 {
 			lead = "       "
 		}
-		for m, part := range wrap(name, s.width-len(lead)) {
+		for m, part := range wrap(name, s.width-len(lead)-2) {
 			if m > 0 {
 				lead = "         "
 			}
@@ -413,6 +409,9 @@ func clock(at time.Duration) string {
 func duration(d time.Duration) string {
 	switch {
 	case d >= time.Hour:
+		if d < 2*time.Hour {
+			return d.Truncate(time.Second).String()
+		}
 		return fmt.Sprintf("%.0f hours", d.Hours())
 	case d >= time.Second || d == 0:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
