@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"reflect"
 	"sync"
 
 	"github.com/interlock-sim/interlock/history"
@@ -27,6 +28,14 @@ func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
 			Op: (&request{Request: *one}).verb(), Path: one.Path,
 			Version: wanted(one.Op, one.Version),
 		})
+	}
+	return unlessEmpty(f)
+}
+
+// unlessEmpty returns the facts, or nil if there are none.
+func unlessEmpty(f *history.Facts) *history.Facts {
+	if reflect.ValueOf(f).Elem().IsZero() {
+		return nil
 	}
 	return f
 }
@@ -74,7 +83,7 @@ func (c *Cluster) replyFacts(r *request) *history.Facts {
 			f.Operations = append(f.Operations, one)
 		}
 	}
-	return f
+	return unlessEmpty(f)
 }
 
 func statFacts(s *wire.Stat) *history.Stat {

@@ -15,15 +15,15 @@ import (
 type Graph struct {
 	Events []history.Event
 
-	requests map[requestKey]*Request
-	order    []*Request            // the requests in the order of their Send
-	watches  map[int32]*Watch      // by number
-	armed    map[requestKey]*Watch // by the request that sets it
-	changes  map[string][]int      // the changes of each znode, in order
-	byZxid   map[int64][]int       // the changes of each transaction
-	ends     map[int64]int         // the end of the session by its transaction
-	program  map[int32][]int       // the events of each process that its code causes or observes
-	position []int                 // of each event in its process's list of program
+	requests  map[requestKey]*Request
+	order     []*Request            // the requests in the order of their Send
+	changedBy map[int]*Request      // by the change of a znode
+	watches   map[int32]*Watch      // by number
+	armed     map[requestKey]*Watch // by the request that sets it
+	changes   map[string][]int      // the changes of each znode, in order
+	byZxid    map[int64][]int       // the changes of each transaction
+	ends      map[int64]int         // the end of the session by its transaction
+	program   map[int32][]int       // see Program
 }
 
 type requestKey struct{ process, request int32 }
@@ -53,7 +53,7 @@ func New(events []history.Event) *Graph {
 		Events: events, requests: make(map[requestKey]*Request), watches: make(map[int32]*Watch),
 		armed: make(map[requestKey]*Watch), changes: make(map[string][]int),
 		byZxid: make(map[int64][]int), ends: make(map[int64]int), program: make(map[int32][]int),
-		position: make([]int, len(events)),
+		changedBy: make(map[int]*Request),
 	}
 	for i := range events {
 		g.add(i)
@@ -66,6 +66,7 @@ func New(events []history.Event) *Graph {
 		for _, c := range g.byZxid[events[r.Serve].Zxid] {
 			if events[c].Process == r.Process {
 				r.Changes = append(r.Changes, c)
+				g.changedBy[c] = r
 			}
 		}
 	}
@@ -119,7 +120,6 @@ func (g *Graph) add(i int) {
 		}
 	}
 	if e.Process != 0 && ofProcess(e) {
-		g.position[i] = len(g.program[e.Process])
 		g.program[e.Process] = append(g.program[e.Process], i)
 	}
 }
@@ -138,19 +138,15 @@ func ofProcess(e *history.Event) bool {
 	return history.OfLock(e.Kind)
 }
 
-// Request returns the request to which an event belongs: a Send, a Serve, a Reply, a WatchArmed or a
-// change of a znode. It returns nil if there is none.
+// Request returns the request of an event, which is a Send, a Serve, a Reply, a WatchArmed or a change
+// of a znode, or nil.
 func (g *Graph) Request(event int) *Request {
 	e := &g.Events[event]
 	switch e.Kind {
 	case history.Send, history.Serve, history.Reply, history.WatchArmed:
 		return g.requests[requestKey{e.Process, e.Request}]
 	case history.NodeCreated, history.NodeDeleted, history.NodeChanged:
-		for _, r := range g.order {
-			if slices.Contains(r.Changes, event) {
-				return r
-			}
-		}
+		return g.changedBy[event]
 	}
 	return nil
 }
@@ -170,13 +166,11 @@ func (g *Graph) SessionEnd(deleted int) int {
 }
 
 // Program returns the events before the given one that the code of the process has caused or
-// observed, and the faults that have struck it, the latest first.
+// observed, and the faults that have struck it, in order. The caller must not change the slice.
 func (g *Graph) Program(process int32, before int) []int {
 	all := g.program[process]
 	n, _ := slices.BinarySearch(all, before)
-	list := slices.Clone(all[:n])
-	slices.Reverse(list)
-	return list
+	return all[:n]
 }
 
 // LastChange returns the last change of a znode before an event, or -1.

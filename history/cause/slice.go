@@ -221,7 +221,7 @@ func (g *Graph) learned(i int) []int {
 	e := &g.Events[i]
 	var causes []int
 	listed, created, last := false, false, true
-	for _, n := range g.Program(e.Process, i) {
+	for _, n := range slices.Backward(g.Program(e.Process, i)) {
 		p := &g.Events[n]
 		switch {
 		case p.Kind == history.LockCall:

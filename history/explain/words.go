@@ -94,7 +94,7 @@ func (s *story) children(listing int) string {
 // inputs returns the replies and watch events that reached a process between two events.
 func (s *story) inputs(process int32, after, before int) []int {
 	var found []int
-	for _, i := range slices.Backward(s.Program(process, before)) {
+	for _, i := range s.Program(process, before) {
 		if e := &s.Events[i]; i > after && (e.Kind == history.WatchEvent ||
 			e.Kind == history.Reply && e.Op != "sync") {
 			found = append(found, i)
@@ -106,11 +106,12 @@ func (s *story) inputs(process int32, after, before int) []int {
 // inputsTold is the number of inputs that a sentence tells.
 const inputsTold = 4
 
-// learned tells what reached a process between two events, as "saw that c2#1 exists (event 34), and
-// learned that c2#1 was deleted (event 61)".
+// learned tells what reached a process between two events, as "set a watch on c2#1 (event 34) and
+// learned from its watch that c2#1 was deleted (event 61)". It returns "" if that is nothing, or too
+// much for a sentence.
 func (s *story) learned(process int32, after, before int) string {
 	inputs := s.inputs(process, after, before)
-	if len(inputs) > inputsTold {
+	if len(inputs) == 0 || len(inputs) > inputsTold {
 		return ""
 	}
 	parts := make([]string, len(inputs))

@@ -14,6 +14,13 @@ import (
 type teller struct {
 	graph *cause.Graph
 	names *Names
+	named map[string]bool // the paths of the znodes that were named
+}
+
+// node names a znode.
+func (t *teller) node(path string) string {
+	t.named[path] = true
+	return t.names.Of(path)
 }
 
 // sentence describes an event and names its process.
@@ -70,7 +77,7 @@ func (t *teller) ofLock(e *history.Event) string {
 		case e.Err != "":
 			return p + " gets no lock: " + e.Err
 		case e.Path != "":
-			return p + " HAS THE LOCK by " + t.names.Of(e.Path) + token(e)
+			return p + " HAS THE LOCK by " + t.node(e.Path) + token(e)
 		}
 		return p + " HAS THE LOCK" + token(e)
 	case history.Enter:
@@ -135,9 +142,9 @@ func (t *teller) ofClient(i int) string {
 		return t.reply(p, i)
 	case history.WatchEvent:
 		if e.Watch == 0 {
-			return fmt.Sprintf("%s's watch on %s ends%s", p, t.names.Of(e.Path), failed(e))
+			return fmt.Sprintf("%s's watch on %s ends%s", p, t.node(e.Path), failed(e))
 		}
-		return fmt.Sprintf("%s learns from watch %d: %s %s", p, e.Watch, t.names.Of(e.Path),
+		return fmt.Sprintf("%s learns from watch %d: %s %s", p, e.Watch, t.node(e.Path),
 			strings.ReplaceAll(e.Name, "-", " "))
 	case history.SessionState:
 		switch e.Name {
@@ -158,7 +165,7 @@ func (t *teller) request(i int) string {
 	e := &t.graph.Events[i]
 	r := t.graph.Request(i)
 	if r == nil {
-		return strings.TrimRight(e.Op+" "+t.names.Of(e.Path), " ")
+		return strings.TrimRight(e.Op+" "+t.node(e.Path), " ")
 	}
 	znode := r.Path
 	if len(r.Changes) == 1 {
@@ -166,7 +173,7 @@ func (t *teller) request(i int) string {
 	} else if e.Kind == history.Reply && e.Path != "" && e.Op == "create" {
 		znode = e.Path
 	}
-	return strings.TrimRight(r.Op+" "+t.names.Of(znode), " ")
+	return strings.TrimRight(r.Op+" "+t.node(znode), " ")
 }
 
 // arguments describes the facts of a request beside its znode.
@@ -192,7 +199,7 @@ func (t *teller) operations(text *strings.Builder, all []history.Operation) {
 		if n == 0 {
 			lead = ": "
 		}
-		text.WriteString(lead + one.Op + " " + t.names.Of(one.Path))
+		text.WriteString(lead + one.Op + " " + t.node(one.Path))
 		if one.Version != nil {
 			fmt.Fprintf(text, " of version %d", *one.Version)
 		}
@@ -231,7 +238,7 @@ func (t *teller) reply(p string, i int) string {
 	f := e.Facts
 	switch {
 	case r != nil && cause.Listing(r.Op):
-		text.WriteString(p + " lists " + t.names.Of(r.Path))
+		text.WriteString(p + " lists " + t.node(r.Path))
 		if listed, ok := t.graph.Listed(i); ok {
 			text.WriteString(": " + t.children(listed, e.Process, i))
 		}
@@ -265,7 +272,7 @@ func (t *teller) children(listed []string, reader int32, at int) string {
 	}
 	names := make([]string, len(listed))
 	for n, child := range Sorted(listed) {
-		names[n] = t.names.Of(child)
+		names[n] = t.node(child)
 		created := t.graph.Created(child, at)
 		switch {
 		case created < 0:
@@ -289,7 +296,7 @@ func armed(w *cause.Watch) string {
 // ofEnsemble describes an event in the ensemble.
 func (t *teller) ofEnsemble(i int) string {
 	e := &t.graph.Events[i]
-	p, znode := process(e.Process), t.names.Of(e.Path)
+	p, znode := process(e.Process), t.node(e.Path)
 	switch e.Kind {
 	case history.Serve:
 		return "the server handles " + p + "'s " + t.request(i) + failed(e)

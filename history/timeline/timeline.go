@@ -123,7 +123,7 @@ type sheet struct {
 func (t *Timeline) write(w io.Writer, show []int) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
-		teller: teller{cause.New(t.Events), NewNames(t.Events)},
+		teller: teller{cause.New(t.Events), NewNames(t.Events), make(map[string]bool)},
 		width:  max(MinimumWidth, t.Width),
 	}
 	if t.Width == 0 {
@@ -345,18 +345,11 @@ func (s *sheet) line(style style, text string) {
 // legend explains the names and the signs that the rows use.
 func (s *sheet) legend(shown int) {
 	s.out.WriteByte('\n')
-	var text strings.Builder
-	for _, r := range s.rows {
-		if r.event >= 0 {
-			text.WriteString(s.sentence(r.event) + "\n")
-		}
-	}
-	for _, v := range s.Violations {
-		text.WriteString(s.names.In(v.Detail) + "\n")
-	}
 	var names []string
 	for _, p := range s.names.order {
-		if strings.Contains(text.String(), s.names.short[p]) {
+		if s.named[p] || slices.ContainsFunc(s.Violations, func(v *history.Violation) bool {
+			return strings.Contains(v.Detail, p)
+		}) {
 			names = append(names, s.names.short[p]+" = "+printable(p))
 		}
 	}
