@@ -26,8 +26,11 @@ func TestFactsOfChildren(t *testing.T) {
 		log.Append(e)
 	}
 	want := []history.Child{
-		{Name: "old", Live: true}, {Name: "a", Process: 1, Live: true}, {Name: "b", Process: 2},
-		{Name: "again", Process: 3, Live: true}, {Name: "gone"},
+		{Name: "old", Live: true},
+		{Name: "a", Process: 1, Live: true},
+		{Name: "b", Process: 2},
+		{Name: "again", Process: 3, Live: true},
+		{Name: "gone"},
 	}
 	if got := log.Events()[8].Facts.Children; !reflect.DeepEqual(got, want) {
 		t.Errorf("children %+v, want %+v", got, want)

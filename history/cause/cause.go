@@ -7,6 +7,7 @@ package cause
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -70,7 +71,45 @@ func New(events []history.Event) *Graph {
 			}
 		}
 	}
+	for i := range events {
+		g.attribute(i)
+	}
 	return g
+}
+
+// attribute finds the request of a change that no server has answered: the only one of the process
+// that can have made it.
+func (g *Graph) attribute(i int) {
+	e := &g.Events[i]
+	var op string
+	switch e.Kind {
+	case history.NodeCreated:
+		op = "create"
+	case history.NodeDeleted:
+		op = "delete"
+	case history.NodeChanged:
+		op = "set"
+	default:
+		return
+	}
+	if _, ended := g.ends[e.Zxid]; ended || g.changedBy[i] != nil {
+		return
+	}
+	var found *Request
+	for _, r := range g.order {
+		if r.Process != e.Process || r.Serve >= 0 || r.Send > i || r.Op != op ||
+			len(r.Changes) > 0 || !strings.HasPrefix(e.Path, r.Path) {
+			continue
+		}
+		if found != nil {
+			return
+		}
+		found = r
+	}
+	if found != nil {
+		found.Changes = append(found.Changes, i)
+		g.changedBy[i] = found
+	}
 }
 
 // add adds an event.

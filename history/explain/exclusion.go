@@ -147,11 +147,35 @@ func (s *story) linearizable() bool {
 	}
 	grant := s.v.Event
 	path := s.contender(grant)
-	if path == "" || s.Live(path, grant) {
-		return false
+	if path != "" && s.Created(path, grant) >= 0 && !s.Live(path, grant) {
+		s.deadGrant(grant, path)
+		return true
 	}
-	s.deadGrant(grant, path)
-	return true
+	if i := s.last(e.Process, grant, granted); i >= 0 && path != "" && s.contender(i) == path {
+		s.say("%s was granted the lock %s by %s, the node of its earlier grant %s, which its Unlock "+
+			"in between did not delete.", process(e.Process), s.in(grant), s.node(path), s.in(i))
+		return true
+	}
+	for i := grant - 1; i >= 0; i-- {
+		o := &s.Events[i]
+		released := s.next(o.Process, i, of(history.UnlockCall))
+		if !granted(o) || o.Process == e.Process || released >= 0 && released < grant {
+			continue
+		}
+		q := process(o.Process)
+		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
+			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))
+		if deleted := s.gone(i, grant); deleted >= 0 {
+			when := "after"
+			if deleted < i {
+				when = "even before"
+			}
+			s.say("The %s by which %s had the lock was deleted %s %s that.",
+				s.node(s.contender(i)), q, s.demise(deleted), when)
+		}
+		return true
+	}
+	return false
 }
 
 // deadGrant explains a grant by a znode that was deleted before.

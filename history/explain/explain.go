@@ -40,7 +40,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 	x := new(Explanation)
 	graph, names := cause.New(events), timeline.NewNames(events)
 	for n, v := range violations {
-		s := &story{Graph: graph, names: names, v: v, before: violations[:n]}
+		s := &story{Graph: graph, names: names, v: v, before: violations[:n], all: violations}
 		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
 			s.text.Reset()
 			s.say("%s: %s.", upper(v.Reason), s.detail())
@@ -82,6 +82,7 @@ type story struct {
 	names  *timeline.Names
 	v      *history.Violation
 	before []*history.Violation // those that are explained already
+	all    []*history.Violation
 	text   strings.Builder
 	cited  []int
 }

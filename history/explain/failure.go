@@ -74,11 +74,14 @@ func (s *story) noSpuriousFailure() bool {
 		if r := s.Request(failed); r != nil {
 			s.say("The error is that of %s %s (event %d)", r.Op, s.target(r), s.cite(failed))
 			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
-				fmt.Fprintf(&s.text, ", which failed when %s struck (event %d)",
+				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
 					s.Events[fault].Name, s.cite(fault))
 			}
 			s.text.WriteByte('.')
 		}
+	}
+	if lost := s.lastState(e.Process, s.v.Event, "disconnected"); failed < call && lost > call {
+		s.say("Its client had lost the connection at %s.", s.at(lost))
 	}
 	if back := s.lastState(e.Process, s.v.Event, "has-session"); back > failed && failed > call &&
 		s.last(e.Process, s.v.Event, of(history.SessionExpired)) < call {

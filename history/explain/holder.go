@@ -24,12 +24,26 @@ func (s *story) lost(grant, at int) bool {
 	if path == "" {
 		return false
 	}
-	deleted := s.Deleted(path, grant)
-	if deleted < 0 || deleted > at {
+	deleted := s.gone(grant, at)
+	if deleted < 0 {
 		return false
 	}
 	s.say("But %s had been deleted %s.", s.node(path), s.demise(deleted))
 	return true
+}
+
+// gone returns the deletion of the znode of a grant before an event, or -1. It may have come before
+// the grant.
+func (s *story) gone(grant, before int) int {
+	path := s.contender(grant)
+	created := s.Created(path, grant)
+	if created < 0 {
+		return -1
+	}
+	if deleted := s.Deleted(path, created); deleted < before {
+		return deleted
+	}
+	return -1
 }
 
 // clientMutualExclusion explains an entry while another process was inside.
@@ -58,8 +72,8 @@ func (s *story) clientMutualExclusion() bool {
 		return true
 	}
 	path := s.contender(theirs)
-	deleted := s.Deleted(path, theirs)
-	if path == "" || deleted < 0 || deleted > enter {
+	deleted := s.gone(theirs, enter)
+	if deleted < 0 {
 		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
 		return true
 	}
@@ -177,8 +191,12 @@ func (s *story) sessionLoss() bool {
 			s.say("But the lock notified its holder only at %s, %s later.", s.at(told),
 				span(s.Events[told].At-e.At))
 		}
-		s.say("At %s, %s after the report, the lease still stood.", s.at(s.v.Event),
-			span(s.Events[s.v.Event].At-e.At))
+		if later := s.Events[s.v.Event].At - e.At; later > 0 {
+			s.say("At %s, %s after the report, the lease still stood.", s.at(s.v.Event),
+				span(later))
+		} else {
+			s.say("At %s the lease still stood.", s.at(s.v.Event))
+		}
 		return true
 	}
 	return false

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +25,10 @@ func (s *story) progress() bool {
 	} else if e.Kind != history.LockCall {
 		return false
 	}
-	for _, v := range s.before {
-		if v.Property == noPanic && strings.HasPrefix(v.Detail, p+" panicked") {
-			s.say("%s called %s %s, and the call never returned, because %s panicked.", p, what,
-				s.in(call), p)
-			return true
-		}
+	if s.panicked(e.Process) {
+		s.say("%s called %s %s, and the call never returned, because %s panicked.", p, what,
+			s.in(call), p)
+		return true
 	}
 	s.say("%s called %s %s, and was still waiting when the history ended.", p, what, s.in(call))
 	if !s.waitsFor(e.Process, map[int32]bool{}) {
@@ -158,25 +157,60 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	q, znode := process(owner), s.node(path)
 	if owner == waiter {
 		s.say("But %s is its own node: created at %s.", znode, s.at(created))
-		if r := s.Request(created); r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
-			own := s.queued(waiter, len(s.Events))
-			s.say("%s never learned that, because the reply to that create was lost (event %d: "+
-				"%s). It created %s as well (event %d), and now waits for itself.", q,
-				s.cite(r.Reply), s.Events[r.Reply].Err, s.node(own),
-				s.cite(s.Created(own, len(s.Events))))
+	} else {
+		s.say("%s is %s's, created at %s.", znode, q, s.at(created))
+	}
+	if own := s.queued(owner, len(s.Events)); s.waits(owner, len(s.Events)) && own != path &&
+		s.last(owner, len(s.Events), of(history.LockCall)) < created {
+		s.duplicate(created, own)
+		switch {
+		case owner == waiter:
+			s.say("Now %s waits for itself.", q)
+		case told[owner]:
+			s.say("%s waits, as told above: they wait for each other.", q)
 		}
 		return
 	}
-	s.say("%s is %s's, created at %s.", znode, q, s.at(created))
-	s.abandoned(owner, path, created)
-	if s.waits(owner, len(s.Events)) && !told[owner] {
-		s.say("%s waits as well.", q)
-		s.waitsFor(owner, told)
+	if s.abandoned(owner, path, created) || !s.waits(owner, len(s.Events)) {
+		return
+	}
+	if told[owner] {
+		s.say("%s waits, as told above: they wait for each other.", q)
+		return
+	}
+	if s.panicked(owner) {
+		s.say("%s panicked.", q)
+		return
+	}
+	s.say("%s waits as well.", q)
+	if !s.waitsFor(owner, told) {
+		s.say("It has no request and no watch pending.")
 	}
 }
 
-// abandoned tells how the creator of a znode that exists at the end has ended its interest in it.
-func (s *story) abandoned(owner int32, path string, created int) {
+// panicked reports whether a violation is that a process panicked.
+func (s *story) panicked(p int32) bool {
+	return slices.ContainsFunc(s.all, func(v *history.Violation) bool {
+		return v.Property == noPanic && strings.HasPrefix(v.Detail, process(p)+" panicked")
+	})
+}
+
+// duplicate tells of a znode that a process has created beside the one by which it is in the queue.
+func (s *story) duplicate(created int, own string) {
+	q := process(s.Events[created].Process)
+	if r := s.Request(created); r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
+		s.say("The reply that would have told %s so was lost (event %d: %s).", q, s.cite(r.Reply),
+			s.Events[r.Reply].Err)
+	}
+	if own != "" {
+		s.say("%s created %s as well (event %d).", q, s.node(own),
+			s.cite(s.Created(own, len(s.Events))))
+	}
+}
+
+// abandoned tells how the creator of a znode that exists at the end has ended its interest in it,
+// and reports whether it has.
+func (s *story) abandoned(owner int32, path string, created int) bool {
 	q, znode := process(owner), s.node(path)
 	end := s.next(owner, created, func(e *history.Event) bool {
 		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
@@ -186,7 +220,7 @@ func (s *story) abandoned(owner int32, path string, created int) {
 		if grant := s.next(owner, created, granted); grant >= 0 {
 			s.say("%s was granted the lock %s, and has not released it.", q, s.in(grant))
 		}
-		return
+		return false
 	}
 	switch e := &s.Events[end]; {
 	case e.Kind == history.Crashed:
@@ -199,6 +233,7 @@ func (s *story) abandoned(owner int32, path string, created int) {
 		s.say("%s's Unlock returned at %s, without an error.", q, s.at(end))
 	}
 	s.deletes(owner, path, znode, created)
+	return true
 }
 
 // deletes tells which requests to delete a znode its creator has sent.

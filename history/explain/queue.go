@@ -176,8 +176,7 @@ func (s *story) nextInLine(change int) {
 		}
 	}
 	if first != "" {
-		s.say("Only %s, now the first of the queue, could take the lock: the others were woken "+
-			"for nothing.", s.node(first))
+		s.say("By number, %s was now the first of the queue.", s.node(first))
 	}
 }
 

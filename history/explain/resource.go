@@ -35,10 +35,8 @@ func (s *story) fencing() bool {
 	s.say("%s's write was accepted %s although %s, which was granted the lock later, had written "+
 		"at %s. %s was granted the lock at %s, %s at %s.", p, s.in(write), q, s.at(other), p,
 		s.at(mine), q, s.at(theirs))
-	if path := s.contender(mine); path != "" {
-		if deleted := s.Deleted(path, mine); deleted >= 0 && deleted < write {
-			s.say("%s's %s was deleted %s.", p, s.node(path), s.demise(deleted))
-		}
+	if deleted := s.gone(mine, write); deleted >= 0 {
+		s.say("%s's %s was deleted %s.", p, s.node(s.contender(mine)), s.demise(deleted))
 	}
 	a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid
 	switch {
@@ -87,10 +85,14 @@ func (s *story) noLostUpdate() bool {
 		}
 	}
 	s.say("%s was granted the lock at %s, %s at %s.", p, s.at(mine), q, s.at(theirs))
-	if path := s.contender(mine); path != "" && theirs > mine {
-		if deleted := s.Deleted(path, mine); deleted >= 0 && deleted < write {
-			s.say("In between, %s's %s was deleted %s.", p, s.node(path), s.demise(deleted))
-		}
+	first, second := mine, theirs
+	if theirs < mine {
+		first, second = theirs, mine
+	}
+	if deleted := s.gone(first, write); deleted >= 0 && deleted < second {
+		q := process(s.Events[first].Process)
+		s.say("In between, %s's %s was deleted %s, and nothing kept %s from writing after that.", q,
+			s.node(s.contender(first)), s.demise(deleted), q)
 	}
 	if a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid; a != 0 && a < b {
 		s.say("%s's fencing token, %d, was lower than %s's, %d, but the resource accepted the "+

@@ -153,11 +153,28 @@ func (t *teller) ofClient(i int) string {
 		case "disconnected":
 			return p + " learns that its connection is lost"
 		case "has-session":
+			if t.renewed(i) {
+				return p + " is connected again, with a new session"
+			}
 			return p + " is connected again, with its session"
 		}
 		return p + "'s client: " + strings.ReplaceAll(e.Name, "-", " ")
 	}
 	return p + " " + e.Kind.String()
+}
+
+// renewed reports whether the session of a SessionState differs from the last one that the client
+// library reported.
+func (t *teller) renewed(i int) bool {
+	e := &t.graph.Events[i]
+	for n := i - 1; n >= 0; n-- {
+		o := &t.graph.Events[n]
+		if o.Process == e.Process && (o.Kind == history.SessionState && o.Session != 0 ||
+			o.Kind == history.SessionOpened && o.Session != e.Session) {
+			return o.Session != e.Session
+		}
+	}
+	return false
 }
 
 // request describes the request of an event: its operation and its znode.
