@@ -7,12 +7,6 @@ import (
 	"github.com/interlock-sim/interlock/history/timeline"
 )
 
-func init() {
-	generators[history.ServerMutualExclusion] = (*story).serverMutualExclusion
-	generators[history.Linearizable] = (*story).linearizable
-	generators[history.FIFO] = (*story).fifo
-}
-
 // serverMutualExclusion explains a grant while another process held the lock.
 func (s *story) serverMutualExclusion() bool {
 	grant := s.v.Event

@@ -32,7 +32,26 @@ type generator func(*story) bool
 
 // generators holds the generator of each property. A property without one is explained by the
 // reason and the detail of its violation.
-var generators = map[history.Property]generator{}
+var generators = map[history.Property]generator{
+	history.ServerMutualExclusion: (*story).serverMutualExclusion,
+	history.ClientMutualExclusion: (*story).clientMutualExclusion,
+	history.Fencing:               (*story).fencing,
+	history.NoLostUpdate:          (*story).noLostUpdate,
+	history.FIFO:                  (*story).fifo,
+	history.Progress:              (*story).progress,
+	history.NoStarvation:          (*story).noStarvation,
+	history.NoLivelock:            (*story).noLivelock,
+	history.NoSpuriousFailure:     (*story).noSpuriousFailure,
+	history.NoLeakedNodes:         (*story).noLeakedNodes,
+	history.LossNotification:      (*story).lossNotification,
+	history.SessionLoss:           (*story).sessionLoss,
+	history.Reentrancy:            (*story).reentrancy,
+	history.NoHerd:                (*story).noHerd,
+	history.MonotonicToken:        (*story).monotonicToken,
+	history.Linearizable:          (*story).linearizable,
+	noPanic:                       (*story).noPanic,
+	noGoroutineLeak:               (*story).noGoroutineLeak,
+}
 
 // Of explains the violations of a history, the most important first. Events that show the facts of
 // [history.Facts] are explained in more detail.

@@ -13,13 +13,6 @@ const (
 	noGoroutineLeak history.Property = "no-goroutine-leak"
 )
 
-func init() {
-	generators[history.NoLeakedNodes] = (*story).noLeakedNodes
-	generators[history.NoSpuriousFailure] = (*story).noSpuriousFailure
-	generators[noPanic] = (*story).noPanic
-	generators[noGoroutineLeak] = (*story).noGoroutineLeak
-}
-
 // noLeakedNodes explains a znode that nobody deletes.
 func (s *story) noLeakedNodes() bool {
 	path, rest, _ := strings.Cut(s.v.Detail, " of c")
@@ -80,8 +73,12 @@ func (s *story) noSpuriousFailure() bool {
 			s.text.WriteByte('.')
 		}
 	}
-	if lost := s.lastState(e.Process, s.v.Event, "disconnected"); failed < call && lost > call {
-		s.say("Its client had lost the connection at %s.", s.at(lost))
+	if failed < call {
+		if over := s.lastState(e.Process, s.v.Event, "expired"); over > call {
+			s.say("Its client had reported the end of the session at %s.", s.at(over))
+		} else if lost := s.lastState(e.Process, s.v.Event, "disconnected"); lost > call {
+			s.say("Its client had lost the connection at %s.", s.at(lost))
+		}
 	}
 	if back := s.lastState(e.Process, s.v.Event, "has-session"); back > failed && failed > call &&
 		s.last(e.Process, s.v.Event, of(history.SessionExpired)) < call {

@@ -7,13 +7,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-func init() {
-	generators[history.ClientMutualExclusion] = (*story).clientMutualExclusion
-	generators[history.LossNotification] = (*story).lossNotification
-	generators[history.SessionLoss] = (*story).sessionLoss
-	generators[history.Reentrancy] = (*story).reentrancy
-}
-
 // grantOf returns the grant by which a process held the lock just before an event, or -1.
 func (s *story) grantOf(process int32, before int) int { return s.last(process, before, granted) }
 
@@ -37,7 +30,7 @@ func (s *story) lost(grant, at int) bool {
 func (s *story) gone(grant, before int) int {
 	path := s.contender(grant)
 	created := s.Created(path, grant)
-	if created < 0 {
+	if created < 0 || s.Events[created].Process != s.Events[grant].Process {
 		return -1
 	}
 	if deleted := s.Deleted(path, created); deleted < before {

@@ -10,10 +10,6 @@ import (
 	"github.com/interlock-sim/interlock/history/cause"
 )
 
-func init() {
-	generators[history.Progress] = (*story).progress
-}
-
 // progress explains a call that never returned.
 func (s *story) progress() bool {
 	call := s.v.Event

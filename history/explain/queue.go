@@ -8,12 +8,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-func init() {
-	generators[history.NoStarvation] = (*story).noStarvation
-	generators[history.NoLivelock] = (*story).noLivelock
-	generators[history.NoHerd] = (*story).noHerd
-}
-
 // noStarvation explains a contender that was overtaken.
 func (s *story) noStarvation() bool {
 	var waiter, other int32

@@ -2,12 +2,6 @@ package explain
 
 import "github.com/interlock-sim/interlock/history"
 
-func init() {
-	generators[history.Fencing] = (*story).fencing
-	generators[history.NoLostUpdate] = (*story).noLostUpdate
-	generators[history.MonotonicToken] = (*story).monotonicToken
-}
-
 // accepted matches a write of the resource that was accepted.
 func accepted(e *history.Event) bool { return e.Kind == history.ResourceWrite && e.Err == "" }
 
