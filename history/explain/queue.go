@@ -17,11 +17,12 @@ func (s *story) noStarvation() bool {
 		return false
 	}
 	grant := s.v.Event
-	if !granted(&s.Events[grant]) {
+	call := s.last(waiter, grant, of(history.LockCall))
+	asked := s.last(other, grant, of(history.LockCall))
+	if e := &s.Events[grant]; !granted(e) || e.Process != other || call < 0 || asked < 0 {
 		return false
 	}
 	p, q := process(waiter), process(other)
-	call := s.last(waiter, grant, of(history.LockCall))
 	when := "in the queue at " + s.at(since)
 	if s.Events[since].Kind == history.FairPhase {
 		when += ", when the fair phase began"
@@ -31,8 +32,7 @@ func (s *story) noStarvation() bool {
 	if times > 1 {
 		s.say("It was overtaken %d times.", times)
 	}
-	asked := s.last(other, grant, of(history.LockCall))
-	if path := s.contender(grant); path != "" {
+	if path := s.contender(grant); s.Created(path, grant) >= 0 {
 		s.say("%s asked for the lock at %s, and queued with %s at %s.", q, s.at(asked),
 			s.node(path), s.at(s.Created(path, grant)))
 	}
