@@ -177,8 +177,8 @@ func ofProcess(e *history.Event) bool {
 	return history.OfLock(e.Kind)
 }
 
-// Request returns the request of an event, which is a Send, a Serve, a Reply, a WatchArmed or a change
-// of a znode, or nil.
+// Request returns the request of a Send, a Serve, a Reply, a WatchArmed or a change of a znode. It
+// returns nil for other events, and if the history lacks the request.
 func (g *Graph) Request(event int) *Request {
 	e := &g.Events[event]
 	switch e.Kind {

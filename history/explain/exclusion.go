@@ -146,8 +146,9 @@ func (s *story) linearizable() bool {
 		return true
 	}
 	if i := s.last(e.Process, grant, granted); i >= 0 && path != "" && s.contender(i) == path {
-		s.say("%s was granted the lock %s by %s, the node of its earlier grant %s, which its Unlock "+
-			"in between did not delete.", process(e.Process), s.in(grant), s.node(path), s.in(i))
+		s.say("%s was granted the lock %s by %s, the node of its earlier grant %s, which its "+
+			"Unlock in between did not delete.", process(e.Process), s.in(grant), s.node(path),
+			s.in(i))
 		return true
 	}
 	for i := grant - 1; i >= 0; i-- {

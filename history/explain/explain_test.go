@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
@@ -118,5 +119,38 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs; run go test -update, and read it\ngot:\n%s", name, got)
+	}
+}
+
+// A stuck process is explained by where its goroutines are blocked, if the history says so.
+func TestBlockedGoroutines(t *testing.T) {
+	events := []history.Event{
+		{Kind: history.LockCall, Process: 1, Attempt: 1},
+		{At: time.Hour, Kind: history.Tick, Facts: &history.Facts{Waits: []history.Wait{
+			{Process: 1, On: "select", Line: "billing/lock.go:42", Function: "billing.(*Lock).wait"},
+			{Process: 2, On: "chan receive", Line: "billing/lock.go:7"},
+		}}},
+	}
+	x := explain.Of(events, []*history.Violation{{Property: history.Progress}})
+	const want = "c1 called Lock (event 0), and was still waiting when the history ended. Nothing " +
+		"has reached it since. At the end, a goroutine of c1 is blocked in billing.(*Lock).wait " +
+		"(select) at billing/lock.go:42."
+	if got := x.Whys[0].Text; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A property without a generator, and a violation of an event that is not there, are explained by
+// their reason.
+func TestWithoutGenerator(t *testing.T) {
+	events := []history.Event{{Kind: history.LockCall, Process: 1}}
+	x := explain.Of(events, []*history.Violation{
+		{Property: "unknown", Reason: "it is broken", Detail: "here\nand there"},
+		{Property: history.Progress, Event: 7, Reason: "stuck", Detail: "c1"},
+	})
+	for i, want := range []string{"It is broken: here; and there.", "Stuck: c1."} {
+		if got := x.Whys[i].Text; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

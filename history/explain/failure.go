@@ -36,8 +36,8 @@ func (s *story) noLeakedNodes() bool {
 	return true
 }
 
-// lastState returns the last event before another by which the client library reports a state of the
-// session to a process, or -1.
+// lastState returns the last event before another by which the client library of a process reports
+// a state of the session, or -1.
 func (s *story) lastState(p int32, before int, name string) int {
 	return s.last(p, before, func(e *history.Event) bool {
 		return e.Kind == history.SessionState && e.Name == name

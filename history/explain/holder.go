@@ -77,19 +77,20 @@ func (s *story) clientMutualExclusion() bool {
 	return true
 }
 
-// notified tells when a holder whose znode has been deleted was notified, and what it had received
-// by then.
+// notified tells when a holder was notified that its znode had been deleted, and what its client
+// library had reported before.
 func (s *story) notified(holder int32, grant, deleted, by int) {
 	q := process(holder)
-	last := s.last(holder, deleted, func(e *history.Event) bool {
-		return e.Kind == history.Reply && e.Err == "" || e.Kind == history.SessionState &&
-			e.Name == "has-session" || e.Kind == history.WatchEvent
-	})
-	lost := s.next(holder, deleted, of(history.Lost))
-	if last > grant {
-		s.say("The last that %s had heard from a server was at %s, %s before the deletion.", q,
-			s.at(last), span(s.Events[deleted].At-s.Events[last].At))
+	gone, back := s.lastState(holder, deleted, "disconnected"), s.lastState(holder, deleted,
+		"has-session")
+	if gone > grant && gone > back {
+		s.say("%s's client had reported the loss of the connection at %s, %s before the deletion.",
+			q, s.at(gone), span(s.Events[deleted].At-s.Events[gone].At))
 	}
+	if over := s.lastState(holder, by, "expired"); over > deleted {
+		s.say("It reported the end of the session at %s.", s.at(over))
+	}
+	lost := s.next(holder, deleted, of(history.Lost))
 	if lost < 0 {
 		s.say("%s's lock never notified it.", q)
 	} else if lost > by {

@@ -106,9 +106,9 @@ func (s *story) inputs(process int32, after, before int) []int {
 // inputsTold is the number of inputs that a sentence tells.
 const inputsTold = 4
 
-// learned tells what reached a process between two events, as "set a watch on c2#1 (event 34) and
-// learned from its watch that c2#1 was deleted (event 61)". It returns "" if that is nothing, or too
-// much for a sentence.
+// learned tells what reached a process between two events, such as "set a watch on c2#1 (event 34)
+// and learned from its watch that c2#1 was deleted (event 61)". It returns "" if that is nothing or
+// too much for a sentence.
 func (s *story) learned(process int32, after, before int) string {
 	inputs := s.inputs(process, after, before)
 	if len(inputs) == 0 || len(inputs) > inputsTold {
