@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -46,6 +47,9 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	scenario, err := recording.Scenario(subject)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if scenario.Client == scenarios.Real && simzk.RaceDetector {
+		t.Skip("the real client is not deterministic under the race detector")
 	}
 	runner := scenarios.NewRunner(t)
 	runner.GatherFacts(true)
