@@ -153,4 +153,14 @@ type Event struct {
 	Path    string `json:"path,omitempty"`    // the znode
 	Name    string `json:"name,omitempty"`    // a further name; see the Kind
 	Err     string `json:"err,omitempty"`     // the error, or empty
+
+	Facts *Facts `json:"facts,omitempty"` // details for reports, or nil; not in the trace hash
+}
+
+// FormatZxid renders a zxid. After an election it is the epoch of the leader and a counter.
+func FormatZxid(zxid int64) string {
+	if epoch := zxid >> 32; epoch > 0 {
+		return fmt.Sprintf("%d:%d", epoch, zxid&(1<<32-1))
+	}
+	return fmt.Sprint(zxid)
 }

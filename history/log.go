@@ -16,6 +16,8 @@ type Log struct {
 	events []Event
 	buffer []byte // scratch for Hash
 	marked Mark
+
+	gathersFacts bool // see GatherFacts
 }
 
 // A Mark is a position in a log to which the log can be truncated. The zero value is the beginning.
@@ -55,8 +57,13 @@ func (l *Log) encoded(from int) []byte {
 // NewLog returns a log of the events, and takes ownership of the slice.
 func NewLog(events []Event) *Log { return &Log{events: events} }
 
-// Append adds an event at the end.
-func (l *Log) Append(e Event) { l.events = append(l.events, e) }
+// Append adds an event at the end. It completes the children in the event's facts.
+func (l *Log) Append(e Event) {
+	if e.Facts != nil && l.gathersFacts {
+		l.identify(&e)
+	}
+	l.events = append(l.events, e)
+}
 
 // Events returns all events. The log owns the slice: the caller must not change it, and it is valid
 // until the next call of Append or Reset.
@@ -68,9 +75,9 @@ func (l *Log) Len() int { return len(l.events) }
 // Reset empties the log and keeps its memory for the next run.
 func (l *Log) Reset() { l.events, l.marked = l.events[:0], Mark{} }
 
-// Hash returns the trace hash: 64 bits over every field of every event, in order. Equal logs have
-// equal hashes on every machine. It takes time linear in the number of events since the last
-// [Log.Mark].
+// Hash returns the trace hash: 64 bits over every field of every event except its facts, in order.
+// Equal logs have equal hashes on every machine. It takes time linear in the number of events since
+// the last [Log.Mark].
 func (l *Log) Hash() uint64 {
 	if l.marked.events == 0 {
 		return xxhash.Sum64(l.encoded(0))
@@ -164,7 +171,7 @@ func Read(r io.Reader) (*Log, error) {
 			return nil, fmt.Errorf("line %d: process %d is not from 0 to %d", line, e.Process,
 				processesMax)
 		}
-		log.Append(e)
+		log.events = append(log.events, e)
 	}
 	return log, scanner.Err()
 }

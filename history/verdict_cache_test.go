@@ -103,7 +103,8 @@ func TestVerdictCached(t *testing.T) {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
 			changed := slices.Clone(events)
 			alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
-			if got, want := c.VerdictCached(all, changed), field.Name == "At"; got != want {
+			want := field.Name == "At" || field.Name == "Facts"
+			if got := c.VerdictCached(all, changed); got != want {
 				t.Errorf("event %d with another %s: cached %v, want %v", i, field.Name, got, want)
 			}
 		}
@@ -132,6 +133,10 @@ func alter(field reflect.Value) {
 		field.SetUint(uint64(history.Crashed))
 	case field.Kind() == reflect.Bool:
 		field.SetBool(!field.Bool())
+	case field.Kind() == reflect.Pointer && field.IsNil():
+		field.Set(reflect.New(field.Type().Elem()))
+	case field.Kind() == reflect.Pointer:
+		field.SetZero()
 	case field.CanInt():
 		field.SetInt(field.Int() + 1)
 	case field.CanUint():

@@ -189,7 +189,7 @@ func (c *consistencyMonitor) checkServe(e *Event, client *clientView) {
 	case e.Op == "create" && e.Err == "":
 		if client.creates++; client.creates > client.created {
 			c.fail("a create was answered with success and never committed",
-				"c%d's request %d, transaction %s", e.Process, e.Request, zxidName(e.Zxid))
+				"c%d's request %d, transaction %s", e.Process, e.Request, FormatZxid(e.Zxid))
 		}
 	case e.Op == "create":
 		client.created = client.creates // Nodes that other requests have created do not count.
@@ -217,11 +217,11 @@ func (c *consistencyMonitor) checkReply(e *Event, client *clientView) {
 	case e.Zxid < client.lastZxid:
 		c.fail("a client saw an older state than before",
 			"c%d saw transaction %s after it had seen %s",
-			e.Process, zxidName(e.Zxid), zxidName(client.lastZxid))
+			e.Process, FormatZxid(e.Zxid), FormatZxid(client.lastZxid))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
 		c.fail("a sync was answered from an old state",
 			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
-			e.Process, zxidName(client.syncZxid), zxidName(e.Zxid))
+			e.Process, FormatZxid(client.syncZxid), FormatZxid(e.Zxid))
 	}
 	client.replied, client.lastZxid = e.Request, e.Zxid
 }
@@ -239,15 +239,16 @@ func (c *consistencyMonitor) checkCommit(e *Event) {
 	switch {
 	case e.Zxid < c.committed:
 		c.fail("transactions were committed out of order", "transaction %s after %s",
-			zxidName(e.Zxid),
-			zxidName(c.committed))
+			FormatZxid(e.Zxid),
+			FormatZxid(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
 		c.fail("a server applied a transaction before it was committed", "transaction %s",
-			zxidName(e.Zxid))
+			FormatZxid(e.Zxid))
 		return
 	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
-		c.fail("a transaction was committed without a majority", "transaction %s", zxidName(e.Zxid))
+		c.fail("a transaction was committed without a majority", "transaction %s",
+			FormatZxid(e.Zxid))
 		return
 	}
 	c.committed = e.Zxid
@@ -352,7 +353,7 @@ func (c *consistencyMonitor) checkServer(e *Event) {
 	}
 	if e.Zxid <= c.applied[e.Server] {
 		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s",
-			e.Server, zxidName(e.Zxid), zxidName(c.applied[e.Server]))
+			e.Server, FormatZxid(e.Zxid), FormatZxid(c.applied[e.Server]))
 		return
 	}
 	c.applied[e.Server] = e.Zxid

@@ -58,8 +58,8 @@ type System interface {
 	AppendRepairs(steps []EnabledStep, fair bool) []EnabledStep
 	// Perform performs an enabled step that is no fault.
 	Perform(Step)
-	// AppendFaults appends the steps in which a fault of the kind strikes, in canonical order, where
-	// that is possible and would make a difference.
+	// AppendFaults appends the steps in which a fault of the kind strikes, in canonical order,
+	// where that is possible and would make a difference.
 	AppendFaults(steps []EnabledStep, kind faults.Kind) []EnabledStep
 	// Inject lets the fault of a step strike.
 	Inject(Step, faults.Severity)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -92,9 +93,20 @@ type call struct {
 	events <-chan zk.Event // channel of the watch that the call has set
 	// Number of the watch's channel, if a [StubClient] made the call.
 	watch int32
+	// The line of the process that made the call; nil if unknown or if the history gathers no
+	// facts.
+	caller *callsite.Site
 	// Receives once; closed without a value when the run is torn down. Nil for the client's own
 	// requests.
 	done chan struct{}
+}
+
+// site returns the line of the process that made the call, if it is known.
+func (r *call) site() callsite.Site {
+	if r.caller == nil {
+		return callsite.Site{}
+	}
+	return *r.caller
 }
 
 // Arena sizes that suffice for most runs.
@@ -287,6 +299,10 @@ func (c *Conn) lockOrExit() {
 
 // enqueue queues a call for the cluster's caller. Its caller holds the lock; enqueue releases it.
 func (c *Conn) enqueue(r *call) {
+	if c.cluster.gathersFacts() {
+		site := callsite.Caller()
+		r.caller = &site
+	}
 	c.submitted = append(c.submitted, r)
 	c.waiting = append(c.waiting, r)
 	c.hasSubmitted.Store(true)

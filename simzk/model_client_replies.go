@@ -34,6 +34,7 @@ func (c *Conn) handleReply(m message) {
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
 		Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String(),
+		Facts: c.cluster.replyFacts(&r.request),
 	})
 	switch {
 	case r.Op == wire.OpCreateSession:

@@ -83,7 +83,7 @@ func (c *Conn) transmit(r *call) {
 	c.sentHash = mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
 	c.cluster.record(history.Event{
 		At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
-		Op: r.verb(), Path: r.Path,
+		Op: r.verb(), Path: r.Path, Facts: c.cluster.sendFacts(&r.request, r.site()),
 	})
 	c.Link.transmit(&r.request)
 	c.inFlight = append(c.inFlight, r)

@@ -28,6 +28,7 @@ type RealConn struct {
 	// The run is over and the process done; see [Link.ShutDown].
 	isShutDown  atomic.Bool
 	activeCalls atomic.Int32 // calls that have not returned
+	sites       callSites    // of the active calls
 
 	mu            sync.Mutex
 	dials         []dialRequest // by the client's goroutine

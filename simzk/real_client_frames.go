@@ -103,7 +103,7 @@ func (r *RealConn) send(q *request) {
 	r.sentHash = mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(q)))
 	c.record(history.Event{
 		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
-		Op: q.verb(), Path: q.Path,
+		Op: q.verb(), Path: q.Path, Facts: c.sendFacts(q, r.sites.of(q)),
 	})
 	r.link.transmit(q)
 	r.inFlight = append(r.inFlight, q)
@@ -138,7 +138,7 @@ func (r *RealConn) forward(m message) {
 	r.inFlight = slices.DeleteFunc(r.inFlight, func(other *request) bool { return other == q })
 	c.record(history.Event{
 		At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
-		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(),
+		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(), Facts: c.replyFacts(q),
 	})
 	r.pipe.push(r.buffer)
 	switch {

@@ -53,12 +53,18 @@ func (r *RealConn) beginCall() {
 		r.link.countCallAfterShutDown()
 	}
 	r.activeCalls.Add(1)
+	if r.link.cluster.gathersFacts() {
+		r.sites.begin()
+	}
 	r.link.Notify()
 }
 
 // endCall ends a call.
 func (r *RealConn) endCall() {
 	r.activeCalls.Add(-1)
+	if r.link.cluster.gathersFacts() {
+		r.sites.end()
+	}
 	r.exitIfDone()
 }
 

@@ -75,9 +75,12 @@ func (f *finding) explain(report *report.Report, w io.Writer) {
 		return
 	}
 	c := f.counterexample
-	for _, v := range c.Result.Violations {
-		writeViolation(w, v)
-		writeOutOfContract(w, &c.Scenario, c.Result, v)
+	explained := c.Explain()
+	fitTerminal(explained, w)
+	for _, why := range explained.Whys {
+		fmt.Fprintln(w)
+		explained.Why(w, why)
+		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
 	}
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", failure.Schedule,
 		counted(len(failure.Deviations), "deviation"),
@@ -86,7 +89,7 @@ func (f *finding) explain(report *report.Report, w io.Writer) {
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
 	}
 	fmt.Fprintln(w)
-	c.Timeline().Decisive(w, 0)
+	explained.Decisive(w)
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
 	}

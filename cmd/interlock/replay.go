@@ -169,6 +169,7 @@ func (r *replayer) run(ctx context.Context, runner *engine.Runner, times int) er
 		}
 	}
 	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
+	runner.GatherFacts(true)
 	r.last = runner.Run(r.scenario, strategy)
 	r.scenario.Lead(r.last, r.recording.Signature)
 	if len(r.last.Violations) > 0 {
@@ -191,11 +192,12 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 	for _, d := range r.unreached {
 		fmt.Fprintf(w, "skipped: step %d, %v, is not reached\n", d.Index, d.Step)
 	}
-	result, timeline, hash := r.last, r.last.Timeline(r.scenario),
+	result, explained, hash := r.last, r.last.Explain(r.scenario),
 		engine.TraceHash(r.last.TraceHash)
+	fitTerminal(explained, w)
 	if len(result.Violations) == 0 {
 		if full {
-			if err := timeline.Write(w); err != nil {
+			if err := explained.Timeline.Write(w); err != nil {
 				return err
 			}
 		}
@@ -203,16 +205,17 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 			"recorded %v\n", r.recording.Signature, hash, r.recording.TraceHash)
 		return nil
 	}
-	for _, v := range result.Violations {
-		writeViolation(w, v)
-		writeOutOfContract(w, r.scenario, result, v)
+	for _, why := range explained.Whys {
+		fmt.Fprintln(w)
+		explained.Why(w, why)
+		writeOutOfContract(w, r.scenario, result, why.Violation)
 	}
 	fmt.Fprintln(w)
-	show := func() error { return timeline.Decisive(w, 0) }
+	show := explained.Timeline.Decisive
 	if full {
-		show = func() error { return timeline.Write(w) }
+		show = explained.Timeline.Write
 	}
-	if err := show(); err != nil {
+	if err := show(w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(result, r.recording))

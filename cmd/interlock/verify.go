@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
 )
 
 // verifyFlags holds the flags of verify as they were given.
@@ -204,8 +205,13 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 	}
 	if violations != nil {
 		fmt.Fprintln(w)
-		timeline := &history.Timeline{Events: log.Events(), Violations: violations}
-		if err := timeline.Decisive(w, 0); err != nil {
+		explained := explain.NewReport("", log.Events(), violations)
+		fitTerminal(explained, w)
+		for _, why := range explained.Whys {
+			explained.Why(w, why)
+			fmt.Fprintln(w)
+		}
+		if err := explained.Decisive(w); err != nil {
 			return &statusError{statusInternal, err}
 		}
 	}

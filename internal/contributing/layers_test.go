@@ -12,9 +12,11 @@ const modulePath = "github.com/interlock-sim/interlock/"
 // Imports go downward only: each of these packages knows no package of the module but those listed.
 func TestLayers(t *testing.T) {
 	events := []string{"history", "history/models"}
+	explained := with(events, "history/cause", "history/timeline", "history/explain")
 	sim := with(events, "sim", "faults")
-	engine := with(sim, "internal/engine", "internal/hash64")
-	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation")
+	engine := slices.Concat(sim, explained, []string{"internal/engine", "internal/hash64"})
+	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
+		"internal/callsite")
 	report := with(engine, "internal/report")
 	recording := with(engine, "internal/recording", "internal/file")
 	strategy := with(engine, "internal/strategy", "internal/stateset")

@@ -4,31 +4,29 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 )
 
-// Describe returns the violations of the run, with the decisive part of its timeline.
+// Describe returns the violations of the run and why they came about, with the decisive part of its
+// timeline.
 func (r *Result) Describe(scenario *Scenario) string {
 	var text strings.Builder
-	for _, v := range r.Violations {
-		fmt.Fprintf(&text, "%s: %s\n", v.Signature(), v.Detail)
+	report := r.Explain(scenario)
+	for _, why := range report.Whys {
+		fmt.Fprintf(&text, "%s: %s\n%s\n", why.Violation.Signature(), why.Violation.Detail,
+			timeline.Wrap(why.Text, describedWidth, "  "))
 	}
-	r.Timeline(scenario).Decisive(&text, history.DecisiveLines) // A strings.Builder does not fail.
+	report.Timeline.Width = describedWidth
+	report.Decisive(&text) // A strings.Builder does not fail.
 	return text.String()
 }
 
-// Timeline returns the run as a timeline with the first violation at its head.
-func (r *Result) Timeline(scenario *Scenario) *history.Timeline {
-	return &history.Timeline{
-		Title: scenario.String(), Events: r.Events,
-		Processes: columns(r.Events, scenario.Clients), Violations: r.Violations,
-	}
-}
+// describedWidth is the width of a description, in columns: go test indents it.
+const describedWidth = 100
 
-// columns returns the number of processes: the initial ones and those that replaced crashed ones.
-func columns(events []history.Event, clients int) int {
-	for i := range events {
-		clients = max(clients, int(events[i].Process))
-	}
-	return clients
+// Explain returns the run as a report. Results of a runner that gathers facts are explained in more
+// detail; see [Runner.GatherFacts].
+func (r *Result) Explain(scenario *Scenario) *explain.Report {
+	return explain.NewReport(scenario.String(), r.Events, r.Violations)
 }

@@ -25,8 +25,8 @@ func (l *Loop) listEnabled() {
 	l.enabled = enabled
 }
 
-// appendFaults appends the faults that are possible and that the plan allows in the current phase of
-// their victims.
+// appendFaults appends the faults that are possible and that the plan allows in the current phase
+// of their victims.
 func (l *Loop) appendFaults(enabled []sim.EnabledStep) []sim.EnabledStep {
 	for kind := range faults.Kinds {
 		if !l.allowed[kind] {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
 )
@@ -111,6 +112,8 @@ type Counterexample struct {
 func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
 	signature string, seed uint64, schedule int,
 ) (*Counterexample, error) {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
 	result := r.Run(&scenario, &engine.Replay{Deviations: deviations})
 	scenario.Lead(result, signature)
 	if len(result.Violations) == 0 {
@@ -156,14 +159,15 @@ func (n *notReproduced) Error() string {
 		n.schedule, what, now, engine.LikelyCauses)
 }
 
-// Timeline returns the run as a timeline.
-func (c *Counterexample) Timeline() *history.Timeline { return c.Result.Timeline(&c.Scenario) }
+// Explain returns the run as a report.
+func (c *Counterexample) Explain() *explain.Report { return c.Result.Explain(&c.Scenario) }
 
 // A reportedViolation is the form of a violation in report.json.
 type reportedViolation struct {
 	Property  history.Property `json:"property"`
 	Signature string           `json:"signature"`
 	Detail    string           `json:"detail"`
+	Why       string           `json:"why"` // in words
 	Event     int              `json:"event"`
 }
 
@@ -198,9 +202,11 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := file.WriteJSON(filepath.Join(draft, recordingName), c.Recording); err != nil {
 		return err
 	}
+	explained := c.Explain()
 	violations := make([]reportedViolation, len(c.Result.Violations))
-	for i, v := range c.Result.Violations {
-		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, v.Event}
+	for i, why := range explained.Whys {
+		v := why.Violation
+		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, why.Text, v.Event}
 	}
 	report := map[string]any{
 		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
@@ -214,7 +220,7 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := file.WriteJSON(filepath.Join(draft, "report.json"), report); err != nil {
 		return err
 	}
-	if err := file.Write(filepath.Join(draft, "timeline.txt"), c.Timeline().Write); err != nil {
+	if err := file.Write(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {
 		return err
 	}
 	return file.Write(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)

@@ -80,7 +80,7 @@ func checkFirstViolation(t *testing.T, c *recording.Counterexample, p history.Pr
 	t.Helper()
 	first := c.Result.Violations[0]
 	if first.Property != p || c.Recording.Property != string(p) ||
-		c.Recording.Signature != first.Signature() || c.Timeline().Violations[0] != first {
+		c.Recording.Signature != first.Signature() || c.Explain().Timeline.Violations[0] != first {
 		t.Errorf("%s is first in the counterexample, %q in the recording, want %s",
 			first.Signature(), c.Recording.Signature, p)
 	}

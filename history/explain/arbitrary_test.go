@@ -1,0 +1,126 @@
+package explain_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+)
+
+// A history from a file may lack any event, and its violations may be anywhere. The explanation
+// then says less, and never refers to an event that is not there.
+func TestArbitraryHistories(t *testing.T) {
+	properties := append(history.Properties(), history.ZooKeeperConsistency, "no-panic",
+		"no-goroutine-leak", "unknown")
+	rapid.Check(t, func(t *rapid.T) {
+		events := rapid.SliceOfN(rapid.Custom(arbitraryEvent), 1, 25).Draw(t, "events")
+		v := &history.Violation{
+			Property: rapid.SampledFrom(properties).Draw(t, "property"),
+			Event:    rapid.IntRange(-1, len(events)).Draw(t, "event"),
+			Reason:   "reason",
+		}
+		p := rapid.IntRange(1, 2).Draw(t, "process")
+		v.Detail = rapid.SampledFrom([]string{
+			"", "detail", fmt.Sprintf("c%d panicked: no", p),
+			fmt.Sprintf("/l/n-0000000000 of c%d, created by event %d, is live at the end", p,
+				rapid.IntRange(0, len(events)).Draw(t, "created")),
+			fmt.Sprintf("c%d, which has waited since event %d, was overtaken 1 times, now by c%d",
+				p, rapid.IntRange(0, len(events)).Draw(t, "since"), 3-p),
+			fmt.Sprintf("c%d has sent 31 requests since 1s, the last one children /l", p),
+		}).Draw(t, "detail")
+		checkNumbers(t, explain.NewReport("title", events, []*history.Violation{v, v}))
+	})
+}
+
+// checkNumbers checks that a report refers to events of its history only.
+func checkNumbers(t *rapid.T, report *explain.Report) {
+	events := len(report.Timeline.Events)
+	for _, why := range report.Whys {
+		if strings.Contains(why.Text, "event -") || strings.Contains(why.Text, "%!") ||
+			why.Text == "" {
+			t.Fatalf("%s: %q", why.Violation.Property, why.Text)
+		}
+		for _, event := range why.Events {
+			if event < 0 || event >= events {
+				t.Fatalf("%s: events %v of %d", why.Violation.Property, why.Events, events)
+			}
+		}
+	}
+	var text bytes.Buffer
+	if err := report.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Decisive(&text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func arbitraryEvent(t *rapid.T) history.Event {
+	paths := []string{"", "/l", "/l/n-0000000000", "/l/n-0000000001", "/x"}
+	e := history.Event{
+		Kind:    history.Kind(rapid.IntRange(1, int(history.ResourceWrite)).Draw(t, "kind")),
+		Process: int32(rapid.IntRange(0, 2).Draw(t, "process")),
+		Attempt: 1,
+		Request: int32(rapid.IntRange(0, 3).Draw(t, "request")),
+		Watch:   int32(rapid.IntRange(0, 2).Draw(t, "watch")),
+		Zxid:    int64(rapid.IntRange(0, 3).Draw(t, "zxid")),
+		Session: int64(rapid.IntRange(0, 2).Draw(t, "session")),
+		Op: rapid.SampledFrom([]string{
+			"create", "delete", "children", "exists+watch", "exists", "get", "set", "multi", "sync",
+		}).Draw(t, "op"),
+		Path: rapid.SampledFrom(paths).Draw(t, "path"),
+		Name: rapid.SampledFrom([]string{
+			"", "expired", "disconnected", "has-session", "deleted", "data", "exist", "child", "cut",
+		}).Draw(t, "name"),
+		Err: rapid.SampledFrom([]string{"", "", "no node", "closed"}).Draw(t, "err"),
+	}
+	if rapid.Bool().Draw(t, "facts") {
+		e.Facts = &history.Facts{Children: []history.Child{
+			{Name: "n-0000000000"}, {Name: "n-0000000001"},
+		}, Operations: []history.Operation{{Op: "delete", Path: "/x"}}}
+	}
+	return e
+}
+
+// A history in which events are missing, or in another order, is explained without an error.
+func TestDamagedHistories(t *testing.T) {
+	for _, name := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			events, violations := replay(t, name)
+			if len(events) > 400 {
+				t.Skip("too long")
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				damaged, at := slices.Clone(events), violations[0].Event
+				for range rapid.IntRange(1, 30).Draw(t, "damages") {
+					i := rapid.IntRange(0, len(damaged)-1).Draw(t, "event")
+					switch rapid.IntRange(0, 2).Draw(t, "damage") {
+					case 0:
+						if i != at {
+							damaged = slices.Delete(damaged, i, i+1)
+						}
+						if i < at {
+							at--
+						}
+					case 1:
+						damaged[i].Facts = nil
+					default:
+						j := rapid.IntRange(0, len(damaged)-1).Draw(t, "other")
+						if i != at && j != at {
+							damaged[i], damaged[j] = damaged[j], damaged[i]
+						}
+					}
+				}
+				v := *violations[0]
+				v.Event = at
+				checkNumbers(t, explain.NewReport("", damaged, []*history.Violation{&v}))
+			})
+		})
+	}
+}

@@ -1,0 +1,158 @@
+// Package explain says in words why a history breaks a property: who did what, and what the code
+// relied on and did not have. It says only what the history shows.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
+	"github.com/interlock-sim/interlock/history/timeline"
+)
+
+// An Explanation explains the violations of a history. Its zero value explains nothing.
+type Explanation struct {
+	Whys []Why // one for each violation, in their order
+	Show []int // the indexes of the events that mattered, in order; see [cause.Graph.Slice]
+}
+
+// A Why is the explanation of one violation.
+type Why struct {
+	Violation *history.Violation
+	Text      string // one paragraph
+	Events    []int  // the indexes of the events that the text is about, in order
+}
+
+// A generator writes the text of an explanation. It returns false if it knows no more than the
+// reason of the violation.
+type generator func(*story) bool
+
+// generators holds the generator of each property. A property without one is explained by the
+// reason and the detail of its violation.
+var generators = map[history.Property]generator{
+	history.ServerMutualExclusion: (*story).serverMutualExclusion,
+	history.ClientMutualExclusion: (*story).clientMutualExclusion,
+	history.Fencing:               (*story).fencing,
+	history.NoLostUpdate:          (*story).noLostUpdate,
+	history.FIFO:                  (*story).fifo,
+	history.Progress:              (*story).progress,
+	history.NoStarvation:          (*story).noStarvation,
+	history.NoLivelock:            (*story).noLivelock,
+	history.NoSpuriousFailure:     (*story).noSpuriousFailure,
+	history.NoLeakedNodes:         (*story).noLeakedNodes,
+	history.LossNotification:      (*story).lossNotification,
+	history.SessionLoss:           (*story).sessionLoss,
+	history.Reentrancy:            (*story).reentrancy,
+	history.NoHerd:                (*story).noHerd,
+	history.MonotonicToken:        (*story).monotonicToken,
+	history.Linearizable:          (*story).linearizable,
+	noPanic:                       (*story).noPanic,
+	noGoroutineLeak:               (*story).noGoroutineLeak,
+}
+
+// Of explains the violations of a history, the most important first. Events that show the facts of
+// [history.Facts] are explained in more detail.
+func Of(events []history.Event, violations []*history.Violation) *Explanation {
+	x := new(Explanation)
+	graph, names := cause.New(events), timeline.NewNames(events)
+	for n, v := range violations {
+		s := &story{Graph: graph, names: names, v: v, before: violations[:n], all: violations}
+		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
+			s.text.Reset()
+			s.say("%s: %s.", upper(v.Reason), s.detail())
+			s.cited = append(s.cited, v.Event)
+		}
+		slices.Sort(s.cited)
+		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
+			return i < 0 || i >= len(events)
+		})
+		x.Whys = append(x.Whys, Why{Violation: v, Text: s.text.String(), Events: s.cited})
+		if n == 0 {
+			x.Show = s.cited
+		} else if v.Event == violations[0].Event {
+			x.Show = append(x.Show, s.cited...)
+		}
+	}
+	x.Show = graph.Slice(x.Show)
+	return x
+}
+
+// Write writes the explanations in lines of at most the given width.
+func (x *Explanation) Write(w io.Writer, width int) error {
+	for n, why := range x.Whys {
+		lead := ""
+		if n > 0 {
+			lead = "\n"
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n%s", lead, why.Violation.Property,
+			timeline.Wrap(why.Text, width, "  ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A story is an explanation under way.
+type story struct {
+	*cause.Graph
+	names  *timeline.Names
+	v      *history.Violation
+	before []*history.Violation // those that are explained already
+	all    []*history.Violation
+	text   strings.Builder
+	cited  []int
+}
+
+func (s *story) has(v *history.Violation) bool { return 0 <= v.Event && v.Event < len(s.Events) }
+
+// say adds a sentence.
+func (s *story) say(format string, arguments ...any) {
+	if s.text.Len() > 0 {
+		s.text.WriteByte(' ')
+	}
+	fmt.Fprintf(&s.text, format, arguments...)
+}
+
+// at cites an event, as "event 9".
+func (s *story) at(event int) string {
+	s.cited = append(s.cited, event)
+	return fmt.Sprintf("event %d", event)
+}
+
+// in cites an event in parentheses, as "(event 9)".
+func (s *story) in(event int) string { return "(" + s.at(event) + ")" }
+
+// show adds events that the text is about without a number.
+func (s *story) show(events ...int) { s.cited = append(s.cited, events...) }
+
+// node returns the short name of a znode.
+func (s *story) node(path string) string { return s.names.Of(path) }
+
+func (s *story) detail() string {
+	return strings.ReplaceAll(s.names.In(s.v.Detail), "\n", "; ")
+}
+
+func process(number int32) string { return fmt.Sprintf("c%d", number) }
+
+// upper returns a text with its first letter in upper case.
+func upper(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// and joins names, as "a, b and c".
+func and(names []string) string {
+	switch last := len(names) - 1; last {
+	case -1:
+		return "nothing"
+	case 0:
+		return names[0]
+	default:
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}

@@ -1,0 +1,162 @@
+package explain_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
+	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// recordings returns the names of the recorded counterexamples, one for each broken lock.
+func recordings(t *testing.T) []string {
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("recordings %v, error %v", paths, err)
+	}
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(path), ".json")
+	}
+	return paths
+}
+
+// replay runs a recorded counterexample and gathers its facts.
+func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
+	recording, err := recording.Read(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, err := subjects.Named(recording.Lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario, err := recording.Scenario(binding.Subject(subject))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scenario.Client == engine.Real && simzk.RaceDetector {
+		t.Skip("the real client is not deterministic under the race detector")
+	}
+	runner := engine.NewRunner(t)
+	runner.GatherFacts(true)
+	result := runner.Run(scenario, &engine.Replay{Deviations: recording.Deviations})
+	scenario.Lead(result, recording.Signature)
+	if len(result.Violations) == 0 || result.Violations[0].Signature() != recording.Signature {
+		t.Fatalf("violations %v, want %s", result.Violations, recording.Signature)
+	}
+	if got := engine.TraceHash(result.TraceHash); got != recording.TraceHash {
+		t.Errorf("trace hash %v with facts, recorded %v", got, recording.TraceHash)
+	}
+	events := slices.Clone(result.Events)
+	for i := range events {
+		if f := events[i].Facts; f != nil {
+			facts := *f
+			facts.Line = lineNumber.ReplaceAllStringFunc(f.Line, hidden)
+			events[i].Facts = &facts
+		}
+	}
+	violations := make([]*history.Violation, len(result.Violations))
+	for i, v := range result.Violations {
+		one := *v
+		one.Detail = sourceLine.ReplaceAllString(v.Detail, ".go:N")
+		violations[i] = &one
+	}
+	return events, violations
+}
+
+// sourceLine matches the end of a file and the number of a line.
+var sourceLine = regexp.MustCompile(`\.go:[0-9]+`)
+
+// lineNumber matches the number of a line, which golden files leave out.
+var lineNumber = regexp.MustCompile(`[0-9]+$`)
+
+func hidden(number string) string { return strings.Repeat("N", len(number)) }
+
+func TestGolden(t *testing.T) {
+	for _, name := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			events, violations := replay(t, name)
+			x := explain.Of(events, violations)
+			for _, width := range []int{80, 120} {
+				var text bytes.Buffer
+				x.Write(&text, width) // A buffer takes everything.
+				text.WriteByte('\n')
+				lines := timeline.Timeline{
+					Events: events, Violations: violations, Show: x.Show, Width: width,
+				}
+				if err := lines.Decisive(&text); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes())
+			}
+		})
+	}
+}
+
+// golden compares a text with a golden file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; run go test -update, and read it\ngot:\n%s", name, got)
+	}
+}
+
+// A stuck process is explained by where its goroutines are blocked, if the history says so.
+func TestBlockedGoroutines(t *testing.T) {
+	events := []history.Event{
+		{Kind: history.LockCall, Process: 1, Attempt: 1},
+		{At: time.Hour, Kind: history.Tick, Facts: &history.Facts{Waits: []history.Wait{
+			{Process: 1, On: "select", Line: "billing/lock.go:42", Function: "billing.(*Lock).wait"},
+			{Process: 2, On: "chan receive", Line: "billing/lock.go:7"},
+		}}},
+	}
+	x := explain.Of(events, []*history.Violation{{Property: history.Progress}})
+	const want = "c1 called Lock (event 0), and was still waiting when the history ended. Nothing " +
+		"has reached it since. At the end, a goroutine of c1 is blocked in billing.(*Lock).wait " +
+		"(select) at billing/lock.go:42."
+	if got := x.Whys[0].Text; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A property without a generator, and a violation of an event that is not there, are explained by
+// their reason.
+func TestWithoutGenerator(t *testing.T) {
+	events := []history.Event{{Kind: history.LockCall, Process: 1}}
+	x := explain.Of(events, []*history.Violation{
+		{Property: "unknown", Reason: "it is broken", Detail: "here\nand there"},
+		{Property: history.Progress, Event: 7, Reason: "stuck", Detail: "c1"},
+	})
+	for i, want := range []string{"It is broken: here; and there.", "Stuck: c1."} {
+		if got := x.Whys[i].Text; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// The properties of package scenarios, which this package does not import.
+const (
+	noPanic         history.Property = "no-panic"
+	noGoroutineLeak history.Property = "no-goroutine-leak"
+)
+
+// noLeakedNodes explains a znode that nobody deletes.
+func (s *story) noLeakedNodes() bool {
+	path, rest, _ := strings.Cut(s.v.Detail, " of c")
+	var owner int32
+	var created int
+	if n, _ := fmt.Sscanf(rest, "%d, created by event %d", &owner, &created); n < 2 ||
+		created >= len(s.Events) || s.Events[created].Path != path {
+		return false
+	}
+	s.say("%s of %s, created at %s, still exists at the end, and delays whoever queues behind it.",
+		s.node(path), process(owner), s.at(created))
+	s.abandoned(owner, path, created)
+	if told := s.lastState(owner, s.v.Event, "expired"); told >= 0 && told < s.v.Event {
+		end := s.last(owner, told, of(history.SessionExpired))
+		if end >= 0 && s.Events[end].Session != s.Events[created].Session {
+			s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
+				"belongs to the session that followed it.", process(owner), s.cite(told),
+				s.node(path))
+		}
+	}
+	return true
+}
+
+// lastState returns the last event before another by which the client library of a process reports
+// a state of the session, or -1.
+func (s *story) lastState(p int32, before int, name string) int {
+	return s.last(p, before, func(e *history.Event) bool {
+		return e.Kind == history.SessionState && e.Name == name
+	})
+}
+
+// noSpuriousFailure explains a Lock that failed.
+func (s *story) noSpuriousFailure() bool {
+	e := &s.Events[s.v.Event]
+	call := s.last(e.Process, s.v.Event, of(history.LockCall))
+	if e.Kind != history.LockReturn || call < 0 {
+		return false
+	}
+	p := process(e.Process)
+	s.say("%s called Lock at %s, and got the error %q at %s.", p, s.at(call), e.Err,
+		s.at(s.v.Event))
+	cancelled := s.last(e.Process, s.v.Event, func(e *history.Event) bool {
+		return e.Kind == history.Fault && e.Name == "cancel"
+	})
+	if cancelled < call {
+		s.say("Nobody had cancelled the attempt.")
+	}
+	failed := s.last(e.Process, s.v.Event, func(o *history.Event) bool {
+		return o.Kind == history.Reply && o.Err == e.Err
+	})
+	if failed > call {
+		if r := s.Request(failed); r != nil {
+			s.say("The error is that of %s %s (event %d)", r.Op, s.target(r), s.cite(failed))
+			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
+				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
+					s.Events[fault].Name, s.cite(fault))
+			}
+			s.text.WriteByte('.')
+		}
+	}
+	if failed < call {
+		if over := s.lastState(e.Process, s.v.Event, "expired"); over > call {
+			s.say("Its client had reported the end of the session at %s.", s.at(over))
+		} else if lost := s.lastState(e.Process, s.v.Event, "disconnected"); lost > call {
+			s.say("Its client had lost the connection at %s.", s.at(lost))
+		}
+	}
+	if back := s.lastState(e.Process, s.v.Event, "has-session"); back > failed && failed > call &&
+		s.last(e.Process, s.v.Event, of(history.SessionExpired)) < call {
+		s.say("By event %d the client was connected again, with the same session: the attempt "+
+			"could have gone on.", s.cite(back))
+	}
+	return true
+}
+
+// noPanic explains a panic by what the process had received.
+func (s *story) noPanic() bool {
+	var number int32
+	if n, _ := fmt.Sscanf(s.v.Detail, "c%d panicked", &number); n < 1 {
+		return false
+	}
+	end := len(s.Events)
+	call := s.last(number, end, of(history.LockCall, history.UnlockCall, history.ReenterCall))
+	where := ""
+	if call >= 0 {
+		where = fmt.Sprintf(" in the call of %s", s.at(call))
+	}
+	_, message, _ := strings.Cut(s.detail(), ": ")
+	s.say("%s panicked%s: %s.", process(number), where, message)
+	s.show(s.v.Event)
+	if told := s.learned(number, call, end); told != "" && call >= 0 &&
+		len(s.inputs(number, call, end)) > 0 {
+		s.say("In that call it %s.", told)
+	}
+	return true
+}
+
+// noGoroutineLeak explains goroutines that stay blocked after a run.
+func (s *story) noGoroutineLeak() bool {
+	s.say("After all processes had finished, a goroutine of the code under test stays blocked: %s.",
+		s.detail())
+	for i := range s.Events {
+		e := &s.Events[i]
+		if e.Kind != history.WatchEvent || e.Watch == 0 || s.waits(e.Process, i) {
+			continue
+		}
+		w := s.Watch(e.Watch)
+		returned := s.last(e.Process, i, of(history.LockReturn))
+		if w == nil || returned < w.Armed {
+			continue
+		}
+		p := process(e.Process)
+		set := w.Armed
+		if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
+			set = r.Reply
+		}
+		how := "granted the lock"
+		if r := &s.Events[returned]; r.Err != "" {
+			how = fmt.Sprintf("with the error %q", r.Err)
+		}
+		s.say("%s had set watch %d on %s (event %d). Its Lock returned at %s, %s, and the event "+
+			"of the watch came only at %s: by then the call that had set it was over.", p,
+			e.Watch, s.node(e.Path), s.cite(set), s.at(returned), how, s.at(i))
+	}
+	return true
+}

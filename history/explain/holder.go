@@ -1,0 +1,250 @@
+package explain
+
+import (
+	"strings"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// grantOf returns the grant by which a process held the lock just before an event, or -1.
+func (s *story) grantOf(process int32, before int) int { return s.last(process, before, granted) }
+
+// lost tells how the znode of a grant was deleted, and how its holder could have known. It returns
+// false if the znode exists at the event, or is unknown.
+func (s *story) lost(grant, at int) bool {
+	path := s.contender(grant)
+	if path == "" {
+		return false
+	}
+	deleted := s.gone(grant, at)
+	if deleted < 0 {
+		return false
+	}
+	s.say("But %s had been deleted %s.", s.node(path), s.demise(deleted))
+	return true
+}
+
+// gone returns the deletion of the znode of a grant before an event, or -1. It may have come before
+// the grant.
+func (s *story) gone(grant, before int) int {
+	path := s.contender(grant)
+	created := s.Created(path, grant)
+	if created < 0 || s.Events[created].Process != s.Events[grant].Process {
+		return -1
+	}
+	if deleted := s.Deleted(path, created); deleted < before {
+		return deleted
+	}
+	return -1
+}
+
+// clientMutualExclusion explains an entry while another process was inside.
+func (s *story) clientMutualExclusion() bool {
+	enter := s.v.Event
+	e := &s.Events[enter]
+	inside, since := int32(0), -1
+	for i := range s.Events[:enter] {
+		switch o := &s.Events[i]; {
+		case o.Process == e.Process:
+		case o.Kind == history.Enter:
+			inside, since = o.Process, i
+		case o.Process == inside && (o.Kind == history.Leave || o.Kind == history.Lost ||
+			o.Kind == history.Crashed):
+			since = -1
+		}
+	}
+	if e.Kind != history.Enter || since < 0 {
+		return false
+	}
+	p, q := process(e.Process), process(inside)
+	s.say("%s entered its critical section %s while %s was inside: %s had entered at %s, and had "+
+		"neither left nor been notified of a loss.", p, s.in(enter), q, q, s.at(since))
+	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
+	if mine < 0 || theirs < 0 {
+		return true
+	}
+	path := s.contender(theirs)
+	deleted := s.gone(theirs, enter)
+	if deleted < 0 {
+		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
+		return true
+	}
+	s.say("%s was granted the lock by %s (event %d), which was deleted %s. After that %s was "+
+		"granted the lock (event %d).", q, s.node(path), s.cite(theirs), s.demise(deleted), p,
+		s.cite(mine))
+	s.notified(inside, theirs, deleted, enter)
+	return true
+}
+
+// notified tells when a holder was notified that its znode had been deleted, and what its client
+// library had reported before.
+func (s *story) notified(holder int32, grant, deleted, by int) {
+	q := process(holder)
+	gone, back := s.lastState(holder, deleted, "disconnected"), s.lastState(holder, deleted,
+		"has-session")
+	if gone > grant && gone > back {
+		s.say("%s's client had reported the loss of the connection at %s, %s before the deletion.",
+			q, s.at(gone), span(s.Events[deleted].At-s.Events[gone].At))
+	}
+	if over := s.lastState(holder, by, "expired"); over > deleted {
+		s.say("It reported the end of the session at %s.", s.at(over))
+	}
+	lost := s.next(holder, deleted, of(history.Lost))
+	if lost < 0 {
+		s.say("%s's lock never notified it.", q)
+	} else if lost > by {
+		s.say("%s's lock notified it only at %s, %s after the deletion.", q, s.at(lost),
+			span(s.Events[lost].At-s.Events[deleted].At))
+	}
+}
+
+// span renders a length of time.
+func span(d time.Duration) string {
+	if d == 0 {
+		return "no virtual time"
+	}
+	return strings.ReplaceAll(d.Truncate(time.Millisecond).String(), "m0s", "m")
+}
+
+// lossNotification explains a holder that lost the lock and was not told, or was granted it again.
+func (s *story) lossNotification() bool {
+	e := &s.Events[s.v.Event]
+	p := process(e.Process)
+	switch e.Kind {
+	case history.LockReturn:
+		path := s.contender(s.v.Event)
+		if path == "" || s.Created(path, s.v.Event) < 0 || s.Live(path, s.v.Event) {
+			return false
+		}
+		s.deadGrant(s.v.Event, path)
+		return true
+	case history.UnlockReturn, history.ReenterReturn:
+		grant := s.grantOf(e.Process, s.v.Event)
+		if grant < 0 {
+			return false
+		}
+		if e.Kind == history.UnlockReturn {
+			s.say("%s's Unlock returned without an error at %s, as if %s had held the lock until "+
+				"then.", p, s.at(s.v.Event), p)
+		} else {
+			s.say("%s was granted the lock a second time at %s, as if it still held it.", p,
+				s.at(s.v.Event))
+		}
+		s.say("It was granted the lock at %s by %s.", s.at(grant), s.node(s.contender(grant)))
+		if !s.lost(grant, s.v.Event) {
+			if told := s.last(e.Process, s.v.Event, of(history.Lost)); told > grant {
+				s.say("But it was notified at %s that it had lost the lock.", s.at(told))
+			}
+		}
+		call := s.last(e.Process, s.v.Event, of(history.UnlockCall, history.ReenterCall))
+		if inputs := s.inputs(e.Process, call, s.v.Event); len(inputs) > 0 {
+			s.say("During the call it %s.", s.input(inputs[len(inputs)-1]))
+		}
+		return true
+	case history.Enter:
+		told := s.last(e.Process, s.v.Event, of(history.Lost))
+		if told < 0 {
+			return false
+		}
+		s.say("%s entered its critical section at %s, after it was notified at %s that it had "+
+			"lost the lock.", p, s.at(s.v.Event), s.at(told))
+		return true
+	}
+	return false
+}
+
+// sessionLoss explains a lease that outlived the client's report that the session was over.
+func (s *story) sessionLoss() bool {
+	for i := s.v.Event; i >= 0; i-- {
+		e := &s.Events[i]
+		if e.Kind != history.SessionState || e.Name != "expired" {
+			continue
+		}
+		grant := s.grantOf(e.Process, i)
+		if grant < 0 || s.next(e.Process, grant, of(history.UnlockReturn)) >= 0 &&
+			s.next(e.Process, grant, of(history.UnlockReturn)) < s.v.Event {
+			continue
+		}
+		p := process(e.Process)
+		s.say("%s was granted the lock at %s by %s. Its client library reported at %s that the "+
+			"session had expired.", p, s.at(grant), s.node(s.contender(grant)), s.at(i))
+		s.lost(grant, s.v.Event)
+		watch := s.last(e.Process, s.v.Event+1, func(e *history.Event) bool {
+			return e.Kind == history.WatchEvent && e.Watch == 0
+		})
+		if watch > i {
+			s.say("The library also ended %s's watch on %s (event %d).", p,
+				s.node(s.Events[watch].Path), s.cite(watch))
+		}
+		told := s.next(e.Process, i, of(history.Lost))
+		switch {
+		case told < 0:
+			s.say("But the lock never notified its holder.")
+		case told > s.v.Event:
+			s.say("But the lock notified its holder only at %s, %s later.", s.at(told),
+				span(s.Events[told].At-e.At))
+		}
+		if later := s.Events[s.v.Event].At - e.At; later > 0 {
+			s.say("At %s, %s after the report, the lease still stood.", s.at(s.v.Event),
+				span(later))
+		} else {
+			s.say("At %s the lease still stood.", s.at(s.v.Event))
+		}
+		return true
+	}
+	return false
+}
+
+// reentrancy explains a lock that was released before its last unlock, or after it, or refused to
+// its holder.
+func (s *story) reentrancy() bool {
+	e := &s.Events[s.v.Event]
+	grant := s.grantOf(e.Process, s.v.Event)
+	if grant < 0 {
+		return false
+	}
+	p, node := process(e.Process), s.node(s.contender(grant))
+	again := s.last(e.Process, s.v.Event, of(history.ReenterReturn))
+	s.say("%s was granted the lock at %s by %s", p, s.at(grant), node)
+	if again > grant {
+		s.text.WriteString(", and a second time at " + s.at(again))
+	}
+	s.text.WriteString(".")
+	exited := s.next(e.Process, grant, of(history.Exited))
+	switch e.Kind {
+	case history.NodeDeleted:
+		call := s.last(e.Process, s.v.Event, of(history.UnlockCall))
+		if call > grant {
+			return false
+		}
+		s.say("%s deleted %s at %s", p, node, s.at(s.v.Event))
+		if exited >= 0 {
+			s.text.WriteString(", during the first of its two unlocks (which returned at " +
+				s.at(exited) + ")")
+		}
+		s.text.WriteString(".")
+		if unlock := s.next(e.Process, s.v.Event, of(history.UnlockCall)); unlock >= 0 {
+			s.say("It called the last unlock only at %s: in between others could be granted the "+
+				"lock that it still held.", s.at(unlock))
+		}
+		return true
+	case history.UnlockReturn:
+		if exited >= 0 && exited < s.v.Event {
+			s.say("It unlocked once at %s, and for the last time at %s, without an error.",
+				s.at(exited), s.at(s.v.Event))
+		} else {
+			s.say("It unlocked for the last time at %s, without an error.", s.at(s.v.Event))
+		}
+		if path := s.contender(grant); path != "" && s.Live(path, s.v.Event) {
+			s.say("But %s still existed.", node)
+			call := s.last(e.Process, s.v.Event, of(history.UnlockCall))
+			sent := s.next(e.Process, call, of(history.Send))
+			if call >= 0 && (sent < 0 || sent > s.v.Event) {
+				s.say("That unlock sent no request: its code returned at once.")
+			}
+		}
+		return true
+	}
+	return false
+}

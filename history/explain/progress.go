@@ -1,0 +1,371 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
+)
+
+// progress explains a call that never returned.
+func (s *story) progress() bool {
+	call := s.v.Event
+	e := &s.Events[call]
+	p := process(e.Process)
+	what := "Lock"
+	if e.Kind == history.UnlockCall {
+		what = "Unlock"
+	} else if e.Kind != history.LockCall {
+		return false
+	}
+	if s.panicked(e.Process) {
+		s.say("%s called %s %s, and the call never returned, because %s panicked.", p, what,
+			s.in(call), p)
+		return true
+	}
+	s.say("%s called %s %s, and was still waiting when the history ended.", p, what, s.in(call))
+	if !s.waitsFor(e.Process, map[int32]bool{}) {
+		inputs := s.inputs(e.Process, call, len(s.Events))
+		if len(inputs) == 0 {
+			s.say("Nothing has reached it since.")
+		} else {
+			s.say("Last it %s. Since then it has sent no request, and has no watch pending.",
+				s.input(inputs[len(inputs)-1]))
+		}
+	}
+	s.blocked(e.Process)
+	return true
+}
+
+// blocked tells where the goroutines of a process are blocked, if the history shows it.
+func (s *story) blocked(p int32) {
+	last := &s.Events[len(s.Events)-1]
+	if last.Facts == nil {
+		return
+	}
+	for _, w := range last.Facts.Waits {
+		if w.Process == p {
+			s.say("At the end, a goroutine of %s is blocked in %s (%s) at %s.", process(p),
+				w.Function, w.On, w.Line)
+		}
+	}
+}
+
+// waitsFor tells what a process waits for at the end of the history: a reply, or a watch. It
+// returns false if there is neither.
+func (s *story) waitsFor(p int32, told map[int32]bool) bool {
+	told[p] = true
+	if r := s.unanswered(p); r != nil {
+		s.say("It waits for the reply to %s %s, sent at %s.", r.Op, s.target(r), s.at(r.Send))
+		return true
+	}
+	if w := s.pendingWatch(p); w != nil {
+		s.watched(p, w, told)
+		return true
+	}
+	return s.endedWatch(p)
+}
+
+// unanswered returns the last request of a process if it has no reply, or nil.
+func (s *story) unanswered(p int32) *cause.Request {
+	requests := s.Requests()
+	for n := len(requests) - 1; n >= 0; n-- {
+		r := requests[n]
+		if r.Process != p || r.Op == "connect" || r.Op == "set-watches" {
+			continue
+		}
+		if r.Reply >= 0 || !s.timePasses(r.Send) {
+			return nil // A request at the very end may be one of a goroutine that polls.
+		}
+		return r
+	}
+	return nil
+}
+
+// timePasses reports whether time passes after an event.
+func (s *story) timePasses(after int) bool {
+	return s.Events[len(s.Events)-1].At > s.Events[after].At+pollingMax
+}
+
+// pollingMax is the time within which a reply may still come at the end of a history.
+const pollingMax = 10 * time.Second
+
+// pendingWatch returns the last watch that a process has set by a request, if its event has never
+// been delivered and the client has not reported its end, or nil.
+func (s *story) pendingWatch(p int32) *cause.Watch {
+	var found *cause.Watch
+	for _, r := range s.Requests() {
+		if r.Process == p && r.Watch != nil {
+			found = r.Watch
+		}
+	}
+	if found == nil || found.Event >= 0 {
+		return nil
+	}
+	ended := s.last(p, len(s.Events), func(e *history.Event) bool {
+		return e.Kind == history.WatchEvent && e.Path == found.Path
+	})
+	if ended > found.Armed {
+		return nil
+	}
+	return found
+}
+
+// watched tells for what a process waits by a watch, and why that does not happen.
+func (s *story) watched(p int32, w *cause.Watch, told map[int32]bool) {
+	r := s.Request(w.Armed)
+	reply := w.Armed
+	if r != nil && r.Reply >= 0 {
+		reply = r.Reply
+	}
+	znode := s.node(w.Path)
+	created := s.Created(w.Path, len(s.Events))
+	change := s.LastChange(w.Path, w.Armed)
+	live := s.Live(w.Path, len(s.Events)-1)
+	switch {
+	case w.Kind == "exist" && change >= 0:
+		s.say("It waits for watch %d on %s (event %d). But %s was gone already when the server "+
+			"set the watch (event %d): it had been deleted %s. Such a watch fires when the node "+
+			"is created, and nothing creates %s again.", w.Number, znode, s.cite(reply), znode,
+			s.cite(w.Armed), s.demise(change), znode)
+		if listing := s.lastListing(p, -1, r.Send); listing >= 0 && listing < change {
+			s.say("Its last listing, from before the deletion, still showed %s %s.", znode,
+				s.in(listing))
+		}
+	case w.Kind == "exist":
+		s.say("It waits for watch %d to report the creation of %s (event %d), which nobody "+
+			"creates.", w.Number, znode, s.cite(reply))
+	case live && created >= 0 && w.Kind == "data":
+		s.say("It waits for the deletion of %s, on which it set watch %d (event %d).", znode,
+			w.Number, s.cite(reply))
+		s.kept(p, w.Path, created, told)
+	default:
+		s.silent(w, reply)
+	}
+}
+
+// kept tells why a znode that exists at the end is never deleted.
+func (s *story) kept(waiter int32, path string, created int, told map[int32]bool) {
+	owner := s.Events[created].Process
+	q, znode := process(owner), s.node(path)
+	if owner == waiter {
+		s.say("But %s is its own node: created at %s.", znode, s.at(created))
+	} else {
+		s.say("%s is %s's, created at %s.", znode, q, s.at(created))
+	}
+	if own := s.queued(owner, len(s.Events)); s.waits(owner, len(s.Events)) && own != path &&
+		s.last(owner, len(s.Events), of(history.LockCall)) < created {
+		s.duplicate(created, own)
+		switch {
+		case owner == waiter:
+			s.say("Now %s waits for itself.", q)
+		case told[owner]:
+			s.say("%s waits, as told above: they wait for each other.", q)
+		}
+		return
+	}
+	if s.abandoned(owner, path, created) || !s.waits(owner, len(s.Events)) {
+		return
+	}
+	if told[owner] {
+		s.say("%s waits, as told above: they wait for each other.", q)
+		return
+	}
+	if s.panicked(owner) {
+		s.say("%s panicked.", q)
+		return
+	}
+	s.say("%s waits as well.", q)
+	if !s.waitsFor(owner, told) {
+		s.say("It has no request and no watch pending.")
+	}
+}
+
+// panicked reports whether a violation is that a process panicked.
+func (s *story) panicked(p int32) bool {
+	return slices.ContainsFunc(s.all, func(v *history.Violation) bool {
+		return v.Property == noPanic && strings.HasPrefix(v.Detail, process(p)+" panicked")
+	})
+}
+
+// duplicate tells of a znode that a process has created beside the one by which it is in the queue.
+func (s *story) duplicate(created int, own string) {
+	q := process(s.Events[created].Process)
+	if r := s.Request(created); r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
+		s.say("The reply that would have told %s so was lost (event %d: %s).", q, s.cite(r.Reply),
+			s.Events[r.Reply].Err)
+	}
+	if own != "" {
+		s.say("%s created %s as well (event %d).", q, s.node(own),
+			s.cite(s.Created(own, len(s.Events))))
+	}
+}
+
+// abandoned tells how the creator of a znode that exists at the end has ended its interest in it,
+// and reports whether it has.
+func (s *story) abandoned(owner int32, path string, created int) bool {
+	q, znode := process(owner), s.node(path)
+	end := s.next(owner, created, func(e *history.Event) bool {
+		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
+			e.Kind == history.Crashed
+	})
+	if end < 0 {
+		if grant := s.next(owner, created, granted); grant >= 0 {
+			s.say("%s was granted the lock %s, and has not released it.", q, s.in(grant))
+		}
+		return false
+	}
+	switch e := &s.Events[end]; {
+	case e.Kind == history.Crashed:
+		s.say("%s crashed at %s.", q, s.at(end))
+	case e.Kind == history.LockReturn:
+		s.say("%s's Lock failed at %s (%s).", q, s.at(end), e.Err)
+	case e.Err != "":
+		s.say("%s's Unlock failed at %s (%s).", q, s.at(end), e.Err)
+	default:
+		s.say("%s's Unlock returned at %s, without an error.", q, s.at(end))
+	}
+	s.deletes(owner, path, znode, created)
+	return true
+}
+
+// deletes tells which requests to delete a znode its creator has sent.
+func (s *story) deletes(owner int32, path, znode string, created int) {
+	var sent []*cause.Request
+	for _, r := range s.Requests() {
+		if r.Process == owner && r.Op == "delete" && r.Path == path && r.Send > created {
+			sent = append(sent, r)
+		}
+	}
+	if len(sent) == 0 {
+		s.say("It has never sent a request to delete %s, which still exists at the end.", znode)
+		return
+	}
+	last := sent[len(sent)-1]
+	lead := fmt.Sprintf("Its only request to delete %s, sent", znode)
+	if len(sent) > 1 {
+		lead = fmt.Sprintf("The last of its %d requests to delete %s, sent", len(sent), znode)
+	}
+	how := "got no reply"
+	if last.Reply >= 0 {
+		how = fmt.Sprintf("got %q (event %d)", s.Events[last.Reply].Err, s.cite(last.Reply))
+	}
+	if last.Serve < 0 {
+		how += ", and never reached a server"
+	}
+	s.say("%s at %s, %s. It did not try again, and %s still exists at the end.", lead,
+		s.at(last.Send), how, znode)
+}
+
+// silent tells of a watch whose event was never delivered, and of those by which the client set it
+// again on later connections.
+func (s *story) silent(w *cause.Watch, reply int) {
+	p := process(w.Process)
+	s.say("It waits for watch %d on %s (event %d).", w.Number, s.node(w.Path), s.cite(reply))
+	for {
+		lost := "its event has not reached " + p
+		if w.Gone >= 0 {
+			lost = fmt.Sprintf("the connection was lost (event %d) before %s received the event",
+				s.cite(w.Gone), p)
+		}
+		switch {
+		case w.Fired >= 0:
+			s.say("Watch %d fired at %s, but %s.", w.Number, s.at(w.Fired), lost)
+		case w.Gone >= 0:
+			s.say("Watch %d ended with its connection at %s.", w.Number, s.at(w.Gone))
+		default:
+			s.unfired(w)
+		}
+		again := s.next(w.Process, w.Armed, func(e *history.Event) bool {
+			return e.Kind == history.WatchArmed && e.Request == 0 && e.Path == w.Path
+		})
+		if again < 0 {
+			return
+		}
+		w = s.Watch(s.Events[again].Watch)
+		s.say("On its next connection the client set the watch again, as watch %d (event %d).",
+			w.Number, s.cite(again))
+	}
+}
+
+// unfired tells whether the znode of a pending watch has changed since it was set, and before.
+func (s *story) unfired(w *cause.Watch) {
+	concerns := func(e *history.Event) bool {
+		return (e.Kind == history.NodeCreated || e.Kind == history.NodeDeleted) &&
+			(e.Path == w.Path || w.Kind == "child" && directory(e.Path) == w.Path)
+	}
+	for i := w.Armed; i < len(s.Events); i++ {
+		if e := &s.Events[i]; concerns(e) {
+			s.say("A change that it was to report came at %s, and no event of it has reached %s.",
+				s.at(i), process(w.Process))
+			return
+		}
+	}
+	for i := w.Armed; i >= 0; i-- {
+		if e := &s.Events[i]; concerns(e) {
+			s.say("Watch %d has not fired: the last change that concerns it, %s, is older %s.",
+				w.Number, s.node(e.Path)+" "+changed(e.Kind), s.in(i))
+			s.overtaken(w, e.Zxid)
+			return
+		}
+	}
+	s.say("Nothing has happened to %s since.", s.node(w.Path))
+}
+
+// overtaken tells which reply had moved the client past a transaction before it set a watch again.
+func (s *story) overtaken(w *cause.Watch, zxid int64) {
+	if s.Events[w.Armed].Request != 0 {
+		return
+	}
+	for i := range s.Events[:w.Armed] {
+		e := &s.Events[i]
+		if r := s.Request(i); e.Kind == history.Reply && e.Process == w.Process && r != nil &&
+			e.Zxid >= zxid && r.Op != "connect" && r.Op != "set-watches" {
+			s.say("The client had seen a reply of transaction %d or later before (%s, event %d): "+
+				"from then on it counts as one that knows the change.", zxid, r.Op, s.cite(i))
+			return
+		}
+	}
+}
+
+func changed(k history.Kind) string {
+	if k == history.NodeCreated {
+		return "created"
+	}
+	return "deleted"
+}
+
+// endedWatch tells of a process that waits although its client has told it that the watch is over.
+func (s *story) endedWatch(p int32) bool {
+	told := s.last(p, len(s.Events), func(e *history.Event) bool {
+		return e.Kind == history.WatchEvent
+	})
+	if told < 0 || s.Events[told].Watch != 0 ||
+		s.next(p, told, of(history.Send, history.LockReturn)) >= 0 &&
+			s.acted(p, told) {
+		return false
+	}
+	e := &s.Events[told]
+	s.say("Its watch on %s ended with its session: its client told it so (event %d: %s).",
+		s.node(e.Path), s.cite(told), e.Err)
+	own := s.queued(p, len(s.Events))
+	if own != "" && !s.Live(own, len(s.Events)-1) {
+		s.say("Its own %s had been deleted %s.", s.node(own),
+			s.demise(s.LastChange(own, len(s.Events))))
+	}
+	s.say("Since then it has sent no request and has no watch: nothing can wake it.")
+	return true
+}
+
+// acted reports whether the code of a process has sent a request after an event.
+func (s *story) acted(p int32, after int) bool {
+	return s.next(p, after, func(e *history.Event) bool {
+		return e.Kind == history.Send && e.Op != "connect" && e.Op != "set-watches"
+	}) >= 0
+}
+
+// directory returns the path of a znode's parent.
+func directory(path string) string { return path[:max(0, len(path)-len(base(path))-1)] }

@@ -1,0 +1,201 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// noStarvation explains a contender that was overtaken.
+func (s *story) noStarvation() bool {
+	var waiter, other int32
+	var since, times int
+	if n, _ := fmt.Sscanf(s.v.Detail, "c%d, which has waited since event %d, was overtaken %d "+
+		"times, now by c%d", &waiter, &since, &times, &other); n < 4 || since >= len(s.Events) {
+		return false
+	}
+	grant := s.v.Event
+	call := s.last(waiter, grant, of(history.LockCall))
+	asked := s.last(other, grant, of(history.LockCall))
+	if e := &s.Events[grant]; !granted(e) || e.Process != other || call < 0 || asked < 0 {
+		return false
+	}
+	p, q := process(waiter), process(other)
+	when := "in the queue at " + s.at(since)
+	if s.Events[since].Kind == history.FairPhase {
+		when += ", when the fair phase began"
+	}
+	s.say("%s was granted the lock at %s while %s was waiting: %s had asked for it at %s, and was "+
+		"%s.", q, s.at(grant), p, p, s.at(call), when)
+	if times > 1 {
+		s.say("It was overtaken %d times.", times)
+	}
+	if path := s.contender(grant); s.Created(path, grant) >= 0 {
+		s.say("%s asked for the lock at %s, and queued with %s at %s.", q, s.at(asked),
+			s.node(path), s.at(s.Created(path, grant)))
+	}
+	s.places(waiter, call, grant)
+	return true
+}
+
+// places tells which places in the queue a process has given up during an attempt.
+func (s *story) places(waiter int32, call, until int) {
+	p := process(waiter)
+	for i := call; i < until; i++ {
+		e := &s.Events[i]
+		if e.Kind != history.NodeCreated || e.Process != waiter {
+			continue
+		}
+		deleted := s.Deleted(e.Path, i)
+		if deleted < 0 || deleted > until {
+			s.say("%s's %s, created at %s, was in the queue.", p, s.node(e.Path), s.at(i))
+			continue
+		}
+		s.say("%s's %s, created at %s, was deleted %s", p, s.node(e.Path), s.at(i),
+			s.demise(deleted))
+		if listing := s.lastListing(waiter, i, deleted); listing >= 0 {
+			s.text.WriteString(fmt.Sprintf(", after it had listed %s (event %d)",
+				s.children(listing), s.cite(listing)))
+		}
+		s.text.WriteByte('.')
+		again := s.next(waiter, deleted, of(history.NodeCreated))
+		if again < 0 || again > until {
+			s.say("When %s took the lock, %s had no node in the queue.",
+				process(s.Events[until].Process), p)
+		}
+	}
+}
+
+// noLivelock explains a process that sends requests without end.
+func (s *story) noLivelock() bool {
+	last := &s.Events[s.v.Event]
+	var number int32
+	var count int
+	var since string
+	if n, _ := fmt.Sscanf(s.v.Detail, "c%d has sent %d requests since %s", &number, &count,
+		&since); n < 3 || last.Kind != history.Send {
+		return false
+	}
+	var kinds []string
+	counts := make(map[string]int)
+	first := s.v.Event
+	for i, left := s.v.Event, count; i >= 0 && left > 0; i-- {
+		e := &s.Events[i]
+		if e.Kind != history.Send || e.Process != number {
+			continue
+		}
+		kind := strings.TrimRight(e.Op+" "+s.node(e.Path), " ")
+		if counts[kind]++; counts[kind] == 1 {
+			kinds = append(kinds, kind)
+		}
+		first, left = i, left-1
+	}
+	slices.Sort(kinds)
+	for n, kind := range kinds {
+		kinds[n] = fmt.Sprintf("%d × %s", counts[kind], kind)
+	}
+	p := process(number)
+	s.say("From event %d to %s, within %s, %s sent %s (%s), and no process was granted the lock, "+
+		"entered, left or finished.", first, s.at(s.v.Event),
+		span(last.At-s.Events[first].At), p, counted(count, "request"), and(kinds))
+	if r := s.Request(s.v.Event); r != nil {
+		if reply := s.last(number, s.v.Event, of(history.Reply)); reply >= 0 {
+			s.say("Before the last one it %s.", s.input(reply))
+		}
+	}
+	watches := 0
+	for _, r := range s.Requests() {
+		if r.Process == number && r.Watch != nil && r.Send >= first && r.Send <= s.v.Event {
+			watches++
+		}
+	}
+	if watches == 0 {
+		s.say("None of these requests set a watch: %s polls instead of waiting for an event.", p)
+	}
+	return true
+}
+
+// noHerd explains a release that woke several processes, or an acquire that cost many requests.
+func (s *story) noHerd() bool {
+	e := &s.Events[s.v.Event]
+	if e.Kind == history.LockReturn {
+		return s.expensive()
+	}
+	if e.Kind != history.WatchFired {
+		return false
+	}
+	var woken []string
+	change := -1
+	for i := range s.Events {
+		o := &s.Events[i]
+		if o.Zxid != e.Zxid {
+			continue
+		}
+		switch o.Kind {
+		case history.NodeDeleted:
+			change = i
+		case history.WatchFired:
+			w := s.Watch(o.Watch)
+			if w == nil || i > s.v.Event || !s.waits(o.Process, i) {
+				continue
+			}
+			by := ""
+			if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
+				by = fmt.Sprintf(", set at event %d", s.cite(r.Reply))
+			}
+			woken = append(woken, fmt.Sprintf("%s by its watch on %s%s (event %d)",
+				process(o.Process), s.node(o.Path), by, s.cite(i)))
+		}
+	}
+	if change < 0 || len(woken) < 2 {
+		return false
+	}
+	s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
+		s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))
+	s.nextInLine(change)
+	return true
+}
+
+// nextInLine tells who is the next contender after a deletion.
+func (s *story) nextInLine(change int) {
+	first := ""
+	for i := range s.Events[:change] {
+		n := &s.Events[i]
+		if n.Kind == history.NodeCreated && s.Live(n.Path, change) && number(n.Path) != "" &&
+			directory(n.Path) == directory(s.Events[change].Path) &&
+			(first == "" || before(n.Path, first)) {
+			first = n.Path
+		}
+	}
+	if first != "" {
+		s.say("By number, %s was now the first of the queue.", s.node(first))
+	}
+}
+
+// expensive explains an acquire that cost more requests than the lock allows.
+func (s *story) expensive() bool {
+	grant := s.v.Event
+	e := &s.Events[grant]
+	call := s.last(e.Process, grant, of(history.LockCall))
+	if call < 0 {
+		return false
+	}
+	var kinds []string
+	counts := make(map[string]int)
+	for _, r := range s.Requests() {
+		if r.Process != e.Process || r.Send < call || r.Send > grant || r.Op == "connect" {
+			continue
+		}
+		if counts[r.Op]++; counts[r.Op] == 1 {
+			kinds = append(kinds, r.Op)
+		}
+	}
+	for n, kind := range kinds {
+		kinds[n] = fmt.Sprintf("%d × %s", counts[kind], kind)
+	}
+	s.say("%s called Lock at %s and was granted the lock at %s. In between it sent %s. %s.",
+		process(e.Process), s.at(call), s.at(grant), and(kinds), upper(s.detail()))
+	return true
+}

@@ -1,0 +1,62 @@
+package explain
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/timeline"
+)
+
+// A Report shows why a history breaks properties: the explanation, then the timeline.
+type Report struct {
+	*Explanation
+	Title    string            // the first line of the whole report, if not empty
+	Timeline timeline.Timeline // its Width and Color are those of the report
+}
+
+// NewReport returns the report of a history with the given violations, the most important first.
+func NewReport(title string, events []history.Event, violations []*history.Violation) *Report {
+	x := Of(events, violations)
+	return &Report{x, title, timeline.Timeline{
+		Events: events, Violations: violations, Show: x.Show,
+	}}
+}
+
+// Decisive writes the events that mattered, or the whole history if nothing is violated.
+func (r *Report) Decisive(w io.Writer) error {
+	if len(r.Whys) == 0 {
+		return r.Timeline.Write(w)
+	}
+	return r.Timeline.Decisive(w)
+}
+
+// Write writes the title, the explanation and the whole history.
+func (r *Report) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if r.Title != "" {
+		fmt.Fprintf(out, "%s\n\n", r.Title) // Flush returns the first error.
+	}
+	for _, why := range r.Whys {
+		r.Why(out, why)
+		out.WriteByte('\n')
+	}
+	if err := r.Timeline.Write(out); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// Why writes the reason of a violation and why it came about.
+func (r *Report) Why(w io.Writer, why Why) {
+	width := r.Timeline.Width
+	if width == 0 {
+		width = timeline.DefaultWidth
+	}
+	fmt.Fprintf(w, "VIOLATION %s\n%s", why.Violation.Signature(),
+		timeline.Wrap(why.Text, max(width, timeline.MinimumWidth), "  "))
+	if why.Violation.Guarantee != nil {
+		fmt.Fprintf(w, "  %v\n", why.Violation.Guarantee)
+	}
+}

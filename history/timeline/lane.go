@@ -1,0 +1,87 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A state is the course of a lane: the events at which its sign changes.
+type state struct {
+	from []int    // indexes of events
+	sign []string // from that event on
+}
+
+// The signs of a lane.
+const (
+	signConnected    = "│"
+	signDisconnected = "┊"
+	signHolds        = "┃"
+	signEnded        = " "
+	signEvent        = "●"
+	signFault        = "✂"
+)
+
+// statesOf returns the course of each lane.
+func statesOf(events []history.Event, lanes []int) []state {
+	states := make([]state, len(lanes))
+	for l, lane := range lanes {
+		states[l] = stateOf(events, lane)
+	}
+	return states
+}
+
+// stateOf returns the course of the lane of a process, or of the ensemble.
+func stateOf(events []history.Event, lane int) state {
+	s := state{from: []int{-1}, sign: []string{signConnected}}
+	if lane == 0 {
+		return s
+	}
+	connected, holds, ended := true, false, false
+	for i := range events {
+		e := &events[i]
+		if int(e.Process) != lane {
+			continue
+		}
+		switch e.Kind {
+		case history.LockReturn:
+			holds = e.Err == ""
+		case history.UnlockReturn:
+			holds = false
+		case history.SessionState:
+			connected = e.Name == "has-session"
+		case history.Crashed, history.Finished:
+			ended = true
+		default:
+			continue
+		}
+		sign := signConnected
+		switch {
+		case ended:
+			sign = signEnded
+		case holds:
+			sign = signHolds
+		case !connected:
+			sign = signDisconnected
+		}
+		if sign != s.sign[len(s.sign)-1] {
+			s.from, s.sign = append(s.from, i), append(s.sign, sign)
+		}
+	}
+	return s
+}
+
+// at returns the sign of the lane at an event. If the event is in this lane, that is its mark.
+func (s *state) at(event int, marked bool, events []history.Event) string {
+	if marked {
+		if events[event].Kind == history.Fault {
+			return signFault
+		}
+		return signEvent
+	}
+	n, found := slices.BinarySearch(s.from, event)
+	if !found {
+		n--
+	}
+	return s.sign[max(n, 0)]
+}

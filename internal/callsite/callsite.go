@@ -1,0 +1,72 @@
+// Package callsite finds the source line of the code under test that made a call.
+package callsite
+
+import (
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// A Site is a source line and its function. The zero value is unknown.
+type Site struct {
+	Line     string // the last directory, the file and the line, such as billing/lock.go:42
+	Function string // without its package path, such as lock.(*Mutex).Lock
+}
+
+// simulator holds the prefixes of functions between a call of the code under test and the place
+// where the call is observed.
+var simulator = []string{
+	"github.com/interlock-sim/interlock/simzk.",
+	"github.com/go-zookeeper/zk.",
+	"runtime.",
+}
+
+// Caller returns the innermost frame of the calling goroutine's stack that belongs neither to the
+// simulator nor to the client library.
+func Caller() Site {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		if frame.Function != "" && !hasPrefix(frame.Function, simulator) {
+			return Of(frame.Function, frame.File, frame.Line)
+		}
+		if !more {
+			return Site{}
+		}
+	}
+}
+
+// Method returns the name of the method of package simzk that the code under test has called, such
+// as ExistsW, or "".
+func Method() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	method := ""
+	for {
+		frame, more := frames.Next()
+		if !hasPrefix(frame.Function, simulator) || !more {
+			return method
+		}
+		method = frame.Function[strings.LastIndexByte(frame.Function, '.')+1:]
+	}
+}
+
+// Of returns the site of a frame. The result does not depend on where the source is on the machine.
+func Of(function, file string, line int) Site {
+	directory, name := path.Split(file)
+	return Site{
+		Line:     path.Join(path.Base(directory), name) + ":" + strconv.Itoa(line),
+		Function: function[strings.LastIndexByte(function, '/')+1:],
+	}
+}
+
+func hasPrefix(function string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package simzk
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// gathersFacts reports whether the history wants [history.Facts].
+func (c *Cluster) gathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
+
+// sendFacts returns the facts of a request, or nil if the history wants none.
+func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
+	if !c.gathersFacts() {
+		return nil
+	}
+	f := &history.Facts{
+		Line: site.Line, Function: site.Function,
+		Data:    truncated(r.Data),
+		Version: wanted(r.Op, r.Version),
+	}
+	for i := range r.Ops {
+		one := &r.Ops[i]
+		f.Operations = append(f.Operations, history.Operation{
+			Op: (&request{Request: *one}).verb(), Path: one.Path,
+			Version: wanted(one.Op, one.Version),
+		})
+	}
+	return unlessEmpty(f)
+}
+
+// unlessEmpty returns the facts, or nil if there are none.
+func unlessEmpty(f *history.Facts) *history.Facts {
+	if reflect.ValueOf(f).Elem().IsZero() {
+		return nil
+	}
+	return f
+}
+
+// wanted returns the version that a request requires, or nil if any will do.
+func wanted(op wire.Op, version int32) *int32 {
+	switch op {
+	case wire.OpDelete, wire.OpSetData, wire.OpCheck:
+		if version != -1 {
+			return &version
+		}
+	}
+	return nil
+}
+
+// replyFacts returns the facts of a reply, or nil if the history wants none.
+func (c *Cluster) replyFacts(r *request) *history.Facts {
+	if !c.gathersFacts() {
+		return nil
+	}
+	f := new(history.Facts)
+	ok := r.result.Code == wire.OK
+	switch r.Op {
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		if ok {
+			f.Children = make([]history.Child, len(r.result.Children))
+			for i, name := range r.result.Children {
+				f.Children[i].Name = name
+			}
+		}
+	case wire.OpGetData, wire.OpExists:
+		if ok || r.result.Code == wire.NoNode {
+			f.Exists = &ok
+		}
+		f.Data = truncated(r.result.Data)
+		f.Stat = statFacts(&r.result.Stat)
+	case wire.OpSetData, wire.OpCreate2:
+		f.Stat = statFacts(&r.result.Stat)
+	case wire.OpMulti:
+		for i := range r.result.Results {
+			one := history.Operation{Err: r.result.Results[i].Code.String()}
+			if i < len(r.Ops) {
+				one.Op, one.Path = (&request{Request: r.Ops[i]}).verb(), r.Ops[i].Path
+			}
+			f.Operations = append(f.Operations, one)
+		}
+	}
+	return unlessEmpty(f)
+}
+
+func statFacts(s *wire.Stat) *history.Stat {
+	if s.Czxid == 0 && s.Mzxid == 0 {
+		return nil
+	}
+	return &history.Stat{
+		Czxid: s.Czxid, Mzxid: s.Mzxid, Version: s.Version, Owner: s.EphemeralOwner,
+	}
+}
+
+func truncated(data []byte) string { return string(data[:min(len(data), history.FactBytes)]) }
+
+// callSites are the calls under way of a real client, whose requests reach the cluster on a
+// goroutine of the client library. They are used only if the history wants facts.
+type callSites struct {
+	mu    sync.Mutex
+	calls []callSite
+}
+
+// A callSite is a call under way: the client's method, and the line that called it.
+type callSite struct {
+	method string
+	site   callsite.Site
+}
+
+// begin adds the call that the calling goroutine makes.
+func (s *callSites) begin() {
+	call := callSite{callsite.Method(), callsite.Caller()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+}
+
+// end removes the call that the calling goroutine makes.
+func (s *callSites) end() {
+	call := callSite{callsite.Method(), callsite.Caller()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.calls {
+		if s.calls[i] == call {
+			s.calls = append(s.calls[:i], s.calls[i+1:]...)
+			return
+		}
+	}
+}
+
+// of returns the line that has sent a request. It is unknown if several could have.
+func (s *callSites) of(r *request) callsite.Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found callsite.Site
+	for _, call := range s.calls {
+		switch {
+		case !call.sends(r):
+		case found == callsite.Site{}:
+			found = call.site
+		case found != call.site:
+			return callsite.Site{}
+		}
+	}
+	return found
+}
+
+// sends reports whether a call can have sent a request.
+func (s *callSite) sends(r *request) bool {
+	switch r.Op {
+	case wire.OpCreate, wire.OpCreate2:
+		return s.method == "Create" || s.method == "CreateProtectedEphemeralSequential"
+	case wire.OpCreateContainer:
+		return s.method == "CreateContainer"
+	case wire.OpCreateTTL:
+		return s.method == "CreateTTL"
+	case wire.OpDelete:
+		return s.method == "Delete"
+	case wire.OpSetData:
+		return s.method == "Set"
+	case wire.OpGetData:
+		return s.method == r.withWatch("Get", "GetW")
+	case wire.OpExists:
+		return s.method == r.withWatch("Exists", "ExistsW")
+	case wire.OpGetChildren, wire.OpGetChildren2:
+		return s.method == r.withWatch("Children", "ChildrenW") ||
+			!r.Watch && s.method == "CreateProtectedEphemeralSequential"
+	case wire.OpGetACL:
+		return s.method == "GetACL"
+	case wire.OpSetACL:
+		return s.method == "SetACL"
+	case wire.OpSync:
+		return s.method == "Sync"
+	case wire.OpMulti:
+		return s.method == "Multi"
+	case wire.OpAuth:
+		return s.method == "AddAuth"
+	case wire.OpCloseSession:
+		return s.method == "Close"
+	}
+	return false
+}
+
+// withWatch returns the name of the method that sends the request, which sets a watch or not.
+func (r *request) withWatch(without, with string) string {
+	if r.Watch {
+		return with
+	}
+	return without
+}
