@@ -63,7 +63,7 @@ func (c *Clocks) latest(e *Event) time.Duration   { return e.At + c.of(e.Process
 func Merge(logs ...*Log) *Log {
 	var events []Event
 	for _, l := range logs {
-		events = append(events, l.events...)
+		events = append(events, l.Events()...)
 	}
 	slices.SortStableFunc(events, func(a, b Event) int {
 		switch {

@@ -18,9 +18,9 @@ func TestFactsOfChildren(t *testing.T) {
 	var log history.Log
 	log.GatherFacts(true)
 	for _, e := range []history.Event{
-		created(1, "/l/a", 1), created(2, "/l/b", 2), created(1, "/l/again", 3), created(1, "/a", 4),
-		deleted(2, "/l/b", 5), deleted(1, "/l/again", 6), created(3, "/l/again", 7),
-		deleted(2, "/l/gone", 8),
+		nodeEvent(history.NodeCreated, 1, "/l/a", 1), nodeEvent(history.NodeCreated, 2, "/l/b", 2), nodeEvent(history.NodeCreated, 1, "/l/again", 3), nodeEvent(history.NodeCreated, 1, "/a", 4),
+		nodeEvent(history.NodeDeleted, 2, "/l/b", 5), nodeEvent(history.NodeDeleted, 1, "/l/again", 6), nodeEvent(history.NodeCreated, 3, "/l/again", 7),
+		nodeEvent(history.NodeDeleted, 2, "/l/gone", 8),
 		{Kind: history.Reply, Process: 3, Op: "children", Path: "/l", Facts: children()},
 	} {
 		log.Append(e)
@@ -85,5 +85,11 @@ func TestSetWaits(t *testing.T) {
 	}
 	if shared.Waits != nil || log.Hash() != hash {
 		t.Error("waits change the facts of others, or the trace hash")
+	}
+}
+
+func nodeEvent(kind history.Kind, process int32, path string, zxid int64) history.Event {
+	return history.Event{
+		Kind: kind, Process: process, Path: path, Zxid: zxid, Session: int64(process),
 	}
 }

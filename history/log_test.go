@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/eventtest"
 )
 
 func logOf(events ...history.Event) *history.Log {
@@ -100,7 +101,7 @@ func TestHash(t *testing.T) {
 		if field.IsZero() {
 			t.Fatalf("the test's event lacks field %d", i)
 		}
-		alter(field)
+		eventtest.Alter(field)
 		if name := reflect.TypeFor[history.Event]().Field(i).Name; name == "Facts" {
 			if logOf(full, e).Hash() != base {
 				t.Error("facts count")

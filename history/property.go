@@ -24,6 +24,10 @@ const (
 	Linearizable          Property = "linearizable"
 )
 
+// ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.
+// If a history breaks it, the lock is not at fault for a failure. It also validates a simulator.
+const ZooKeeperConsistency Property = "zookeeper-consistency"
+
 // A Violation shows that a history breaks a property.
 type Violation struct {
 	Property Property

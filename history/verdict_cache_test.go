@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/eventtest"
 )
 
 // ignoredKinds holds the kinds of events that are not part of the key.
@@ -102,7 +103,7 @@ func TestVerdictCached(t *testing.T) {
 	for i := range events {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
 			changed := slices.Clone(events)
-			alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
+			eventtest.Alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
 			want := field.Name == "At" || field.Name == "Facts"
 			if got := c.VerdictCached(all, changed); got != want {
 				t.Errorf("event %d with another %s: cached %v, want %v", i, field.Name, got, want)
@@ -123,26 +124,6 @@ func TestVerdictCached(t *testing.T) {
 		if c.VerdictCached(all, slices.Delete(slices.Clone(events), i, i+1)) {
 			t.Errorf("cached without event %d", i)
 		}
-	}
-}
-
-// alter changes a field of an event.
-func alter(field reflect.Value) {
-	switch {
-	case field.Type() == reflect.TypeFor[history.Kind]():
-		field.SetUint(uint64(history.Crashed))
-	case field.Kind() == reflect.Bool:
-		field.SetBool(!field.Bool())
-	case field.Kind() == reflect.Pointer && field.IsNil():
-		field.Set(reflect.New(field.Type().Elem()))
-	case field.Kind() == reflect.Pointer:
-		field.SetZero()
-	case field.CanInt():
-		field.SetInt(field.Int() + 1)
-	case field.CanUint():
-		field.SetUint(field.Uint() + 1)
-	default:
-		field.SetString(field.String() + "x")
 	}
 }
 

@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.
-// If a history breaks it, the lock is not at fault for a failure. It also validates a simulator.
-const ZooKeeperConsistency Property = "zookeeper-consistency"
-
 // CheckZooKeeperConsistency decides [ZooKeeperConsistency]: the ensemble keeps the consistency and
 // session guarantees of ZooKeeper. That is:
 //   - a server handles the requests of a client in the order in which they were sent, and the

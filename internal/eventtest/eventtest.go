@@ -1,0 +1,28 @@
+// Package eventtest changes events, for tests of their hashes.
+package eventtest
+
+import (
+	"reflect"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// Alter changes a field of an event.
+func Alter(field reflect.Value) {
+	switch {
+	case field.Type() == reflect.TypeFor[history.Kind]():
+		field.SetUint(uint64(history.Crashed))
+	case field.Kind() == reflect.Bool:
+		field.SetBool(!field.Bool())
+	case field.Kind() == reflect.Pointer && field.IsNil():
+		field.Set(reflect.New(field.Type().Elem()))
+	case field.Kind() == reflect.Pointer:
+		field.SetZero()
+	case field.CanInt():
+		field.SetInt(field.Int() + 1)
+	case field.CanUint():
+		field.SetUint(field.Uint() + 1)
+	default:
+		field.SetString(field.String() + "x")
+	}
+}
