@@ -49,7 +49,7 @@ suite: ## Run the tests of go-zookeeper/zk against the simulated server.
 	bash simzk/tcp/suite.sh
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
-	go test ./history -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
+	go test ./history/check -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
 
 ci: ## Run everything that CI runs.
 	bash .ci/run

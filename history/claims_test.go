@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // TestClaimsGrow: each preset claims what the one before does and more, all of it properties that
@@ -12,12 +13,12 @@ import (
 func TestClaimsGrow(t *testing.T) {
 	presets := []func() []history.Property{
 		history.SpinLock, history.QueueLock, history.LeaseLock, history.FencedLock,
-		history.Properties,
+		check.Properties,
 	}
 	for i, preset := range presets {
 		claims := preset()
 		for _, p := range claims {
-			if _, err := history.ParseProperty(string(p)); err != nil {
+			if _, err := check.ParseProperty(string(p)); err != nil {
 				t.Errorf("preset %d: %v", i, err)
 			}
 		}

@@ -1,8 +1,8 @@
-// Package history records the events of a run in a log and decides properties of the log.
+// Package history records the events of a run in a log, and names the properties that locks claim.
+// Package history/check decides them.
 //
 // The package does not depend on the source of the events: a simulation, or a service in
-// production. Checkers are pure functions of the events. Each is in a file with the name of its
-// property.
+// production.
 package history
 
 import (
@@ -13,7 +13,7 @@ import (
 // A Kind is the kind of an [Event].
 type Kind uint8
 
-// The kinds of events. The comment names the fields that each uses beside At, Kind and Process.
+// The Kinds of events. The comment names the fields that each uses beside At, Kind and Process.
 const (
 	_ Kind = iota
 
@@ -87,10 +87,10 @@ const (
 	// written), Err
 	ResourceWrite
 
-	kinds
+	Kinds
 )
 
-var kindNames = [kinds]string{
+var kindNames = [Kinds]string{
 	LockCall: "lock-call", LockReturn: "lock-return", Enter: "enter", Leave: "leave", Lost: "lost",
 	UnlockCall: "unlock-call", UnlockReturn: "unlock-return", Finished: "finished",
 	Send: "send", Reply: "reply", WatchEvent: "watch-event", SessionState: "session-state",
@@ -108,7 +108,7 @@ var kindNames = [kinds]string{
 
 // String returns the name of the kind in a trace file.
 func (k Kind) String() string {
-	if k > 0 && k < kinds {
+	if k > 0 && k < Kinds {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -119,7 +119,7 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText sets the kind to the one with the name, or returns an error that names it.
 func (k *Kind) UnmarshalText(text []byte) error {
-	for i := Kind(1); i < kinds; i++ {
+	for i := Kind(1); i < Kinds; i++ {
 		if kindNames[i] == string(text) {
 			*k = i
 			return nil

@@ -28,5 +28,5 @@ var DefaultLimits = Limits{
 // Unbounded is the value of a field of [Limits] for a lock without that guarantee.
 const Unbounded = 1 << 30
 
-// livelockWindow is the period over which [NoLivelock] counts requests.
-const livelockWindow = time.Second
+// LivelockWindow is the period over which [NoLivelock] counts requests.
+const LivelockWindow = time.Second

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
@@ -223,7 +224,7 @@ func summary(c *campaign.Campaign, r *report.Report) string {
 		c.Seed,
 		r.Schedules, r.Steps)
 	var untested []string
-	for _, p := range history.Properties() {
+	for _, p := range check.Properties() {
 		// Where no call was open when progress was judged, all calls had returned before.
 		if c.Scenario.Subject.Claimed(p) && p != history.Progress && r.Totals.Vacuity.Of(p) == 0 {
 			untested = append(untested, string(p))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
 )
 
@@ -29,10 +30,10 @@ const notJudged = "not judged within clocks"
 
 // judge judges the properties and the models.
 func (f *verifyFlags) judge(events []history.Event, properties []history.Property,
-	clocks *history.Clocks,
+	clocks *check.Clocks,
 ) []judgement {
 	locks := locksOf(events, clocks)
-	var vacuity history.Vacuity
+	var vacuity check.Vacuity
 	for one := range locks {
 		vacuity.Add(one.Events)
 	}
@@ -45,14 +46,14 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 		switch {
 		case clocks == nil:
 			j = j.conclude(judgeInOrder(property, locks))
-		case slices.Contains(history.WithinClocks, property):
+		case slices.Contains(check.WithinClocks, property):
 			j = f.judgeWithin(j, property, events, clocks)
 		default:
 			j.Verdict = notJudged
 		}
 		judgements = append(judgements, j)
 	}
-	for _, m := range history.Models() {
+	for _, m := range check.Models() {
 		if slices.Contains(f.models, m.Name) {
 			judgements = append(judgements, f.judgeModel(&m, locks))
 		}
@@ -61,12 +62,12 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 }
 
 // locksOf returns the history of each lock. A simulated run has one lock.
-func locksOf(events []history.Event, clocks *history.Clocks) iter.Seq[*history.LockHistory] {
+func locksOf(events []history.Event, clocks *check.Clocks) iter.Seq[*check.LockHistory] {
 	if clocks == nil && opensSession(events) {
-		one := &history.LockHistory{Events: events}
-		return func(yield func(*history.LockHistory) bool) { yield(one) }
+		one := &check.LockHistory{Events: events}
+		return func(yield func(*check.LockHistory) bool) { yield(one) }
 	}
-	return history.ByLock(events)
+	return check.ByLock(events)
 }
 
 // opensSession reports whether a history has events of an ensemble.
@@ -77,9 +78,9 @@ func opensSession(events []history.Event) bool {
 
 // judgeInOrder judges a property of each lock by the order of the events.
 func judgeInOrder(property history.Property,
-	locks iter.Seq[*history.LockHistory],
+	locks iter.Seq[*check.LockHistory],
 ) (v *history.Violation, decided bool) {
-	var checker history.Checker
+	var checker check.Checker
 	decided = true
 	for one := range locks {
 		v := one.Judge(func(events []history.Event) *history.Violation {
@@ -96,16 +97,16 @@ func judgeInOrder(property history.Property,
 // judgeWithin judges a property within the uncertainty of the clocks. A violation that only a long
 // pause explains is out of contract.
 func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events []history.Event,
-	clocks *history.Clocks,
+	clocks *check.Clocks,
 ) judgement {
 	limits := models.Limits{Time: f.limit}
-	v, decided := history.CheckWithin(property, events, *clocks, limits)
+	v, decided := check.Within(property, events, *clocks, limits)
 	if j = j.conclude(v, decided); v != nil || property != history.ClientMutualExclusion {
 		return j
 	}
 	all := *clocks
 	all.Pause = math.MaxInt64
-	if v, _ := history.CheckWithin(property, events, all, limits); v != nil {
+	if v, _ := check.Within(property, events, all, limits); v != nil {
 		j.describe(v)
 		j.Verdict = verdictOutOfContract
 	}
@@ -113,8 +114,8 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 }
 
 // judgeModel judges the history of each lock by a model.
-func (f *verifyFlags) judgeModel(m *history.ModelOperations,
-	locks iter.Seq[*history.LockHistory],
+func (f *verifyFlags) judgeModel(m *check.ModelOperations,
+	locks iter.Seq[*check.LockHistory],
 ) judgement {
 	j := judgement{Name: "model " + m.Name, Verdict: verdictHolds}
 	decided := true
@@ -133,7 +134,7 @@ func (f *verifyFlags) judgeModel(m *history.ModelOperations,
 }
 
 // checkModel checks the history of one lock against a model.
-func (f *verifyFlags) checkModel(m *history.ModelOperations,
+func (f *verifyFlags) checkModel(m *check.ModelOperations,
 	events []history.Event,
 ) (v *history.Violation, decided bool) {
 	if m.Besides != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -55,7 +56,7 @@ func TestReportIsDocumented(t *testing.T) {
 // A campaign without a violation fails if it has not reached a sometimes condition of its lock.
 func TestGoalNeverReached(t *testing.T) {
 	subject := subjects.Textbook()
-	subject.Sometimes = []history.Sometimes{history.Contention, {
+	subject.Sometimes = []history.Sometimes{check.Contention, {
 		Name:    "something that never happens",
 		Clients: 1, Reached: func([]history.Event) bool { return false },
 	}}

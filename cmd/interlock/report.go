@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
@@ -128,7 +129,7 @@ func writeOutOfContract(w io.Writer, s *engine.Scenario, r *engine.Result,
 }
 
 // writeCost writes the cost of acquisitions and releases.
-func writeCost(w io.Writer, c *history.Cost) {
+func writeCost(w io.Writer, c *check.Cost) {
 	if c.Releases == 0 && c.Acquires == 0 {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 )
 
@@ -78,7 +79,7 @@ Exit status:
 // modelNames returns the names of the models that --model accepts.
 func modelNames() []string {
 	var names []string
-	for _, m := range history.Models() {
+	for _, m := range check.Models() {
 		names = append(names, m.Name)
 	}
 	return names
@@ -104,9 +105,9 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		return errors.New("--clocks and --model cannot be combined: models need the order of the " +
 			"events")
 	}
-	var clocks *history.Clocks
+	var clocks *check.Clocks
 	if f.clocks != "" {
-		parsed, err := history.ParseClocks(f.clocks)
+		parsed, err := check.ParseClocks(f.clocks)
 		if err != nil {
 			return fmt.Errorf("--clocks: %w", err)
 		}
@@ -126,12 +127,12 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		if err := checkAttempts(paths, logs); err != nil {
 			return err
 		}
-		log = history.Merge(logs...)
+		log = check.Merge(logs...)
 	} else if !opensSession(log.Events()) {
 		fmt.Fprintln(stderr, "the history opens no session; if it comes from a service, judge it "+
 			"with --clocks")
 	}
-	if locks, nameless := history.Locks(log.Events()); nameless > 0 {
+	if locks, nameless := check.Locks(log.Events()); nameless > 0 {
 		fmt.Fprintf(stderr, "not judged, because they name none of the locks %s: %s\n",
 			strings.Join(locks, ", "), counted(nameless, "attempt"))
 	}
@@ -220,12 +221,12 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 
 func parseProperties(names []string) ([]history.Property, error) {
 	if len(names) == 0 {
-		return history.Properties(), nil
+		return check.Properties(), nil
 	}
 	properties := make([]history.Property, len(names))
 	for i, name := range names {
 		var err error
-		if properties[i], err = history.ParseProperty(name); err != nil {
+		if properties[i], err = check.ParseProperty(name); err != nil {
 			return nil, fmt.Errorf("--property: %w", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // A Graph holds the causes of the events of a history. Its zero value is not usable; see [New].
@@ -174,7 +175,7 @@ func ofProcess(e *history.Event) bool {
 	case history.SessionState:
 		return e.Name == "expired" || e.Name == "disconnected"
 	}
-	return history.OfLock(e.Kind)
+	return check.OfLock(e.Kind)
 }
 
 // Request returns the request of a Send, a Serve, a Reply, a WatchArmed or a change of a znode. It

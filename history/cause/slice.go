@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // Slice returns the events that mattered to the given ones: a backward slice along the causes of
@@ -90,7 +91,7 @@ func (g *Graph) Causes(i int) []int {
 		return g.learned(i)
 	case history.Fault, history.Healed, history.Tick, history.FairPhase, history.LockCall:
 	default:
-		if history.OfLock(e.Kind) {
+		if check.OfLock(e.Kind) {
 			return g.learned(i)
 		}
 	}

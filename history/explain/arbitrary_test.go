@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 )
 
 // A history from a file may lack any event, and its violations may be anywhere. The explanation
 // then says less, and never refers to an event that is not there.
 func TestArbitraryHistories(t *testing.T) {
-	properties := append(history.Properties(), history.ZooKeeperConsistency, "no-panic",
+	properties := append(check.Properties(), history.ZooKeeperConsistency, "no-panic",
 		"no-goroutine-leak", "unknown")
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.SliceOfN(rapid.Custom(arbitraryEvent), 1, 25).Draw(t, "events")

@@ -29,19 +29,21 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addRow(t, root, "faults/kind.go", "\tKinds // the number of kinds", "\tDropLink\n")
 	addRow(t, root, "faults/kind_table.go", "\tCut: {",
 		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
-	addFile(t, root, "first_come", "history")
-	addRow(t, root, "history/property_table.go", "\t{\n\t\tname:      Linearizable,",
+	addFile(t, root, "first_come", "history/check")
+	addRow(t, root, "history/check/property_table.go",
+		"\t{\n\t\tname:      history.Linearizable,",
 		"\tfirstCome,\n")
 	addFile(t, root, "newest", "internal/strategy")
 	addRow(t, root, "internal/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
 		"\t\tnewestKind,\n")
 	addFile(t, root, "sample", "scenarios/subjects")
 	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",
-		"\tall = append(all, Sample(\"sample\", history.Progress, history.FirstCome),\n"+
+		"\tall = append(all, Sample(\"sample\", history.Progress, check.FirstCome),\n"+
 			"\t\tSample(\"merged-sample\", history.Progress))\n")
 	addRow(t, root, "scenarios/subjects/subjects.go",
 		"\t\"github.com/interlock-sim/interlock/scenarios\"",
-		"\t\"github.com/interlock-sim/interlock/history\"\n")
+		"\t\"github.com/interlock-sim/interlock/history\"\n"+
+			"\t\"github.com/interlock-sim/interlock/history/check\"\n")
 	addFile(t, root, "append_data", "simzk/operation")
 	addRow(t, root, "simzk/operation/table.go", "\t&createSession,", "\t&appendData,\n")
 	addFile(t, root, "append_data_client", "simzk")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // A Result is the outcome of one run.
@@ -37,13 +38,13 @@ type Result struct {
 	Leak         string // where goroutines that never ended are blocked
 
 	// VerdictCached reports that most properties were not checked, because a run with the same
-	// verdict key kept them; see [history.CacheableVerdict].
+	// verdict key kept them; see [check.CacheableVerdict].
 	VerdictCached bool
 	// Undecided reports that the linearizability check reached its limits.
 	Undecided bool
-	Vacuity   history.Vacuity // how often the run exercised each property
-	Cost      history.Cost    // of acquisitions and releases
-	Reached   []bool          // which sometimes conditions the run reached
+	Vacuity   check.Vacuity // how often the run exercised each property
+	Cost      check.Cost    // of acquisitions and releases
+	Reached   []bool        // which sometimes conditions the run reached
 
 	// Cancelled reports that the context ended before the run was judged. Nothing else in the
 	// result is valid.
@@ -76,7 +77,7 @@ type Runner struct {
 	cachedResult Result // of the last run of [Runner.RunOn]
 
 	Checking time.Duration // time spent in checkers so far
-	checker  history.Checker
+	checker  check.Checker
 }
 
 // NewRunner returns a runner. Bubbles of virtual time need the *testing.T of a running test;
@@ -217,7 +218,7 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 
 // Properties returns the names of all properties in the order of reports.
 func Properties() []history.Property {
-	return append(history.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
+	return append(check.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
 }
 
 // struck reports whether a fault of that name struck the run. The empty name asks for no fault.
@@ -243,13 +244,13 @@ func (r *Runner) count(subject *Subject, result *Result) {
 }
 
 // properties are those of package history. They are listed once, to save allocations.
-var properties = history.Properties()
+var properties = check.Properties()
 
 // toJudge returns the properties of package history to check.
 func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	r.claims = r.claims[:0]
 	for _, property := range properties {
-		if subject.Claimed(property) && !(result.Pruned && history.JudgedAtEnd(property)) {
+		if subject.Claimed(property) && !(result.Pruned && check.JudgedAtEnd(property)) {
 			r.claims = append(r.claims, property)
 		}
 	}
@@ -261,7 +262,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
 	var herd *history.Violation
-	result.Cost, herd = history.Measure(result.Events, subject.EffectiveLimits())
+	result.Cost, herd = check.Measure(result.Events, subject.EffectiveLimits())
 	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&
 		result.Leak == ""; result.Cancelled {
 		return
@@ -269,7 +270,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	claims := r.toJudge(subject, result)
 	result.VerdictCached = r.checker.VerdictCached(claims, result.Events)
 	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
-		return p == history.NoHerd || result.VerdictCached && history.CacheableVerdict(p)
+		return p == history.NoHerd || result.VerdictCached && check.CacheableVerdict(p)
 	})
 	result.Violations = append(result.Violations,
 		r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
@@ -304,8 +305,8 @@ func TestCachedVerdictsAreKept(t *testing.T) {
 				for _, v := range result.Violations {
 					got[v.Property] = true
 				}
-				var fresh history.Checker
-				for _, p := range history.Properties() {
+				var fresh check.Checker
+				for _, p := range check.Properties() {
 					if broken := scenario.Subject.Claimed(p) &&
 						fresh.Check(p, result.Events) != nil; broken != got[p] {
 						t.Fatalf("schedule %d violates %s: %v, cached %v", i, p, broken,

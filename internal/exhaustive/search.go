@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/internal/replay"
@@ -131,7 +132,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 	x := &dfs{
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
 		monitor: e.newMonitor(),
-		unknown: len(history.Unmonitored(e.properties())) > 0,
+		unknown: len(check.Unmonitored(e.properties())) > 0,
 	}
 	r, runner := &report.Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, engine.NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
@@ -201,7 +202,7 @@ func (e *Search) merges() bool {
 	return !e.NoMerge && e.Checkpoint == "" &&
 		e.Scenario.EffectiveSeverity().Within(e.Scenario.Contract()) &&
 		!closes &&
-		len(history.Unmonitored(e.properties())) == 0
+		len(check.Unmonitored(e.properties())) == 0
 }
 
 // next moves the search to the next run and reports whether the search ends.
@@ -281,8 +282,8 @@ type dfs struct {
 	diverged bool // a run did not follow the path
 	memory   memoryGauge
 
-	monitor    *history.Monitor // of the claims of the lock
-	unknown    bool             // a claim has no monitor
+	monitor    *check.Monitor // of the claims of the lock
+	unknown    bool           // a claim has no monitor
 	savepoint  savepoint
 	rolledBack []uint64 // keys that a cancelled run had added
 
@@ -384,8 +385,8 @@ func (e *Search) properties() []history.Property {
 }
 
 // newMonitor returns a monitor of these.
-func (e *Search) newMonitor() *history.Monitor {
-	return history.NewMonitor(e.properties(), e.Scenario.Subject.EffectiveLimits())
+func (e *Search) newMonitor() *check.Monitor {
+	return check.NewMonitor(e.properties(), e.Scenario.Subject.EffectiveLimits())
 }
 
 // visitKey returns the key of the state for the search. Besides the state it covers the last step
@@ -648,7 +649,7 @@ func (x *dfs) visible(step sim.Step, from int) bool {
 	}
 	if x.unknown || step.Process > 0 && x.client(step.Process).Delayed() {
 		return slices.ContainsFunc(events[from:],
-			func(e history.Event) bool { return history.OfLock(e.Kind) })
+			func(e history.Event) bool { return check.OfLock(e.Kind) })
 	}
 	return x.monitor.VisibleSince(from)
 }

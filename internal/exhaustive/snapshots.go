@@ -3,14 +3,14 @@ package exhaustive
 import (
 	"slices"
 
-	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // A savedState is a state of the search from which it can continue.
 type savedState struct {
 	run     engine.Snapshot
-	monitor *history.Monitor
+	monitor *check.Monitor
 }
 
 // snapshot takes a snapshot of the current state, if none was taken lately and the run can be

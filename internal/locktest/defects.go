@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -19,7 +20,7 @@ import (
 // Subject returns a lock under test that claims every property.
 func Subject(name string, open func(*scenarios.Process) scenarios.LockerFunc) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Summary: name, Claims: history.Properties(),
+		Name: name, Summary: name, Claims: check.Properties(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) { return open(p), nil },
 	}
 }

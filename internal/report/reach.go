@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
@@ -29,7 +30,7 @@ func (r *Report) Reach(p history.Property) Reach {
 	switch {
 	case !r.Complete, p == history.ZooKeeperConsistency:
 		return SchedulesRun
-	case p != engine.NoGoroutineLeak && !history.JudgedInFairPhase(p):
+	case p != engine.NoGoroutineLeak && !check.JudgedInFairPhase(p):
 		return EverySchedule
 	case r.FairSuffixes:
 		return EveryState

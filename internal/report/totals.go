@@ -3,15 +3,15 @@ package report
 import (
 	"time"
 
-	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // Totals are what the schedules of a campaign tested, so that a campaign that found nothing can be
 // told from one that tried nothing.
 type Totals struct {
-	Vacuity history.Vacuity
-	Cost    history.Cost
+	Vacuity check.Vacuity
+	Cost    check.Cost
 	Unknown int   // schedules whose linearizability is unknown
 	Reached []int // by sometimes condition: schedules that reached it
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -96,8 +97,8 @@ func TestWatchIsChecked(t *testing.T) {
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchFired })
-	if delivered < 0 || fired < 0 || history.CheckNoLostWatch(events) != nil {
-		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, history.CheckNoLostWatch(events))
+	if delivered < 0 || fired < 0 || check.NoLostWatch(events) != nil {
+		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, check.NoLostWatch(events))
 	}
 	for name, changed := range map[string][]history.Event{
 		"not delivered":   slices.Delete(slices.Clone(events), delivered, delivered+1),
@@ -105,7 +106,7 @@ func TestWatchIsChecked(t *testing.T) {
 		"not fired":       slices.Delete(slices.Clone(events), fired, fired+1),
 		"invented":        slices.Insert(slices.Clone(events), 0, events[delivered]),
 	} {
-		if history.CheckNoLostWatch(changed) == nil {
+		if check.NoLostWatch(changed) == nil {
 			t.Errorf("%s: no violation", name)
 		}
 	}
@@ -125,7 +126,7 @@ func TestLostUpdatesByGuard(t *testing.T) {
 			Faults: faults.Default(),
 		}
 		for i := range 1500 {
-			l, w := history.LostUpdates(runner.Run(scenario, strategy.NewRandom(1, i)).Events)
+			l, w := check.LostUpdates(runner.Run(scenario, strategy.NewRandom(1, i)).Events)
 			lost, writes = lost+l, writes+w
 		}
 		return lost, writes

@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
@@ -41,7 +42,7 @@ func TestFixedSchedules(t *testing.T) {
 				if len(result.Violations) > 0 {
 					t.Errorf("%v:\n%s", scenario, result.Describe(scenario))
 				}
-				var x history.Vacuity
+				var x check.Vacuity
 				x.Add(result.Events)
 				if result.Coverage.Total(faults.CloseSession) != 1 ||
 					x.Of(history.SessionLoss) == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
 	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -48,7 +48,7 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	runner, judged := engine.NewRunner(t), make(map[string]int)
 	for i := range 60 {
 		events := runner.Run(scenario, strategy.NewRandom(3, i)).Events
-		for _, m := range history.Models() {
+		for _, m := range check.Models() {
 			if !slices.Contains(names, m.Name) {
 				continue
 			}
@@ -86,9 +86,9 @@ func TestRecordedHistoriesViolateModels(t *testing.T) {
 			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
-		runner, all := engine.NewRunner(t), history.Models()
+		runner, all := engine.NewRunner(t), check.Models()
 		m := &all[slices.IndexFunc(all,
-			func(m history.ModelOperations) bool { return m.Name == model })]
+			func(m check.ModelOperations) bool { return m.Name == model })]
 		broken := false
 		for i := 0; i < 2000 && !broken; i++ {
 			events := runner.Run(scenario, strategy.NewRandom(1, i)).Events

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -51,6 +52,6 @@ func Multi() scenarios.Subject {
 	s.Claims = slices.DeleteFunc(s.Claims,
 		func(p history.Property) bool { return p == history.NoStarvation })
 	// Few processes queue for the same lock.
-	s.Sometimes = []history.Sometimes{history.Contention, history.ExpiredWaiter, history.LostCreate}
+	s.Sometimes = []history.Sometimes{check.Contention, check.ExpiredWaiter, check.LostCreate}
 	return s
 }

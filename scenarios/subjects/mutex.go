@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -62,8 +63,8 @@ func production(name, summary string,
 	open func(*scenarios.Process) (lockFunc, error),
 ) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Summary: summary, Claims: history.Properties(), Guard: scenarios.TokenChecked,
-		Limits: productionLimits, Sometimes: history.QueueSometimes(),
+		Name: name, Summary: summary, Claims: check.Properties(), Guard: scenarios.TokenChecked,
+		Limits: productionLimits, Sometimes: check.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			take, err := open(p)
 			return scenarios.LockerFunc(take), err

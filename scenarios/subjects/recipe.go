@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -112,7 +113,7 @@ type recipe struct {
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	s := scenarios.Subject{
 		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeLimits,
-		Sometimes: history.QueueSometimes(),
+		Sometimes: check.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{
 				recipe: recipe, client: p.Client, directory: p.Directory,

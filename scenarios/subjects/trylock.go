@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -36,6 +37,6 @@ func TryLock() scenarios.Subject {
 	// A process polls until the lock is free.
 	s.Limits.Requests, s.Limits.Overtakings = history.Unbounded, history.Unbounded
 	// No process waits in a queue.
-	s.Sometimes = []history.Sometimes{history.Contention, history.LostCreate}
+	s.Sometimes = []history.Sometimes{check.Contention, check.LostCreate}
 	return s
 }

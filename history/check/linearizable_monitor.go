@@ -1,0 +1,194 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A linearizableMonitor decides [history.Linearizable] event by event, and gives a search the state
+// to compare. [LinearizableChecker] gives the verdict on a history; a test checks that the two
+// agree.
+//
+// The operations of [LinearizableChecker.Check] are linearizable, for a lock that one process holds
+// at a time, if and only if their shortest possible tenures are disjoint: an acquire takes effect
+// as late, and a release as early, as possible. So the tenure of a grant lasts
+//   - from the return of Lock until its node is deleted or Unlock is called, whichever is first;
+//   - forever, if its node is known and never deleted, even if Unlock is called;
+//   - only for the instant of the deletion of its node, if that precedes the return of Lock.
+//
+// If no node is known, the call of Unlock ends the tenure.
+type linearizableMonitor struct {
+	tenures      []tenure
+	instantHolds []instantHold
+}
+
+// A tenure is a grant that holds the lock, or that may turn out to hold it forever.
+type tenure struct {
+	process, attempt int32
+	node             int    // the index of the creation of its node, -1 if unknown
+	path             string // of the node
+	unlockCalled     bool   // the tenure ended with the call, if the node is deleted later
+	// another grant held the lock since: a violation if the node is not deleted
+	overlapped bool
+}
+
+// An instantHold is a node that was deleted while the attempt that created it was open. If the
+// attempt is granted the lock by the node, it held the lock at that instant only.
+type instantHold struct {
+	node     int
+	excluded bool // another grant held the lock then
+	// the nodes of the tenures for which Unlock had been called then, by the indexes of their
+	// creations
+	unlockCalled []int
+}
+
+func (m *linearizableMonitor) reset() {
+	m.tenures, m.instantHolds = m.tenures[:0],
+		m.instantHolds[:0]
+}
+
+func (m *linearizableMonitor) copy(from monitor) {
+	other := from.(*linearizableMonitor)
+	m.tenures = append(m.tenures[:0], other.tenures...)
+	m.instantHolds = append(m.instantHolds[:0], other.instantHolds...) // Their slices never change.
+}
+
+func (m *linearizableMonitor) state(q *queue, s *State) {
+	sum := uint64(0)
+	for i := range m.tenures {
+		t := &m.tenures[i]
+		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)),
+			bit(t.unlockCalled, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
+		sum += fold(h, xxhash.Sum64String(t.path))
+	}
+	s.fold(sum, 0)
+	for i := range m.instantHolds {
+		g := &m.instantHolds[i]
+		n := slices.IndexFunc(q.nodes, func(n node) bool { return n.created == g.node })
+		if n < 0 || s.ended(q.nodes[n].process) {
+			continue
+		}
+		s.fold(xxhash.Sum64String(q.nodes[n].path), bit(g.excluded, 0))
+		if g.excluded {
+			continue
+		}
+		for j := range m.tenures {
+			if t := &m.tenures[j]; t.unlockCalled && !t.overlapped &&
+				slices.Contains(g.unlockCalled, t.node) {
+				s.fold(uint64(t.process), xxhash.Sum64String(t.path))
+			}
+		}
+	}
+}
+
+// visible: an earlier grant or a later unlock makes the tenure longer.
+func (m *linearizableMonitor) visible(q *queue, e *history.Event) bool {
+	return e.Kind == history.UnlockCall || e.Kind == history.LockReturn && !q.grantIsLocal(e)
+}
+
+func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
+	switch e := &log[i]; e.Kind {
+	case history.LockReturn:
+		if e.Err == "" && e.Process != 0 && !m.grant(q, e) {
+			return m.violation(i)
+		}
+		m.forget(q, e.Process)
+	case history.UnlockCall:
+		m.unlock(e)
+	case history.NodeDeleted:
+		m.delete(q, e.Path)
+	}
+	return nil
+}
+
+func (m *linearizableMonitor) violation(i int) *history.Violation {
+	return &history.Violation{
+		Property: history.Linearizable, Event: i, Reason: reasonNoOrder,
+		Detail: "two grants held the lock at once",
+	}
+}
+
+// grant records a grant, and reports whether no other grant held the lock at the same time.
+func (m *linearizableMonitor) grant(q *queue, e *history.Event) bool {
+	n := q.granted(e)
+	if n >= 0 && q.nodes[n].deleted != 0 {
+		g := slices.IndexFunc(m.instantHolds,
+			func(g instantHold) bool { return g.node == q.nodes[n].created })
+		if m.instantHolds[g].excluded {
+			return false
+		}
+		for t := range m.tenures {
+			m.tenures[t].overlapped = m.tenures[t].overlapped ||
+				slices.Contains(m.instantHolds[g].unlockCalled, m.tenures[t].node)
+		}
+		return true
+	}
+	for t := range m.tenures {
+		if !m.tenures[t].unlockCalled {
+			return false
+		}
+		m.tenures[t].overlapped = true
+	}
+	newTenure := tenure{process: e.Process, attempt: e.Attempt, node: -1}
+	if n >= 0 {
+		newTenure.node, newTenure.path = q.nodes[n].created, q.nodes[n].path
+	}
+	m.tenures = append(m.tenures, newTenure)
+	return true
+}
+
+// forget drops the instantHolds of the process's attempt, which has returned.
+func (m *linearizableMonitor) forget(q *queue, process int32) {
+	m.instantHolds = slices.DeleteFunc(m.instantHolds, func(g instantHold) bool {
+		return slices.ContainsFunc(q.nodes, func(n node) bool {
+			return n.created == g.node &&
+				n.process == process
+		})
+	})
+}
+
+func (m *linearizableMonitor) unlock(e *history.Event) {
+	for t := len(m.tenures) - 1; t >= 0; t-- {
+		s := &m.tenures[t]
+		if s.process != e.Process || s.attempt != e.Attempt {
+			continue
+		}
+		if s.node < 0 {
+			m.tenures = slices.Delete(m.tenures, t, t+1)
+		} else {
+			s.unlockCalled = true
+		}
+		return
+	}
+}
+
+func (m *linearizableMonitor) delete(q *queue, path string) {
+	n := q.live(path)
+	if n < 0 {
+		return
+	}
+	node := q.nodes[n].created
+	if q.nodes[n].waiting {
+		g := instantHold{node: node}
+		for t := range m.tenures {
+			switch s := &m.tenures[t]; {
+			case !s.unlockCalled:
+				g.excluded = true
+			case s.node != node:
+				g.unlockCalled = append(g.unlockCalled, s.node)
+			}
+		}
+		m.instantHolds = append(m.instantHolds, g)
+	}
+	m.tenures = slices.DeleteFunc(m.tenures, func(s tenure) bool { return s.node == node })
+}
+
+// finish reports an overlap with a tenure whose node was never deleted.
+func (m *linearizableMonitor) finish(_ *queue, log []history.Event) *history.Violation {
+	if slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
+		return m.violation(len(log) - 1)
+	}
+	return nil
+}

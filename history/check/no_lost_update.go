@@ -1,0 +1,117 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/interlock-sim/interlock/history"
+)
+
+const reasonLostUpdate = "a write was accepted that did not take an earlier write into account"
+
+// NoLostUpdate decides [history.NoLostUpdate]: no process overwrites a version of the resource that
+// it has not read. This is the effect of mutual exclusion, measured at the resource.
+//
+// An event of the property is an accepted write of a process that has read the resource. The last
+// version that the process has read or written is the current version of the resource.
+//   - Versions are the Zxids of ResourceRead and ResourceWrite events.
+//   - For a znode, which the ResourceRead names by its Path, versions are zxids, and each
+//     NodeCreated or NodeChanged is an accepted write, whether or not its process learns of it.
+//
+// The property does not cover a write of a process that has read nothing.
+//
+// The check takes time linear in the events, times the number of resources and processes.
+// [LostUpdates] counts the violations.
+func NoLostUpdate(events []history.Event) *history.Violation {
+	return decide(history.NoLostUpdate, new(updateMonitor), events)
+}
+
+// LostUpdates returns the number of writes that break [history.NoLostUpdate] and the number of
+// accepted writes.
+func LostUpdates(events []history.Event) (lost, writes int) {
+	var m updateMonitor
+	for i := range events {
+		if m.observe(nil, events, i) != nil {
+			lost++
+		}
+	}
+	return lost, m.writes
+}
+
+type updateMonitor struct {
+	resources []resource
+	readings  []reading
+	writes    int // accepted writes
+}
+
+func (m *updateMonitor) reset() {
+	m.resources, m.readings, m.writes = m.resources[:0], m.readings[:0], 0
+}
+
+func (m *updateMonitor) copy(from monitor) {
+	other := from.(*updateMonitor)
+	m.resources, m.readings = append(m.resources[:0], other.resources...),
+		append(m.readings[:0], other.readings...)
+	m.writes = other.writes
+}
+
+func (m *updateMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+
+func (m *updateMonitor) state(_ *queue, s *State) {
+	resources, readings := uint64(0), uint64(0)
+	for i := range m.resources {
+		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
+	}
+	for i := range m.readings {
+		if r := &m.readings[i]; !s.ended(r.process) {
+			readings += fold(xxhash.Sum64String(r.path)+uint64(r.process), uint64(r.version))
+		}
+	}
+	s.fold(resources, readings)
+}
+
+// visible: what a process has read of a znode matters only when it writes. For any other resource
+// the order of all reported reads and writes matters.
+func (m *updateMonitor) visible(_ *queue, e *history.Event) bool {
+	return (e.Kind == history.ResourceRead || e.Kind == history.ResourceWrite) && e.Path == ""
+}
+
+func (m *updateMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+	e := &log[i]
+	if e.Kind == history.ResourceRead {
+		if e.Err == "" {
+			m.read(e)
+		}
+		return nil
+	}
+	n := accepted(m.resources, e)
+	if n < 0 {
+		return nil
+	}
+	m.writes++
+	before := m.resources[n]
+	m.resources[n].version, m.resources[n].writer = e.Zxid, e.Process
+	r := findReading(m.readings, e.Process, e.Path)
+	if r < 0 {
+		return nil
+	}
+	base := m.readings[r].version
+	m.readings[r].version = e.Zxid
+	if base == before.version {
+		return nil
+	}
+	return &history.Violation{
+		Property: history.NoLostUpdate, Event: i, Reason: reasonLostUpdate,
+		Detail: fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
+			e.Process, e.Zxid, base, before.version, before.writer),
+	}
+}
+
+func (m *updateMonitor) read(e *history.Event) {
+	m.resources = withResource(m.resources, e)
+	if r := findReading(m.readings, e.Process, e.Path); r >= 0 {
+		m.readings[r].version = e.Zxid
+	} else {
+		m.readings = append(m.readings, reading{e.Process, e.Path, e.Zxid})
+	}
+}

@@ -1,0 +1,117 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+const (
+	reasonLockStuck   = "a process waits for the lock for ever"
+	reasonUnlockStuck = "a process waits for its unlock for ever"
+)
+
+// A pendingCall is a call that has not returned.
+type pendingCall struct {
+	kind    history.Kind // LockCall or UnlockCall
+	process int32
+	attempt int32
+	index   int
+}
+
+// Progress decides [history.Progress]: once no more faults strike and the schedule is fair, every
+// call of Lock and Unlock returns.
+//
+// An event of the property is a LockCall or an UnlockCall of a process that does not crash. If the
+// history has a FairPhase event, the call has returned by the end of the history. A violation names
+// the oldest open call.
+//
+// The property does not cover a history without a FairPhase event, nor the result of a call; see
+// [NoSpuriousFailure]. The history must have been run until no event was possible: in a
+// history that was cut short an open call is no violation of the lock.
+//
+// The check takes time linear in the events, times the number of calls that are open at once.
+func Progress(events []history.Event) *history.Violation {
+	return decide(history.Progress, new(progressMonitor), events)
+}
+
+type progressMonitor struct {
+	calls   []pendingCall // the oldest first
+	fair    bool          // the FairPhase event has occurred
+	crashed []int32
+}
+
+func (m *progressMonitor) reset() {
+	m.calls, m.fair, m.crashed = m.calls[:0], false, m.crashed[:0]
+}
+
+func (m *progressMonitor) copy(from monitor) {
+	other := from.(*progressMonitor)
+	m.calls, m.fair, m.crashed = append(m.calls[:0], other.calls...), other.fair,
+		append(m.crashed[:0], other.crashed...)
+}
+
+// state does not fold in the order of the calls, which only decides which call a violation names.
+func (m *progressMonitor) state(_ *queue, s *State) {
+	open := uint64(0)
+	for i := range m.calls {
+		c := &m.calls[i]
+		if !slices.Contains(m.crashed, c.process) {
+			open += scatter(uint64(uint32(c.process))<<32 | uint64(uint32(c.attempt))<<8 |
+				uint64(c.kind))
+		}
+	}
+	s.fold(open, bit(m.fair, 0))
+}
+
+// visible: the order in which calls return does not matter.
+func (m *progressMonitor) visible(*queue, *history.Event) bool { return false }
+
+func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+	e := &log[i]
+	switch e.Kind {
+	case history.LockCall, history.UnlockCall:
+		m.calls = append(m.calls, pendingCall{e.Kind, e.Process, e.Attempt, i})
+	case history.LockReturn:
+		m.calls = withoutCall(m.calls, history.LockCall, e)
+	case history.UnlockReturn:
+		m.calls = withoutCall(m.calls, history.UnlockCall, e)
+	case history.FairPhase:
+		m.fair = true
+	case history.Crashed:
+		m.crashed = append(m.crashed, e.Process)
+	}
+	return nil
+}
+
+func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
+	if !m.fair {
+		return nil
+	}
+	for _, c := range m.calls {
+		if slices.Contains(m.crashed, c.process) {
+			continue
+		}
+		reason := reasonLockStuck
+		if c.kind == history.UnlockCall {
+			reason = reasonUnlockStuck
+		}
+		return &history.Violation{
+			Property: history.Progress, Event: c.index, Reason: reason,
+			Detail: fmt.Sprintf("c%d: %v of attempt %d never returned", c.process, c.kind,
+				c.attempt),
+		}
+	}
+	return nil
+}
+
+// withoutCall removes the call that e answers, and keeps the order of the others.
+func withoutCall(calls []pendingCall, kind history.Kind, e *history.Event) []pendingCall {
+	for c := range calls {
+		if calls[c].kind == kind && calls[c].process == e.Process && calls[c].attempt == e.Attempt {
+			return append(calls[:c], calls[c+1:]...)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,313 @@
+// Package check decides properties of a history. Each property is in a file of its name: its
+// checker or monitor, a pure function of the events; the property table lists them.
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A property is a row of [propertyTable]: how a [history.Property] is decided. To add a property,
+// add a file with its name and its check, and a row.
+type property struct {
+	name history.Property
+
+	// monitor returns a monitor that decides the property event by event, or is nil if only whole
+	// histories can be checked.
+	monitor func(*monitorConfig) monitor
+	kinds   uint64 // the kinds of events that the monitor observes
+
+	// check decides the property of a whole history. If it is nil, the monitor decides.
+	check func(c *Checker, events []history.Event) *history.Violation
+
+	// exercised returns how often a history exercises the property. If it is nil, [Vacuity.Add]
+	// counts in one pass for all such properties.
+	exercised func(events []history.Event) int
+
+	atEnd     bool // see [JudgedAtEnd]
+	fair      bool // see [JudgedInFairPhase]
+	cacheable bool // see [CacheableVerdict]
+}
+
+const allKinds = 1<<history.Kinds - 1
+
+// Kinds of events that several properties observe.
+const (
+	callKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.UnlockCall |
+		1<<history.UnlockReturn
+	resourceKinds = 1<<history.ResourceRead | 1<<history.ResourceWrite
+)
+
+// propertyTable holds the properties in canonical order.
+var propertyTable = [...]property{
+	{
+		name:    history.ServerMutualExclusion,
+		monitor: func(*monitorConfig) monitor { return serverExclusionMonitor{} },
+		kinds:   1 << history.LockReturn, cacheable: true,
+	},
+	{
+		name:      history.ClientMutualExclusion,
+		monitor:   func(*monitorConfig) monitor { return new(clientExclusionMonitor) },
+		kinds:     1<<history.Enter | 1<<history.Leave | 1<<history.Lost | 1<<history.Crashed,
+		cacheable: true,
+	},
+	{
+		name:    history.Fencing,
+		monitor: func(*monitorConfig) monitor { return new(fencingMonitor) },
+		kinds: 1<<history.LockReturn | resourceKinds | 1<<history.NodeCreated |
+			1<<history.NodeChanged,
+		cacheable: true,
+	},
+	{
+		name: history.NoLostUpdate, monitor: func(
+			*monitorConfig,
+		) monitor {
+			return new(updateMonitor)
+		},
+		kinds: resourceKinds | 1<<history.NodeCreated | 1<<history.NodeChanged, cacheable: true,
+	},
+	{
+		name: history.FIFO, monitor: func(
+			r *monitorConfig,
+		) monitor {
+			return fifoMonitor{config: r}
+		},
+		kinds: 1 << history.LockReturn, cacheable: true,
+	},
+	{
+		name: history.NoLostWatch, monitor: func(
+			*monitorConfig,
+		) monitor {
+			return new(watchMonitor)
+		},
+		kinds: allKinds, atEnd: true, fair: true,
+	},
+	{
+		name: history.Progress, monitor: func(
+			*monitorConfig,
+		) monitor {
+			return new(progressMonitor)
+		},
+		kinds: callKinds | 1<<history.FairPhase | 1<<history.Crashed,
+		atEnd: true, fair: true, cacheable: true,
+	},
+	{
+		name:    history.NoStarvation,
+		monitor: func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
+		kinds: 1<<history.FairPhase | 1<<history.LockCall | 1<<history.NodeCreated |
+			1<<history.NodeDeleted | 1<<history.SessionState |
+			1<<history.SessionExpired | 1<<history.SessionClosed | 1<<history.Fault |
+			1<<history.Crashed | 1<<history.LockReturn,
+		fair:      true,
+		cacheable: true,
+	},
+	{
+		name:    history.NoLivelock,
+		monitor: func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
+		kinds: 1<<history.FairPhase | 1<<history.LockReturn | 1<<history.UnlockReturn |
+			1<<history.Enter | 1<<history.Leave | 1<<history.Finished |
+			1<<history.Send,
+		fair: true,
+	},
+	{
+		name:    history.NoSpuriousFailure,
+		monitor: func(*monitorConfig) monitor { return new(failureMonitor) },
+		kinds:   1<<history.LockCall | 1<<history.Fault | 1<<history.LockReturn, cacheable: true,
+	},
+	{
+		name:    history.NoLeakedNodes,
+		monitor: func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
+		kinds: callKinds | 1<<history.NodeCreated | 1<<history.NodeDeleted | 1<<history.Crashed |
+			1<<history.SessionExpired |
+			1<<history.SessionClosed,
+		atEnd:     true,
+		fair:      true,
+		cacheable: true,
+	},
+	{
+		name: history.LossNotification, monitor: func(
+			*monitorConfig,
+		) monitor {
+			return new(lossMonitor)
+		},
+		cacheable: true,
+		kinds:     holdKinds | queueKinds | 1<<history.ReenterReturn | 1<<history.Enter,
+	},
+	{
+		name:    history.SessionLoss,
+		monitor: func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
+		kinds:   allKinds,
+	},
+	{
+		name: history.Reentrancy, monitor: func(
+			*monitorConfig,
+		) monitor {
+			return new(reentrancyMonitor)
+		},
+		kinds: allKinds, cacheable: true,
+	},
+	{
+		name:    history.NoHerd,
+		monitor: func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
+		kinds: queueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
+			1<<history.WatchEvent | 1<<history.SessionState |
+			1<<history.Fault | 1<<history.Crashed | 1<<history.WatchFired | 1<<history.WatchArmed |
+			1<<history.WatchGone | 1<<history.Applied,
+	},
+	{
+		name:    history.MonotonicToken,
+		monitor: func(r *monitorConfig) monitor { return &tokenMonitor{config: r} },
+		kinds:   1 << history.LockReturn, cacheable: true,
+	},
+	{
+		name:    history.Linearizable,
+		monitor: func(*monitorConfig) monitor { return new(linearizableMonitor) },
+		kinds:   1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.NodeDeleted,
+		check: func(c *Checker,
+			e []history.Event,
+		) *history.Violation {
+			return c.checkLinearizable(e)
+		},
+		cacheable: true,
+	},
+}
+
+// consistencyProperty is not in the table because no lock claims it.
+var consistencyProperty = property{
+	name:    history.ZooKeeperConsistency,
+	monitor: func(*monitorConfig) monitor { return &consistencyMonitor{strict: true} },
+	kinds:   allKinds,
+}
+
+// find returns the row of a property, or nil if the property is unknown.
+func find(p history.Property) *property {
+	for i := range propertyTable {
+		if propertyTable[i].name == p {
+			return &propertyTable[i]
+		}
+	}
+	if p == history.ZooKeeperConsistency {
+		return &consistencyProperty
+	}
+	return nil
+}
+
+// Properties returns all properties in canonical order. The caller owns the slice.
+func Properties() []history.Property {
+	names := make([]history.Property, len(propertyTable))
+	for i := range propertyTable {
+		names[i] = propertyTable[i].name
+	}
+	return names
+}
+
+// ParseProperty returns the property with the name, or an error that lists the valid names.
+func ParseProperty(name string) (history.Property, error) {
+	if p := history.Property(name); slices.Contains(Properties(), p) {
+		return p, nil
+	}
+	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
+}
+
+// JudgedAtEnd reports whether the end of a history decides the property, at least in part.
+func JudgedAtEnd(p history.Property) bool {
+	known := find(p)
+	return known != nil && known.atEnd
+}
+
+// JudgedInFairPhase reports whether the events after [history.FairPhase] decide the property, at
+// least in part. Such a property states what eventually happens.
+func JudgedInFairPhase(p history.Property) bool {
+	known := find(p)
+	return known != nil && known.fair
+}
+
+// A Checker checks any property and caches verdicts. The zero value is ready for use. A Checker is
+// not safe for concurrent use: each worker has its own.
+type Checker struct {
+	// the limits of [history.NoStarvation], [history.NoLivelock], [history.NoHerd] and
+	// [history.SessionLoss]; [history.DefaultLimits] if zero
+	Limits history.Limits
+	// the lock claims [history.ServerMutualExclusion], which [history.FIFO] depends on
+	Exclusive bool
+
+	// the histories are prefixes of longer ones, so that a release in progress may complete later
+	Cut bool
+
+	linearizable LinearizableChecker
+	monitors     map[history.Property]monitor
+	config       monitorConfig
+	queue        queue
+	pass         []verdict
+	cache        verdictCache
+}
+
+// Check returns how the events break the property, which may be [history.ZooKeeperConsistency], or
+// nil if they do not. The answer depends on the events alone, not on earlier checks. Check panics
+// if the property is unknown.
+func (c *Checker) Check(name history.Property, events []history.Event) *history.Violation {
+	if found := c.CheckAll([]history.Property{name}, events); len(found) > 0 {
+		return found[0]
+	}
+	return nil
+}
+
+// CheckAll checks several properties as [Checker.Check] does, in one pass over the events. It
+// returns the violations in the order of the properties.
+func (c *Checker) CheckAll(names []history.Property, events []history.Event) []*history.Violation {
+	c.config = monitorConfig{limits: c.limits(), exclusive: c.Exclusive}
+	c.pass = c.pass[:0]
+	for _, name := range names {
+		p := find(name)
+		if p == nil {
+			panic(fmt.Sprintf("history: no checker for property %q", name))
+		}
+		one := verdict{property: p}
+		if p.check != nil {
+			one.violation, one.decided = p.check(c, events), true
+		} else {
+			one.monitor = c.monitorOf(p)
+		}
+		c.pass = append(c.pass, one)
+	}
+	c.queue.decide(c.pass, events)
+	var found []*history.Violation
+	for i := range c.pass {
+		if v := c.pass[i].violation; v != nil {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// monitorOf returns the checker's monitor of the property, reset to an empty history.
+func (c *Checker) monitorOf(p *property) monitor {
+	m, ok := c.monitors[p.name]
+	if !ok {
+		if c.monitors == nil {
+			c.monitors = make(map[history.Property]monitor)
+		}
+		m = p.monitor(&c.config)
+		c.monitors[p.name] = m
+	}
+	m.reset()
+	return m
+}
+
+func (c *Checker) checkLinearizable(events []history.Event) *history.Violation {
+	c.linearizable.Cut = c.Cut
+	return c.linearizable.Check(events)
+}
+
+// Undecided reports whether the last check of [history.Linearizable] reached its limits without a
+// verdict.
+func (c *Checker) Undecided() bool { return c.linearizable.Undecided() }
+
+func (c *Checker) limits() history.Limits {
+	if c.Limits == (history.Limits{}) {
+		return history.DefaultLimits
+	}
+	return c.Limits
+}

@@ -1,0 +1,231 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Vacuity counts how often histories have tested each property. A property that holds without a
+// test holds vacuously. [Vacuity.Add] defines what tests each property.
+type Vacuity struct{ counts [32]int }
+
+// Of returns the number of tests of the property.
+func (x *Vacuity) Of(p history.Property) int {
+	for i := range propertyTable {
+		if propertyTable[i].name == p {
+			return x.counts[i]
+		}
+	}
+	return 0
+}
+
+// Merge adds the counts of other.
+func (x *Vacuity) Merge(other *Vacuity) {
+	for i := range x.counts {
+		x.counts[i] += other.counts[i]
+	}
+}
+
+// The indexes of the properties in a Vacuity, in the order of [Properties].
+const (
+	xServerExclusion = iota
+	xClientExclusion
+	xFencing
+	xUpdate
+	xFIFO
+	xWatch
+	xProgress
+	xStarvation
+	xLivelock
+	xFailure
+	xLeakedNodes
+	xLoss
+	xSession
+	xReentrancy
+	xHerd
+	xToken
+	xLinearizable
+)
+
+// Add counts the tests in a history:
+//   - server-mutual-exclusion, fifo: grants by a live node while another process holds the lock or
+//     waits by a node in the same directory;
+//   - client-mutual-exclusion: processes that enter while another has called Lock, holds the lock,
+//     has not returned from Unlock, or is inside;
+//   - fencing: writes to the resource, accepted or refused, by another process than the previous
+//     write;
+//   - no-lost-update: accepted writes of a process that has read the resource;
+//   - no-lost-watch: watches that fire;
+//   - progress: calls of Lock and Unlock that are open at the FairPhase event or made after it;
+//   - no-starvation: grants after the FairPhase event while another process holds the lock or
+//     waits;
+//   - no-livelock: requests after the FairPhase event;
+//   - no-spurious-failure: attempts during which a fault other than cancel strikes the process;
+//   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
+//   - loss-notification: holds whose node is deleted before Unlock is called, and notifications of
+//     a loss;
+//   - session-loss: holders whose client library reports the end of the session;
+//   - reentrancy: successful reentries;
+//   - no-herd: releases for which another process waits;
+//   - monotonic-token: grants with a token after another grant with a token;
+//   - linearizable: grants.
+//
+// It takes time linear in the events, times the number of live nodes and processes.
+func (x *Vacuity) Add(events []history.Event) {
+	var nodeSpace [12]node
+	var openSpace [12]openAttempt
+	var faultedSpace, holdingSpace, criticalSpace [16]int32
+	c := contentionCounter{
+		Vacuity: x, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+		critical: criticalSpace[:0],
+	}
+	q := queue{nodeSpace[:0], openSpace[:0]}
+	for i := range events {
+		e := &events[i]
+		if queueKinds>>e.Kind&1 != 0 {
+			c.countQueue(&q, e)
+			q.observe(e, i)
+		} else {
+			c.countOther(q.open, e)
+		}
+	}
+	for i := range propertyTable {
+		if exercised := propertyTable[i].exercised; exercised != nil {
+			x.counts[i] += exercised(events)
+		}
+	}
+}
+
+// A contentionCounter is the state of [Vacuity.Add].
+type contentionCounter struct {
+	*Vacuity
+	faulted  []int32 // the processes whose open attempt a fault has struck
+	holding  []int32 // the processes between a grant and the return of Unlock
+	critical []int32 // the processes in their critical sections
+	fair     bool
+	granted  bool  // a grant has had a token
+	pending  int   // calls of Unlock that have not returned
+	writer   int32 // of the last write to the resource
+}
+
+// countQueue counts the tests of an event that changes the queue.
+func (c *contentionCounter) countQueue(q *queue, e *history.Event) {
+	switch e.Kind {
+	case history.LockCall, history.UnlockCall:
+		if c.fair {
+			c.counts[xProgress]++
+		}
+		if e.Kind == history.UnlockCall {
+			c.pending++
+		}
+	case history.LockReturn:
+		if n := slices.Index(c.faulted, e.Process); n >= 0 {
+			c.faulted = slices.Delete(c.faulted, n, n+1)
+			c.counts[xFailure]++
+		}
+		if e.Err != "" {
+			c.counts[xLeakedNodes]++
+			return
+		}
+		c.grant(q, e)
+	case history.UnlockReturn:
+		c.pending--
+		c.counts[xLeakedNodes]++
+		if n := slices.Index(c.holding, e.Process); n >= 0 {
+			c.holding = slices.Delete(c.holding, n, n+1)
+		}
+	case history.NodeDeleted:
+		n := q.live(e.Path)
+		if n < 0 || q.nodes[n].holder == 0 {
+			return
+		}
+		if q.waitersBehind(n) > 0 {
+			c.counts[xHerd]++
+		}
+		if !q.nodes[n].unlockCalled {
+			c.counts[xLoss]++
+		}
+	}
+}
+
+func (c *contentionCounter) grant(q *queue, e *history.Event) {
+	c.counts[xLinearizable]++
+	if e.Zxid != 0 {
+		if c.granted {
+			c.counts[xToken]++
+		}
+		c.granted = true
+	}
+	if !slices.Contains(c.holding, e.Process) {
+		c.holding = append(c.holding, e.Process)
+	}
+	n := q.granted(e)
+	if n < 0 || q.nodes[n].deleted != 0 {
+		return
+	}
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if other.process != e.Process && other.deleted == 0 &&
+			(other.waiting || other.holder != 0) &&
+			sameDirectory(other, &q.nodes[n]) {
+			c.counts[xServerExclusion]++
+			c.counts[xFIFO]++
+			if c.fair {
+				c.counts[xStarvation]++
+			}
+			return
+		}
+	}
+}
+
+// countOther counts the tests of any other event.
+func (c *contentionCounter) countOther(open []openAttempt, e *history.Event) {
+	switch e.Kind {
+	case history.Send:
+		if c.fair {
+			c.counts[xLivelock]++
+		}
+	case history.WatchFired:
+		c.counts[xWatch]++
+	case history.SessionState:
+		if e.Name == expiredState && slices.Contains(c.holding, e.Process) {
+			c.counts[xSession]++
+		}
+	case history.Enter:
+		other := func(p int32) bool { return p != e.Process }
+		if len(open) > 0 || slices.ContainsFunc(c.holding, other) ||
+			slices.ContainsFunc(c.critical, other) {
+			c.counts[xClientExclusion]++
+		}
+		if !slices.Contains(c.critical, e.Process) {
+			c.critical = append(c.critical, e.Process)
+		}
+	case history.Leave:
+		if n := slices.Index(c.critical, e.Process); n >= 0 {
+			c.critical = slices.Delete(c.critical, n, n+1)
+		}
+	case history.Lost:
+		c.counts[xLoss]++
+	case history.Fault:
+		if e.Name != cancelName && findOpenAttempt(open, e.Process) >= 0 &&
+			!slices.Contains(c.faulted, e.Process) {
+			c.faulted = append(c.faulted, e.Process)
+		}
+	case history.ReenterReturn:
+		if e.Err == "" {
+			c.counts[xReentrancy]++
+		}
+	case history.ResourceWrite:
+		if c.writer != 0 && c.writer != e.Process {
+			c.counts[xFencing]++
+		}
+		if e.Err == "" {
+			c.counts[xUpdate]++
+		}
+		c.writer = e.Process
+	case history.FairPhase:
+		c.fair = true
+		c.counts[xProgress] += len(open) + c.pending
+	}
+}

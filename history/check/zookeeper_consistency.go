@@ -1,0 +1,361 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// ZooKeeperConsistency decides [history.ZooKeeperConsistency]: the ensemble keeps the consistency
+// and session guarantees of ZooKeeper. That is:
+//   - a server handles the requests of a client in the order in which they were sent, and the
+//     client receives the replies in that order;
+//   - a reply never shows an older state than an earlier reply of the same session (single system
+//     image);
+//   - a reply to a sync shows no older state than was committed when the sync was sent;
+//   - transactions commit in the order of their zxids, each after a majority of the servers has
+//     logged it or after an election; no server applies a transaction before it commits, and every
+//     server applies transactions in order;
+//   - a successful reply to a create means that the create was committed exactly once;
+//   - a session does not expire before its timeout;
+//   - all ephemeral nodes of a session are deleted in the transaction that ends it, and from then
+//     on the session owns no node and nothing is done on its behalf.
+//
+// The events of the property are the requests, replies, transactions, session states and armed
+// watches of a history.
+//
+// The property does not cover the guarantees on syncs and expiry after a fault with Relaxes, nor
+// those on watches, which are covered by [history.NoLostWatch]. No lock claims it, and a search
+// that merges states does not distinguish states by it.
+//
+// Sources: "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide;
+// Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
+// 2011.
+//
+// The check takes time linear in the events, times the number of live ephemeral nodes.
+func ZooKeeperConsistency(events []history.Event) *history.Violation {
+	return decide(history.ZooKeeperConsistency, &consistencyMonitor{strict: true}, events)
+}
+
+func (c *consistencyMonitor) reset() {
+	*c = consistencyMonitor{
+		clients: c.clients[:0], sessions: c.sessions[:0],
+		ephemerals: c.ephemerals[:0], strict: true,
+	}
+}
+
+func (c *consistencyMonitor) copy(from monitor) {
+	other, old := from.(*consistencyMonitor), *c
+	*c = *other
+	c.clients, c.sessions = append(old.clients[:0], other.clients...),
+		append(old.sessions[:0], other.sessions...)
+	c.ephemerals = append(old.ephemerals[:0], other.ephemerals...)
+}
+
+func (c *consistencyMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (c *consistencyMonitor) state(*queue, *State)                              {}
+
+// visible: no lock claims the property.
+func (c *consistencyMonitor) visible(*queue, *history.Event) bool { return false }
+
+func (c *consistencyMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+	c.event = i
+	c.check(&log[i])
+	return c.violation
+}
+
+// A clientView is the state of one process and its connections.
+type clientView struct {
+	sent, served, replied int32 // the last request
+	lastZxid              int64 // the last transaction that a reply of the session showed
+	syncZxid              int64 // the last transaction committed when the open sync was sent
+	syncRequest           int32 // the open sync, or 0
+	session               int64
+	created, creates      int           // nodes created, and successful replies to creates
+	lastServe             time.Duration // when a server last served a request
+	lastRead              time.Duration // when one last served a read before the process crashed
+	crashed               bool
+}
+
+type sessionView struct {
+	id      int64
+	process int32
+	timeout time.Duration
+	ended   bool
+	opened  time.Duration
+}
+
+type ephemeralView struct {
+	path    string
+	session int64
+}
+
+type consistencyMonitor struct {
+	event          int
+	violation      *history.Violation
+	clients        []clientView
+	sessions       []sessionView
+	ephemerals     []ephemeralView
+	logged         [maxServers]int64 // the last transaction that each server has logged
+	applied        [maxServers]int64
+	servers        int   // the highest number of a server so far
+	committed      int64 // the last transaction
+	highestApplied int64 // the last transaction that a server has applied
+	// an event other than SessionOpened has occurred: from then on majorities count
+	started bool
+	strict  bool // no fault has relaxed the guarantees of the ensemble
+}
+
+// maxServers is an upper bound of the number of servers in a history.
+const maxServers = 64
+
+func (c *consistencyMonitor) fail(reason, format string, values ...any) {
+	c.violation = &history.Violation{
+		Property: history.ZooKeeperConsistency, Event: c.event, Reason: reason,
+		Detail: fmt.Sprintf(format, values...),
+	}
+}
+
+func (c *consistencyMonitor) client(process int32) *clientView {
+	for int(process) >= len(c.clients) {
+		c.clients = append(c.clients, clientView{})
+	}
+	return &c.clients[process]
+}
+
+func (c *consistencyMonitor) check(e *history.Event) {
+	if e.Server > 0 && e.Server < maxServers {
+		c.servers = max(c.servers, int(e.Server))
+	}
+	c.started = c.started || e.Kind != history.SessionOpened
+	switch e.Kind {
+	case history.Send, history.Serve, history.Reply, history.SessionState:
+		c.checkRequest(e, c.client(e.Process))
+	case history.NodeCreated, history.NodeDeleted, history.NodeChanged, history.SessionOpened,
+		history.SessionExpired, history.SessionClosed:
+		c.checkCommit(e)
+	case history.Logged, history.Applied:
+		c.checkServer(e)
+	case history.Leading:
+		for i := range c.logged {
+			// The followers synchronize with the new leader.
+			c.logged[i] = max(c.logged[i], e.Zxid)
+		}
+	case history.Fault:
+		c.strict = c.strict && !e.Relaxes
+	case history.Crashed:
+		c.client(e.Process).crashed = true
+	case history.WatchArmed:
+		if s := c.session(e.Session); s != nil && s.ended && e.Server == 0 {
+			c.fail("something was done in the name of a session that has ended",
+				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
+		}
+	}
+}
+
+func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) {
+	switch e.Kind {
+	case history.Send:
+		client.sent = e.Request
+		if e.Op == "sync" && client.syncRequest == 0 {
+			client.syncZxid, client.syncRequest = c.committed, e.Request
+		}
+	case history.SessionState:
+		if e.Name == "expired" || e.Session != client.session {
+			client.lastZxid = 0 // A new session may begin with any state.
+		}
+		client.session = e.Session
+	case history.Serve:
+		c.checkServe(e, client)
+	case history.Reply:
+		c.checkReply(e, client)
+	}
+}
+
+func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
+	client.lastServe = e.At
+	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
+		strings.HasPrefix(e.Op, "children")) {
+		client.lastRead = e.At
+	}
+	switch {
+	case e.Request <= client.served || e.Request > client.sent:
+		c.fail("a client's requests were handled out of order",
+			"c%d's request %d was handled after its request %d", e.Process, e.Request,
+			client.served)
+	case e.Op == "create" && e.Err == "":
+		if client.creates++; client.creates > client.created {
+			c.fail("a create was answered with success and never committed",
+				"c%d's request %d, transaction %s", e.Process, e.Request,
+				history.FormatZxid(e.Zxid))
+		}
+	case e.Op == "create":
+		client.created = client.creates // Nodes that other requests have created do not count.
+	}
+	client.served = e.Request
+}
+
+func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
+	synced := e.Request == client.syncRequest
+	if synced {
+		client.syncRequest = 0
+	}
+	if e.Zxid == 0 {
+		return // The client library made the reply.
+	}
+	switch {
+	case e.Request <= client.replied:
+		c.fail("a client got its answers out of order",
+			"c%d got the answer to its request %d after that to its request %d", e.Process,
+			e.Request,
+			client.replied)
+	case e.Op == "connect" || e.Op == "auth": // These replies show no transaction.
+		client.replied = e.Request
+		return
+	case e.Zxid < client.lastZxid:
+		c.fail("a client saw an older state than before",
+			"c%d saw transaction %s after it had seen %s",
+			e.Process, history.FormatZxid(e.Zxid), history.FormatZxid(client.lastZxid))
+	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
+		c.fail("a sync was answered from an old state",
+			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
+			e.Process, history.FormatZxid(client.syncZxid), history.FormatZxid(e.Zxid))
+	}
+	client.replied, client.lastZxid = e.Request, e.Zxid
+}
+
+func (c *consistencyMonitor) session(id int64) *sessionView {
+	for i := range c.sessions {
+		if c.sessions[i].id == id {
+			return &c.sessions[i]
+		}
+	}
+	return nil
+}
+
+func (c *consistencyMonitor) checkCommit(e *history.Event) {
+	switch {
+	case e.Zxid < c.committed:
+		c.fail("transactions were committed out of order", "transaction %s after %s",
+			history.FormatZxid(e.Zxid),
+			history.FormatZxid(c.committed))
+		return
+	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
+		c.fail("a server applied a transaction before it was committed", "transaction %s",
+			history.FormatZxid(e.Zxid))
+		return
+	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
+		c.fail("a transaction was committed without a majority", "transaction %s",
+			history.FormatZxid(e.Zxid))
+		return
+	}
+	c.committed = e.Zxid
+	switch e.Kind {
+	case history.SessionOpened:
+		timeout, _ := time.ParseDuration(e.Name)
+		c.sessions = append(c.sessions, sessionView{
+			id: e.Session, process: e.Process, timeout: timeout,
+			opened: e.At,
+		})
+		c.client(e.Process).session = e.Session
+	case history.SessionExpired, history.SessionClosed:
+		c.checkSessionEnd(e)
+	case history.NodeCreated:
+		c.checkCreated(e)
+	case history.NodeDeleted:
+		for i := range c.ephemerals {
+			if c.ephemerals[i].path == e.Path {
+				c.ephemerals[i] = c.ephemerals[len(c.ephemerals)-1]
+				c.ephemerals = c.ephemerals[:len(c.ephemerals)-1]
+				break
+			}
+		}
+	}
+}
+
+// hasMajority reports whether a majority of the servers, which includes the leader, has logged a
+// transaction. The number of servers is known only from the events so far.
+func (c *consistencyMonitor) hasMajority(zxid int64) bool {
+	if c.servers < 2 {
+		return true
+	}
+	known := 1
+	for _, logged := range c.logged[:min(c.servers+1, maxServers)] {
+		if logged >= zxid {
+			known++
+		}
+	}
+	return known > c.servers/2
+}
+
+func (c *consistencyMonitor) checkCreated(e *history.Event) {
+	client := c.client(e.Process)
+	if client.created++; e.Session == 0 {
+		return
+	}
+	if s := c.session(e.Session); s != nil && s.ended {
+		c.fail("something was done in the name of a session that has ended",
+			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
+		return
+	}
+	for i := range c.ephemerals {
+		if c.ephemerals[i].path == e.Path {
+			c.fail("a node was created that was there already", "c%d created %s", e.Process, e.Path)
+			return
+		}
+	}
+	c.ephemerals = append(c.ephemerals, ephemeralView{e.Path, e.Session})
+}
+
+func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
+	for i := range c.ephemerals {
+		if c.ephemerals[i].session == e.Session {
+			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d",
+				c.ephemerals[i].path, e.Session, e.Process)
+			return
+		}
+	}
+	s := c.session(e.Session)
+	if s == nil {
+		return
+	}
+	s.ended = true
+	client := c.client(s.process)
+	lastMessage := client.lastServe
+	if c.servers > 0 {
+		// With several servers only reads bound the time of the last message of the client. Other
+		// requests may have arrived long before they were served. Handshakes, and requests of a
+		// crashed process, may be served after the end of the session was proposed. The end itself
+		// may be the first event to show that there are several servers.
+		lastMessage = client.lastRead
+		if lastMessage <= s.opened {
+			return // The time of the last message is unknown.
+		}
+	}
+	lastMessage = max(s.opened, lastMessage)
+	if e.Kind == history.SessionExpired && c.strict && client.session == s.id &&
+		e.At < lastMessage+s.timeout {
+		c.fail("a session expired before its time",
+			"session %#x of c%d ended %v after its last message, and its timeout is %v",
+			s.id, s.process, e.At-lastMessage, s.timeout)
+	}
+}
+
+func (c *consistencyMonitor) checkServer(e *history.Event) {
+	if e.Server < 1 || e.Server >= maxServers {
+		return
+	}
+	c.logged[e.Server] = max(c.logged[e.Server], e.Zxid)
+	if e.Kind == history.Logged {
+		return
+	}
+	if e.Zxid <= c.applied[e.Server] {
+		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s",
+			e.Server, history.FormatZxid(e.Zxid), history.FormatZxid(c.applied[e.Server]))
+		return
+	}
+	c.applied[e.Server] = e.Zxid
+	c.highestApplied = max(c.highestApplied, e.Zxid)
+}
