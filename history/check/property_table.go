@@ -61,33 +61,25 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name: history.NoLostUpdate, monitor: func(
-			*monitorConfig,
-		) monitor {
+		name: history.NoLostUpdate, monitor: func(*monitorConfig) monitor {
 			return new(updateMonitor)
 		},
 		kinds: resourceKinds | 1<<history.NodeCreated | 1<<history.NodeChanged, cacheable: true,
 	},
 	{
-		name: history.FIFO, monitor: func(
-			r *monitorConfig,
-		) monitor {
+		name: history.FIFO, monitor: func(r *monitorConfig) monitor {
 			return fifoMonitor{config: r}
 		},
 		kinds: 1 << history.LockReturn, cacheable: true,
 	},
 	{
-		name: history.NoLostWatch, monitor: func(
-			*monitorConfig,
-		) monitor {
+		name: history.NoLostWatch, monitor: func(*monitorConfig) monitor {
 			return new(watchMonitor)
 		},
 		kinds: allKinds, atEnd: true, fair: true,
 	},
 	{
-		name: history.Progress, monitor: func(
-			*monitorConfig,
-		) monitor {
+		name: history.Progress, monitor: func(*monitorConfig) monitor {
 			return new(progressMonitor)
 		},
 		kinds: callKinds | 1<<history.FairPhase | 1<<history.Crashed,
@@ -127,9 +119,7 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name: history.LossNotification, monitor: func(
-			*monitorConfig,
-		) monitor {
+		name: history.LossNotification, monitor: func(*monitorConfig) monitor {
 			return new(lossMonitor)
 		},
 		cacheable: true,
@@ -141,9 +131,7 @@ var propertyTable = [...]property{
 		kinds:   allKinds,
 	},
 	{
-		name: history.Reentrancy, monitor: func(
-			*monitorConfig,
-		) monitor {
+		name: history.Reentrancy, monitor: func(*monitorConfig) monitor {
 			return new(reentrancyMonitor)
 		},
 		kinds: allKinds, cacheable: true,

@@ -31,7 +31,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
 	addFile(t, root, "first_come", "history/check")
 	addRow(t, root, "history/check/property_table.go",
-		"\t{\n\t\tname:      history.Linearizable,",
+		"\t{\n\t\tname:    history.Linearizable,",
 		"\tfirstCome,\n")
 	addFile(t, root, "newest", "internal/strategy")
 	addRow(t, root, "internal/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
