@@ -82,6 +82,9 @@ type reaction struct {
 	closed bool           // the process has closed the client
 }
 
+// noReaction is the reaction of a process that asks for nothing, which most are.
+var noReaction = new(reaction)
+
 // Hash returns a hash of the calls that are kept and the number of new ones.
 func (r *reaction) Hash() (h uint64) {
 	for _, which := range r.kept {
@@ -104,5 +107,8 @@ func (s isolated) Apply(inputs sim.Inputs) {
 // Reaction returns what the process has asked.
 func (s isolated) Reaction() sim.Reaction {
 	calls, kept, closed := s.IsolatedClient.Reaction()
+	if calls == nil && kept == nil && !closed {
+		return noReaction
+	}
 	return &reaction{calls: calls, kept: kept, closed: closed}
 }
