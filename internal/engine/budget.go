@@ -94,6 +94,8 @@ func (l *Loop) spent() {
 	for kind := range faults.Kinds {
 		l.allowed[kind] = l.budget.Allows(kind) &&
 			(l.planLimit == nil || l.planLimit.remaining.Allows(kind))
+		l.everywhere[kind] = l.budget.AllowsAnywhere(kind) &&
+			(l.planLimit == nil || l.planLimit.remaining.AllowsAnywhere(kind))
 	}
 	l.BudgetKey = budgetKey(&l.budget)
 }

@@ -36,7 +36,7 @@ func (l *Loop) appendFaults(enabled []sim.EnabledStep) []sim.EnabledStep {
 		enabled = l.System.AppendFaults(enabled, kind)
 		kept := enabled[:from]
 		for _, option := range enabled[from:] {
-			if l.suffers(option.Step) && l.affords(option.Step) {
+			if l.suffers(option.Step) && (l.everywhere[kind] || l.affords(option.Step)) {
 				kept = append(kept, option)
 			}
 		}

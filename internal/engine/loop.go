@@ -37,14 +37,16 @@ type Loop struct {
 	planLimit *PlanLimit   // nil unless shrinking
 	bounds    faults.Severity
 	allowed   [faults.Kinds]bool // by the budget, in any phase
-	faultless bool               // the budget is empty
-	BudgetKey uint64
-	enabled   []sim.EnabledStep
-	scratch   []sim.EnabledStep
-	ctx       context.Context // the run is cancelled when it ends
-	Cancel    context.CancelFunc
-	noKeys    bool // state keys are not needed
-	jumps     bool // the last idle tick is a time jump
+	// by the budget, in every phase and at every target
+	everywhere [faults.Kinds]bool
+	faultless  bool // the budget is empty
+	BudgetKey  uint64
+	enabled    []sim.EnabledStep
+	scratch    []sim.EnabledStep
+	ctx        context.Context // the run is cancelled when it ends
+	Cancel     context.CancelFunc
+	noKeys     bool // state keys are not needed
+	jumps      bool // the last idle tick is a time jump
 
 	executor Executor
 	live     liveExecutor

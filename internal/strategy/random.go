@@ -23,6 +23,10 @@ type Random struct {
 	tick uint64
 }
 
+// kindsDrawnFirst is how many kinds of faults there were in the first version. Kinds that came later
+// draw their weights from a source of their own, so that schedules without them are what they were.
+const kindsDrawnFirst = faults.Unreachable
+
 // NewRandom returns the random walk for a seed and a schedule's number.
 func NewRandom(seed uint64, schedule int) *Random {
 	r := &Random{source: rand.NewPCG(seed, uint64(schedule))}
@@ -35,14 +39,12 @@ func NewRandom(seed uint64, schedule int) *Random {
 		sim.Log:  16, sim.Apply: 16 >> (2 * (schedule % 3)), // In some runs servers lag far behind.
 		sim.Resume: 1 << (2 * (schedule % 2)),
 	}
-	for kind := range faults.Unreachable {
+	for kind := range kindsDrawnFirst {
 		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[r.Below(4)]
 	}
-	// What has come later has a source of its own, so that the schedules without it are what they
-	// were.
 	var later rand.PCG
 	later.Seed(seed, ^uint64(schedule))
-	for kind := faults.Unreachable; kind < faults.Kinds; kind++ {
+	for kind := kindsDrawnFirst; kind < faults.Kinds; kind++ {
 		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[later.Uint64()%4]
 	}
 	r.tick = tick
