@@ -1,5 +1,6 @@
-// Package faults defines the faults of a run: the kinds of faults, the plans that bound how many of
-// each kind a run injects, and how each kind acts on a simulated cluster.
+// Package faults defines the faults of a run: the kinds of faults, what each kind strikes and
+// needs, and the plans that bound how many of each kind a run injects. How a kind acts is a matter
+// of the simulated service.
 package faults
 
 // A Kind is a kind of fault. Plans and coverage tables enumerate the kinds in the order of their

@@ -41,8 +41,8 @@ const (
 	// Events in the ensemble. Process is the one whose request or session caused the event.
 
 	Serve // the server has handled a request. Request, Op, Path, Zxid, Err
-	// Path, Zxid, Session (the ephemeral owner, 0 for a persistent node), Server (the leader, of
-	// several)
+	// Path, Zxid, Session (the ephemeral owner, 0 for a persistent node); with several servers
+	// Server (the leader)
 	NodeCreated
 	NodeDeleted // Path, Zxid, Session (the ephemeral owner)
 	NodeChanged // the data of a node were set. Path, Zxid

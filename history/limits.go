@@ -7,7 +7,7 @@ type Limits struct {
 	WakeUps           int // waiting processes that one release wakes
 	Requests          int // of one acquire, without those that changes allow
 	RequestsPerChange int // further requests of an acquire for each node deleted during it
-	// grants to later callers that a queued process sees before it is granted the lock itself
+	// grants to processes that have called later, before a queued process is granted the lock
 	Overtakings int
 	// of one process in a second of virtual time in which no process progresses
 	RequestsPerSecond int

@@ -3,7 +3,7 @@ package history
 // A Property names a guarantee of a lock that a checker decides from a history.
 type Property string
 
-// The properties. The doc comment of each CheckX function defines when the property holds.
+// The properties. The function of the same name in package check defines when each holds.
 const (
 	ServerMutualExclusion Property = "server-mutual-exclusion"
 	ClientMutualExclusion Property = "client-mutual-exclusion"

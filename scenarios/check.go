@@ -31,13 +31,10 @@ import (
 // The variables that Check reads from the environment. They are not flags, because go test ./...
 // would hand those to every package.
 const (
-	// number of schedules, default 2000
-	schedulesVariable = "INTERLOCK_SCHEDULES" // how many schedules are run; 2000 unless set
-	seedVariable      = "INTERLOCK_SEED"      // seed; by default derived from the test's name
-	// one of StrategyNames, or exhaustive
-	strategyVariable = "INTERLOCK_STRATEGY" // one of StrategyNames, or exhaustive
-	// directory of a counterexample to replay instead of searching
-	replayVariable = "INTERLOCK_REPLAY"
+	schedulesVariable = "INTERLOCK_SCHEDULES" // number of schedules; default: defaultSchedules
+	seedVariable      = "INTERLOCK_SEED"      // default: derived from the test's name
+	strategyVariable  = "INTERLOCK_STRATEGY"  // one of [strategy.Names], or exhaustive
+	replayVariable    = "INTERLOCK_REPLAY"    // directory of a counterexample to replay instead
 )
 
 const defaultSchedules = 2000
@@ -54,8 +51,8 @@ const defaultSchedules = 2000
 //
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
-// [exhaustive.Search] search; INTERLOCK_REPLAY the directory of a counterexample to replay instead
-// of searching. With a random seed, run go test with -count=1, because its cache does not know the
+// [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead of
+// searching. With a random seed, run go test with -count=1, because its cache does not know the
 // seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
@@ -193,7 +190,7 @@ func search(t *testing.T, c *campaign.Campaign) *report.Report {
 // neverHad says why no process was granted the lock in any schedule, by the outcome of an
 // undisturbed first attempt. It returns "" if a process was granted the lock.
 func neverHad(t *testing.T, c *campaign.Campaign, r *report.Report) string {
-	// A campaign counts whoever has it.
+	// A campaign counts grants, and an exhaustive search only notes that there was one.
 	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 {
 		return ""
 	}

@@ -18,8 +18,8 @@ func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
 type Hold struct {
 	Unlock func(context.Context) error
 	Done   <-chan struct{} // closed when the lock is lost; nil if the lock does not report a loss
-	// Node is the path of the contender's znode. If it is empty, the engine finds it in the
-	// cluster.
+	// Node is the path of the contender's znode. If it is empty, checkers take the last ephemeral
+	// znode that the process created in the attempt.
 	Node  string
 	Token int64 // the fencing token; 0 if the lock has none
 	// Reenter acquires the lock again as its owner; nil if the lock is not reentrant.

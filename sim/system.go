@@ -1,6 +1,6 @@
-// Package sim is what the engine knows of a simulated service: a System with its clients, and
-// the steps that can happen in it. It holds interfaces and no simulation; package simzk
-// simulates ZooKeeper, and internal/zookeeper is that simulation as a System.
+// Package sim is what the engine knows of a simulated service: a System with its clients, and the
+// steps that can happen in it. It holds interfaces and no simulation; package simzk simulates
+// ZooKeeper, and internal/zookeeper is that simulation as a System.
 package sim
 
 import (
@@ -68,7 +68,8 @@ type System interface {
 	Now() time.Duration
 	// Deadline returns when something happens by itself next, if anything does.
 	Deadline() (at time.Duration, ok bool)
-	// Advance lets what is due happen until then. Processes have reacted to the time already.
+	// Advance sets the time and lets what is due by then happen. Processes have reacted to the
+	// passing of time already.
 	Advance(now time.Duration)
 	// AwaitsTime reports whether an effect of an earlier fault waits only for time.
 	AwaitsTime() bool
@@ -82,7 +83,8 @@ type System interface {
 	Woken() bool
 	// NextAge returns a number that is greater than all before; see [EnabledStep].
 	NextAge() uint64
-	// RenumberAges makes the ages of messages depend on the state alone.
+	// RenumberAges replaces the ages of waiting messages by others in an order that depends on the
+	// state alone, and not on the path to it.
 	RenumberAges()
 
 	// Transactions counts the changes of what the service stores.
@@ -112,7 +114,8 @@ type Client interface {
 	Paused() bool
 	// Connected reports whether the client has a connection to a server.
 	Connected() bool
-	// ServerIndex returns that server, or the last one. Servers are counted from 0.
+	// ServerIndex returns the server to which the client is connected, or was connected last.
+	// Servers are counted from 0.
 	ServerIndex() int
 	// Phase returns what the oldest request that waits for its reply is for, in terms of fault
 	// plans, or [faults.Waiting] if none does.
@@ -155,8 +158,8 @@ type Stubber interface {
 	Initial(Client) InitialState
 	// Stub replaces the process of the client by a stub. The process must not run.
 	Stub(Client) StubClient
-	// Isolate returns the client for a process that runs alone, in the given initial state. Nothing
-	// else may use the system.
+	// Isolate makes the client that of a process that runs alone, in the given initial state, and
+	// returns what stands for the service to it. Nothing else may use the system.
 	Isolate(Client, InitialState) IsolatedClient
 }
 
@@ -179,17 +182,18 @@ type Reaction interface {
 type StubClient interface {
 	// Waiting reports whether there are inputs that have not been cleared.
 	Waiting() bool
-	// Hash returns a 64-bit hash of them.
+	// Hash returns a 64-bit hash of these inputs.
 	Hash() uint64
-	// Inputs returns a copy of them.
+	// Inputs returns a copy of these inputs.
 	Inputs() Inputs
-	// Clear forgets them.
+	// Clear forgets these inputs.
 	Clear()
 	// Perform performs a reaction of the process.
 	Perform(Reaction)
 }
 
-// An IsolatedClient runs the code of one process alone.
+// An IsolatedClient stands for the service to a process that runs alone: nothing reaches the
+// process but the inputs of the caller.
 type IsolatedClient interface {
 	// Apply gives the process the inputs. The process must be waiting for them.
 	Apply(Inputs)

@@ -329,10 +329,10 @@ func (c *Conn) removeWaiting(r *call) bool {
 	return i >= 0
 }
 
-// Close ends the session. Waiting calls return zk.ErrConnectionClosed at once, though the server
-// may still execute their requests, and so do all later calls. Close itself returns when the server
-// has replied, when the client can no longer obtain a reply, and after one second at the latest. A
-// second Close waits for the first.
+// Close ends the session. Waiting calls and all later ones return zk.ErrConnectionClosed at once,
+// though the server may still execute the requests of the waiting calls. Close itself returns when
+// the server has replied, when the client can no longer obtain a reply, and after one second at the
+// latest. A second Close waits for the first.
 func (c *Conn) Close() {
 	c.lockOrExit()
 	if quits := c.closeDone; quits != nil {

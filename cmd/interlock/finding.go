@@ -22,9 +22,9 @@ type finding struct {
 	replay         string // the command that replays it
 }
 
-// shrink shrinks the schedule that failed or, if none did, the first that violated a property out
-// of contract; see [shrink.Shorten]. It returns nil if there is neither. It returns an
-// error if the schedule does not fail again, unless the report records nondeterminism already.
+// shorten shrinks the schedule that failed or, if none did, the first that violated a property out
+// of contract; see [shrink.Shorten]. It returns nil if there is neither. It returns an error if the
+// schedule does not fail again, unless the report records nondeterminism already.
 func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 	report *report.Report,
 ) (*finding, error) {

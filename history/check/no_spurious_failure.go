@@ -18,8 +18,8 @@ const cancelName = "cancel"
 // An event of the property is a LockReturn with an error. A Fault named "cancel" has struck the
 // process since its LockCall.
 //
-// The property does not cover a Lock that never returns, which is covered by [Progress]. The
-// two properties together imply that every attempt that is not cancelled is granted the lock.
+// The property does not cover a Lock that never returns, which is covered by [Progress]. The two
+// properties together imply that every attempt that is not cancelled is granted the lock.
 //
 // The check takes time linear in the events, times the number of processes that have cancelled.
 func NoSpuriousFailure(events []history.Event) *history.Violation {

@@ -28,8 +28,8 @@ type pendingCall struct {
 // the oldest open call.
 //
 // The property does not cover a history without a FairPhase event, nor the result of a call; see
-// [NoSpuriousFailure]. The history must have been run until no event was possible: in a
-// history that was cut short an open call is no violation of the lock.
+// [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
+// that was cut short an open call is no violation of the lock.
 //
 // The check takes time linear in the events, times the number of calls that are open at once.
 func Progress(events []history.Event) *history.Violation {

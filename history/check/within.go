@@ -9,17 +9,17 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-// WithinClocks lists the properties that [Within] can decide. The others need events that only
-// a simulation has: those of the ensemble, or the start of the fair phase.
+// WithinClocks lists the properties that [Within] can decide. The others need events that only a
+// simulation has: those of the ensemble, or the start of the fair phase.
 var WithinClocks = []history.Property{
 	history.ClientMutualExclusion, history.Fencing, history.NoLostUpdate, history.FIFO,
 	history.LossNotification,
 	history.MonotonicToken, history.Linearizable,
 }
 
-// Within decides a property of a history whose times are readings of inaccurate clocks. It
-// returns a violation only if the property is broken for every true time within the uncertainty of
-// the clocks:
+// Within decides a property of a history whose times are readings of inaccurate clocks. It returns
+// a violation only if the property is broken for every true time within the uncertainty of the
+// clocks:
 //   - [history.ClientMutualExclusion]: two processes were inside at once even if each entered as
 //     late, and left or was notified of its loss as early, as its clock allows. If the history has
 //     no end of an attempt's time inside, it ends with the last event of the attempt.
@@ -53,7 +53,7 @@ var WithinClocks = []history.Property{
 // Handles that several processes may hold at once, such as those of read locks and of semaphores,
 // must be left out of the history.
 //
-// CheckWithin reports false if it reached the limits without a verdict, and panics if the property
+// Within reports false if it reached the limits without a verdict, and panics if the property
 // is not one of [WithinClocks]. The events must be in the order of their times, as [Merge] returns
 // them. On a history without a violation it takes time linear in the events, times the number of
 // processes in the queue at once. For [history.Linearizable] it takes the time of [models.Check],

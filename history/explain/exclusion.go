@@ -87,7 +87,7 @@ func (s *story) basis(grant int, rival string) {
 		s.at(created))
 }
 
-// unlisted tells what a process did before it took the lock without listing.
+// unlisted tells what a process did before it took the lock, when it listed no contenders.
 func (s *story) unlisted(call, grant int) {
 	p := process(s.Events[grant].Process)
 	sent := s.next(s.Events[grant].Process, call, of(history.Send))

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// The properties of package scenarios, which this package does not import.
+// The properties of package engine, which this package does not import.
 const (
 	noPanic         history.Property = "no-panic"
 	noGoroutineLeak history.Property = "no-goroutine-leak"

@@ -3,7 +3,7 @@
 //
 // An operation that has not returned may have taken effect or not, which doubles the search space.
 // A caller that knows more, such as from the log of a cluster, should supply a return: package
-// history converts a recorded history to operations that all return.
+// check converts a recorded history to operations that all return.
 package models
 
 import (

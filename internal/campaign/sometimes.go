@@ -39,6 +39,6 @@ func (c *Campaign) NeverReached(r *report.Report) []string {
 }
 
 // sometimesAfter is how many schedules a campaign must have run before an unreached condition
-// counts against it. In so many schedules even the rarest condition of package history is reached
+// counts against it. In so many schedules even the rarest condition of package check is reached
 // twenty times by the locks that have it.
 const sometimesAfter = 5000

@@ -14,8 +14,8 @@ import (
 
 const module = "../.."
 
-// TestOneFileAndOneRow adds a fault kind, a property, a strategy, two bundled locks and an operation
-// of ZooKeeper to a copy of the module, each as docs/contributing.md says, and uses them.
+// TestOneFileAndOneRow adds a fault kind, a property, a strategy, two bundled locks and an
+// operation of ZooKeeper to a copy of the module, each as docs/contributing.md says, and uses them.
 func TestOneFileAndOneRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a copy of the module")

@@ -40,14 +40,15 @@ func DefaultIndex(enabled []sim.EnabledStep) int {
 	return best
 }
 
+// classes ranks the kinds of steps: the default policy takes the lowest class first.
 var classes = [...]int{
 	sim.Serve: 0, sim.Deliver: 0, sim.Log: 0, sim.Apply: 0, sim.Heal: 1, sim.Enter: 3, sim.Leave: 3,
 	sim.Tick:   4,
 	sim.Resume: 5,
 } // A pause lasts for as long as it may; time, which ends it, can always pass.
 
-// the class of a tick at which something is due
-const classDue = 2 // of a tick that brings something about
+// classDue is the class of a tick at which something is due.
+const classDue = 2
 
 // patience is how many younger messages pass a process that waits to enter or leave.
 const patience = 100

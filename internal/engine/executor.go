@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// An Executor runs the code of a run's processes. [liveExecutor] runs it on goroutines;
-// [replay.replayExecutor] replays reactions that are known from earlier runs. The loop decides what
-// happens, and the executor what the processes do next.
+// An Executor runs the code of a run's processes. The liveExecutor runs it on goroutines; the
+// executor of package replay replays reactions that are known from earlier runs. The loop decides
+// what happens, and the executor what the processes do next.
 type Executor interface {
 	// Begin starts a process.
 	Begin(*Process)
@@ -26,14 +26,15 @@ type Executor interface {
 	OwnsResource(*Process) bool
 	// Ended reports whether all goroutines of a process are known to have ended.
 	Ended(*Process) bool
-	// StateKey returns the state key of the run; see [loop.key].
+	// StateKey returns the state key of the run; see [Loop.timelineKey] for that of live processes.
 	StateKey() uint64
 	// TearDown ends all processes. If the run is judged, processes that have finished are shut down
 	// cleanly, so that a goroutine that remains is a leak.
 	TearDown(judged bool)
-	// Save returns the executor's state, in the memory of an old one unless that is nil, and
-	// restore returns to it. Only an executor without goroutines can do either.
+	// Save returns the executor's state, in the memory of an old one unless that is nil. Only an
+	// executor without goroutines can save its state and return to it.
 	Save(old any) any
+	// Restore returns to a saved state.
 	Restore(saved any)
 }
 

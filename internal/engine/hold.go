@@ -13,8 +13,8 @@ type Hold struct {
 	Unlock func(context.Context) error
 
 	Done <-chan struct{} // closed when the lock is lost; nil if the lock does not report a loss
-	// Node is the path of the contender's znode. If it is empty, the engine finds it in the
-	// cluster.
+	// Node is the path of the contender's znode. If it is empty, checkers take the last ephemeral
+	// znode that the process created in the attempt.
 	Node  string
 	Token int64 // the fencing token; 0 if the lock has none
 

@@ -5,8 +5,8 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// An IsolatedProcess process runs the code of one process alone: nothing reaches it but what the
-// caller passes on.
+// An IsolatedProcess runs the code of one process alone: nothing reaches it but what the caller
+// passes on.
 type IsolatedProcess struct {
 	loop    *Loop
 	process *Process

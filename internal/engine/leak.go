@@ -11,8 +11,7 @@ import (
 
 // leakedGoroutines describes where the goroutines that a run left behind are blocked. They are
 // those of the newest bubble without a loop. Owned reports whether a function belongs to the
-// simulation. Goroutine numbers and addresses are omitted, because
-// they differ between runs.
+// simulation. Goroutine numbers and addresses are omitted, because they differ between runs.
 func leakedGoroutines(owned func(function string) bool) string {
 	dump := allStacks()
 	stacks := make(map[int][]string)

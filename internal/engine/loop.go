@@ -2,8 +2,8 @@
 // simulated service, one step at a time, as a strategy decides, and judges the history.
 //
 // A Runner performs runs. In each, a Loop lists the enabled steps, asks the Strategy for one,
-// performs it, and waits until an Executor has let every process react. The package knows
-// neither the service nor the search.
+// performs it, and waits until an Executor has let every process react. The package knows neither
+// the service nor the search.
 package engine
 
 import (
@@ -236,7 +236,7 @@ func (l *Loop) unnoticed(step sim.Step) bool {
 	return client.Connected() || client.Crashed()
 }
 
-// settle waits until every process has reacted to what reached it. The cluster calls it too.
+// settle waits until every process has reacted to what reached it. The system calls it too.
 func (l *Loop) settle() { l.executor.Settle() }
 
 // observe waits until every process is blocked, and logs what they did.

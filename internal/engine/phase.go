@@ -18,7 +18,7 @@ func (p *Process) phase() faults.Phase {
 	return faults.Idle
 }
 
-// wake clears woken once the process waits again or has stopped waiting.
+// wake clears Woken once the process waits again or has stopped waiting.
 func (p *Process) wake() {
 	if p.Woken && (p.Stage != locking || !p.Client.Pending()) {
 		p.Woken = false

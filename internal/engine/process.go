@@ -60,7 +60,7 @@ type Process struct {
 	served   bool          // the server has handled a request of the process
 
 	random randomBytes
-	space  [3]history.Event // initial memory of pending
+	space  [3]history.Event // initial memory of Pending
 }
 
 // A ProcessState is what a run knows of a process's code.

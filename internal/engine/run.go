@@ -81,7 +81,7 @@ type Runner struct {
 }
 
 // NewRunner returns a runner. Bubbles of virtual time need the *testing.T of a running test;
-// outside go test, [scenarios.Main] provides one.
+// outside go test, a program has to make one, as the command interlock does.
 func NewRunner(t *testing.T) *Runner {
 	_, watched := t.Deadline()
 	return &Runner{t: t, watched: watched}
@@ -125,9 +125,9 @@ func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strat
 	r.Checking += time.Since(began)
 }
 
-// RunOn performs a run as RunWithin does, but without goroutines, on an executor for the given
-// loop. It continues from a snapshot of the runner's last run unless that is nil. The result is
-// valid until the runner's next run.
+// RunOn performs a run as RunWithin does, but without goroutines, on the executor that the function
+// on returns for the loop of the run. It continues from a snapshot of the runner's last run unless
+// that is nil. The result is valid until the runner's next run.
 func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strategy,
 	on func(*Loop) Executor, from *Snapshot,
 ) *Result {

@@ -4,9 +4,8 @@ import "github.com/interlock-sim/interlock/sim"
 
 // A Deviation is a decision of a schedule that differs from the default policy.
 type Deviation struct {
-	// of the decision in the run, from 0
-	Index int      `json:"index"` // which decision of the run, from 0
-	Step  sim.Step `json:"step"`  // what happens instead // the step that is taken
+	Index int      `json:"index"` // the number of the decision in the run, from 0
+	Step  sim.Step `json:"step"`  // the step that is taken
 }
 
 // A Replay is the strategy that follows a recorded schedule, and the default policy where the

@@ -5,9 +5,8 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A Snapshot is the state of a run between two steps, for a run without goroutines; see
-// [replay.replayExecutor]. A search continues from a snapshot instead of executing the path to it
-// again.
+// A Snapshot is the state of a run between two steps, for a run whose [Executor] has no goroutines.
+// A search continues from a snapshot instead of executing the path to it again.
 type Snapshot struct {
 	loop       Loop
 	log        history.Mark

@@ -13,7 +13,7 @@ import (
 // The code of a process is deterministic, so its state is a function of what reached it and when.
 // The key covers
 //
-//   - what the process was told, in the cluster's key;
+//   - what the process was told, in the system's key;
 //   - the order and the times of its messages, gates and faults, in its timeline, because code can
 //     set timers and read the clock;
 //   - the current time, for the same reason, and because session expiry is rounded to the server's

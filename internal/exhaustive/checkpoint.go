@@ -28,8 +28,7 @@ import (
 type checkpoint struct {
 	Format  string `json:"format"` // always checkpointFormat
 	Version int    `json:"version"`
-	Search  string `json:"search"` // what is searched // the parameters of the search
-	// hash of the executable file
+	Search  string `json:"search"`  // the parameters of the search
 	Program string `json:"program"` // a hash of the executable file
 	// Fingerprint is the trace hash of the run under the default policy. It differs if code has
 	// changed.
@@ -56,7 +55,7 @@ type checkpoint struct {
 const (
 	checkpointFormat  = "interlock-checkpoint"
 	checkpointVersion = 4
-	checkpointEvery   = time.Minute // checkpointEvery is how often a search writes one.
+	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 
 // An outOfContractRecord is the stored form of the first schedule out of contract.

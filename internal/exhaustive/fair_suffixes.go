@@ -28,11 +28,11 @@ const fairScope = ", with the fair phase begun in every state"
 
 // tryFairSuffix reports whether the search has to begin the fair phase in the current state.
 //
-// It has not where the default policy has led from a state in which it did. The run that was fair
-// from there has passed through this state, and everything that is judged from here was judged in
-// that run: a process that has queued had its place then or has taken it since, and no place is
-// lost any more. Servers that no leader needs are an exception, because in the fair phase the
-// default policy does not heal them.
+// It need not if the default policy alone has led here from a state in which the search began the
+// fair phase. That fair phase has passed through this state, and everything that is judged from
+// here was judged in that run: a process that has queued had its place then or has taken it since,
+// and no place is lost any more. Servers that no leader needs are an exception, because in the fair
+// phase the default policy does not heal them.
 func (x *dfs) tryFairSuffix() bool {
 	if x.bound > 0 && x.deviations() == x.bound {
 		return false
@@ -45,7 +45,7 @@ func (x *dfs) tryFairSuffix() bool {
 			b.step.Kind == sim.Heal {
 			return true
 		}
-		if b.key != 0 { // Otherwise the state was passed in a leap.
+		if b.key != 0 { // Otherwise the state was passed in a time jump.
 			return false
 		}
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// An Search search runs all schedules of a scenario, within the limits below. It ends when none
-// is left or one violates a property.
+// A Search runs all schedules of a scenario, within the limits below. It ends when none is left or
+// one violates a property.
 //
 // It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking for
 // Programming Languages using VeriSoft", POPL 1997): the state of a running lock cannot be saved,
@@ -66,8 +66,9 @@ import (
 //
 // Two states are merged if the ensemble and the processes are in the same state and each monitor
 // remembers the same. A claim without a monitor switches merging off: states are then distinguished
-// by all recorded events. The times in a znode's stat are in no key, so code that decides by them
-// needs NoReplayCache.
+// by the local histories of the processes. The order of the events of different processes is in no
+// key even then, so a violation that such a claim decides by that order can be missed. The times in
+// a znode's stat are in no key either, so code that decides by them needs NoReplayCache.
 //
 // States with equal keys are taken for equal. Among n states, two different ones share a key with a
 // probability of about n²/2^65: 3 in 100 million for a million states.
@@ -268,8 +269,8 @@ func (e *Search) scope() string {
 	return text
 }
 
-// A dfs is the strategy of an exhaustive search: it follows its path to the frame where steps are
-// left to be tried, and from there takes the first step of each new frame.
+// A dfs is the strategy of an exhaustive search: it follows its path to the last frame, and from
+// there takes the first step of each new frame.
 type dfs struct {
 	search   *Search
 	view     engine.View
@@ -384,7 +385,7 @@ func (e *Search) properties() []history.Property {
 		func(p history.Property) bool { return p == engine.NoPanic || p == engine.NoGoroutineLeak })
 }
 
-// newMonitor returns a monitor of these.
+// newMonitor returns a monitor of those claims that have one.
 func (e *Search) newMonitor() *check.Monitor {
 	return check.NewMonitor(e.properties(), e.Scenario.Subject.EffectiveLimits())
 }

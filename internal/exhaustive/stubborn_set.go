@@ -25,10 +25,10 @@ import (
 //
 // A delivery is invisible if every property that a later delivery violates is violated by the early
 // one too. That depends on the monitors, which see the process return from Lock, call Unlock or
-// learn of a loss in the step: see visible in package history. A hold that begins earlier overlaps
-// more, so most grants are invisible to mutual exclusion; a grant by a znode that others could
-// delete is visible to loss-notification; an Unlock is visible to most properties. If a claim has
-// no monitor, every event of the lock is visible.
+// learn of a loss in the step; see [check.Monitor.VisibleSince]. A hold that begins earlier
+// overlaps more, so most grants are invisible to mutual exclusion; a grant by a znode that others
+// could delete is visible to loss-notification; an Unlock is visible to most properties. If a claim
+// has no monitor, every event of the lock is visible.
 //
 // An entry suffices if nobody else has the lock and nothing can reach the process before it enters:
 // nothing is in flight to or from it, the server has no watch of it, its connection works, and time

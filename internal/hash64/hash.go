@@ -11,7 +11,7 @@ func Mix(a, b uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Fold folds b into a, as mix does, in a third of the time, for what runs after every step. It is
+// Fold folds b into a, as Mix does, in a third of the time, for what runs after every step. It is
 // the step of wyhash (Wang Yi).
 func Fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)

@@ -23,14 +23,12 @@ type Recording struct {
 	Clients int         `json:"clients"`
 	Cycles  int         `json:"cycles"`
 	Faults  faults.Plan `json:"faults"`
-	// unless it is the default
-	Severity faults.Severity `json:"severity,omitzero"` // unless they are the default ones
-	// unless it is the model
-	Client  engine.ClientKind `json:"client,omitzero"`  // unless it is the model
-	Servers int               `json:"servers,omitzero"` // unless there is but one // unless it is 1
-	// of the campaign that found it
+	// the next three unless they have their defaults
+	Severity   faults.Severity    `json:"severity,omitzero"`
+	Client     engine.ClientKind  `json:"client,omitzero"`
+	Servers    int                `json:"servers,omitzero"`
 	Seed       uint64             `json:"seed"`     // of the campaign that found it
-	Schedule   int                `json:"schedule"` // its number there // its number there
+	Schedule   int                `json:"schedule"` // its number there
 	Deviations []engine.Deviation `json:"deviations"`
 	TraceHash  engine.TraceHash   `json:"trace_hash"`
 	Property   string             `json:"property"`

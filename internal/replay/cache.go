@@ -22,8 +22,8 @@ import (
 type LocalHistory struct {
 	Parent *LocalHistory
 	after  time.Duration // time since the parent
-	// What has reached the process since then: from the loop, and after that from its client. Nil
-	// is nothing.
+	// What has reached the process since then, nil if nothing has: from the loop, and after that
+	// from its client.
 	inputs   []input
 	received sim.Inputs
 	next     []*LocalHistory
@@ -148,8 +148,8 @@ type Cache struct {
 	last     []*LocalHistory // where the processes of the last run ended
 	// goroutines of the lock outlive its use, so that no process is ever dead
 	endless       bool
-	outlived      int                              // how often goroutines were found to
-	Merges        bool                             // see [exhaustive.state]
+	outlived      int                              // how often goroutines were left then
+	Merges        bool                             // local histories are merged; see StateKey
 	liveProcesses [sim.ClientsMax + 1]*liveProcess // by number of the process
 	spares        []*engine.IsolatedProcess        // whose memory the next ones reuse
 }

@@ -9,8 +9,7 @@ import (
 
 // StateKey returns the key of a run whose reactions are replayed. It covers the current state, and
 // of the past only what a process can still remember: the local history of each process whose
-// goroutines have not ended. The state of monitors is not part of it; see
-// [exhaustive.dfs.visitKey].
+// goroutines have not ended. The state of monitors is not part of it: the search adds that.
 func (e *cachedExecutor) StateKey() uint64 {
 	l := e.loop
 	key := l.System.StateHash(l.Steady())

@@ -62,8 +62,8 @@ type StrategyStats struct {
 	Schedules int    `json:"schedules"`
 	// Behaviours counts the behaviours that no schedule before had shown; only of a portfolio.
 	Behaviours int `json:"behaviours"`
-	// it drew the schedule that failed
-	Failed bool `json:"found"` // the schedule that failed
+	// Failed reports that the strategy drew the schedule that failed.
+	Failed bool `json:"found"`
 }
 
 // A Failure is a schedule that violates a property.

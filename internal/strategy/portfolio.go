@@ -71,7 +71,7 @@ type Rounds struct {
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.
-type allocation [ChunkSchedules]uint8 // indexes of scores
+type allocation [ChunkSchedules]uint8
 
 // A strategyScore is what a strategy has shown lately.
 type strategyScore struct {

@@ -59,8 +59,8 @@ func ProfileOf(ctx context.Context, r *engine.Runner, scenario *engine.Scenario)
 	return &strategy.profile
 }
 
-// heads returns the next step of each thread that can take one, in the order of the options: the
-// indexes of the oldest options of each process. Time and faults are left out. The slice that is
+// heads returns the next step of each thread that can take one, in the order of the enabled steps:
+// the index of the oldest step of each thread. Time and faults are left out. The slice that is
 // given is used again.
 func heads(enabled []sim.EnabledStep, space []int) []int {
 	found := space[:0]

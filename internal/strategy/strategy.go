@@ -109,8 +109,7 @@ func Names() []string {
 	return names
 }
 
-// Summary describes the strategy of that name in a few words. It returns "" if there is
-// none.
+// Summary describes the strategy of that name in a few words. It returns "" if there is none.
 func Summary(name string) string {
 	for i := range strategyKinds {
 		if strategyKinds[i].name == name {
@@ -120,12 +119,12 @@ func Summary(name string) string {
 	return ""
 }
 
-// A Factory makes the strategies of a campaign: the one that belongs to a seed and to the
-// number of a schedule.
+// A Factory makes the strategies of a campaign: the one that belongs to a seed and to the number of
+// a schedule.
 type Factory func(profile *Profile, seed uint64, schedule int) engine.Strategy
 
-// Parse returns the factory of the strategies of that name, which a number may follow where
-// the strategy takes one, or an error that lists the names.
+// Parse returns the factory of the strategies of that name, which a number may follow where the
+// strategy takes one, or an error that lists the names.
 func Parse(name string) (Factory, error) {
 	for i := range strategyKinds {
 		if number, ok := strategyKinds[i].parse(name); ok {

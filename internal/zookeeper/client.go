@@ -47,7 +47,7 @@ type Connection struct {
 	SessionTimeout time.Duration
 }
 
-// ConnectionOf returns that of the process with the given client.
+// ConnectionOf returns the connection of the process with the given client.
 func ConnectionOf(of sim.Client) Connection {
 	c := of.(*client)
 	return Connection{

@@ -24,8 +24,9 @@ func (c *client) Silent() bool {
 }
 
 // Retains reports whether the session of the client, if it has one, has not ended, and its server
-// keeps following its leader. In a fully connected ensemble every server does. Otherwise a client
-// without a session may turn to servers that depend on what is healed first.
+// keeps following its leader. In a fully connected ensemble every server does. Otherwise that holds
+// only while time stands still, and for a client with a session: another may turn to servers that
+// depend on what is healed first.
 func (z *System) Retains(of sim.Client, still bool) bool {
 	c := of.(*client)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A initialState is the session and the state that a process finds when it starts.
+// An initialState is the session and the state that a process finds when it starts.
 type initialState struct {
 	session int64 // 0 if the client has none yet
 	state   zk.State
@@ -31,7 +31,7 @@ func (z *System) Stub(of sim.Client) sim.StubClient {
 	return &stub{stub: of.(*client).conn.(*simzk.Conn).Stub()}
 }
 
-// Isolate returns a model client for a process that runs alone.
+// Isolate makes a model client that of a process that runs alone.
 func (z *System) Isolate(of sim.Client, begins sim.InitialState) sim.IsolatedClient {
 	alone, initial := of.(*client).conn.(*simzk.Conn).Isolate(), begins.(initialState)
 	alone.Apply(&simzk.Input{Kind: simzk.SessionSet, Session: initial.session})
@@ -93,7 +93,7 @@ func (r *reaction) Hash() (h uint64) {
 	return hash64.Mix(h, uint64(len(r.calls)))
 }
 
-// A isolated is the client of a process that runs alone.
+// An isolated is the [sim.IsolatedClient] of a model client.
 type isolated struct{ *simzk.IsolatedClient }
 
 // Apply gives the process the inputs.

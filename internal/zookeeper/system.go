@@ -231,10 +231,10 @@ func (z *System) healLink(step sim.Step) {
 // Now returns the time since the start of the run.
 func (z *System) Now() time.Duration { return z.cluster.Now() }
 
-// Deadline returns when a session expires, a client dials, or a server acts by itself.
+// Deadline returns when next a session expires, a client dials, or a server acts by itself.
 func (z *System) Deadline() (at time.Duration, ok bool) { return z.cluster.Deadline() }
 
-// Advance lets what is due happen until then.
+// Advance sets the time and lets what is due by then happen.
 func (z *System) Advance(now time.Duration) { z.cluster.Advance(now) }
 
 // AwaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
