@@ -133,9 +133,10 @@ func bit(condition bool, place int) uint64 {
 // safe for concurrent use.
 type Monitor struct {
 	monitorState
-	properties []history.Property // of the monitors, in canonical order
-	masks      []uint64           // the kinds of events that each monitor observes
-	config     monitorConfig
+	unmonitored bool               // a claim has no monitor
+	properties  []history.Property // of the monitors, in canonical order
+	masks       []uint64           // the kinds of events that each monitor observes
+	config      monitorConfig
 }
 
 // A monitorState is the part of a [Monitor] that changes with the events.
@@ -145,13 +146,16 @@ type monitorState struct {
 	queue      queue
 	monitors   []monitor
 	violations []*history.Violation // the first of each monitor, or nil
+	past       uint64               // hash of all events observed, if a claim has no monitor
 }
 
 // NewMonitor returns a monitor for the claims that can be decided event by event. The limits are
 // those of [history.NoStarvation], [history.NoLivelock], [history.NoHerd] and
 // [history.SessionLoss].
 func NewMonitor(claims []history.Property, limits history.Limits) *Monitor {
-	m := &Monitor{config: newMonitorConfig(claims, limits)}
+	m := &Monitor{
+		config: newMonitorConfig(claims, limits), unmonitored: len(Unmonitored(claims)) > 0,
+	}
 	for i := range propertyTable {
 		p := &propertyTable[i]
 		if p.monitor == nil || !slices.Contains(claims, p.name) {
@@ -192,6 +196,9 @@ func (m *Monitor) Observe(log []history.Event) {
 		if kind&queueKinds != 0 {
 			m.queue.observe(&log[i], i)
 		}
+		if m.unmonitored {
+			m.past = fold(fold(m.past, hashWithoutTime(&log[i])), uint64(log[i].At))
+		}
 	}
 	m.observed = len(log)
 }
@@ -221,7 +228,7 @@ func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
 // collision. The function reports whether a process will never act again and never be notified; nil
 // means that none has ended.
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
-	s := State{hasEnded: gone}
+	s := State{hasEnded: gone, key: m.past}
 	m.queue.state(&s)
 	for n := range m.monitors {
 		s.fold(uint64(n), 0)
@@ -253,7 +260,7 @@ func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 
 // Reset makes the monitor that of an empty history.
 func (m *Monitor) Reset() {
-	m.observed, m.visible = 0, 0
+	m.observed, m.visible, m.past = 0, 0, 0
 	m.queue.reset()
 	for n := range m.monitors {
 		m.monitors[n].reset()
@@ -264,7 +271,7 @@ func (m *Monitor) Reset() {
 // Copy makes the monitor a copy of another, which must have the same claims and limits. It reuses
 // the memory of the monitor.
 func (m *Monitor) Copy(from *Monitor) {
-	m.observed, m.visible = from.observed, from.visible
+	m.observed, m.visible, m.past = from.observed, from.visible, from.past
 	m.queue.copy(&from.queue)
 	for n := range m.monitors {
 		m.monitors[n].copy(from.monitors[n])

@@ -65,10 +65,10 @@ import (
 // [dfs.stubbornSet]. NoReduction switches this off, and time jumps.
 //
 // Two states are merged if the ensemble and the processes are in the same state and each monitor
-// remembers the same. A claim without a monitor switches merging off: states are then distinguished
-// by the local histories of the processes. The order of the events of different processes is in no
-// key even then, so a violation that such a claim decides by that order can be missed. The times in
-// a znode's stat are in no key either, so code that decides by them needs NoReplayCache.
+// remembers the same. The search cannot know what a claim without a monitor remembers. So with such
+// a claim nothing is left out, and states are distinguished by all events before them, with their
+// times. The times in a znode's stat are in no key, so code that decides by them needs
+// NoReplayCache.
 //
 // States with equal keys are taken for equal. Among n states, two different ones share a key with a
 // probability of about n²/2^65: 3 in 100 million for a million states.
@@ -133,7 +133,6 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 	x := &dfs{
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
 		monitor: e.newMonitor(),
-		unknown: len(check.Unmonitored(e.properties())) > 0,
 	}
 	r, runner := &report.Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, engine.NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
@@ -182,10 +181,11 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 	}
 }
 
-// restrict switches off what the system of the scenario does not support.
+// restrict switches off what the system of the scenario, or a claim without a monitor, does not
+// support.
 func (e *Search) restrict() {
 	system := e.Scenario.Subject.Service.New()
-	if _, ok := system.(sim.Independent); !ok {
+	if _, ok := system.(sim.Independent); !ok || len(check.Unmonitored(e.properties())) > 0 {
 		e.NoReduction = true
 	}
 	if _, ok := system.(sim.Stubber); !ok {
@@ -284,7 +284,6 @@ type dfs struct {
 	memory   memoryGauge
 
 	monitor    *check.Monitor // of the claims of the lock
-	unknown    bool           // a claim has no monitor
 	savepoint  savepoint
 	rolledBack []uint64 // keys that a cancelled run had added
 
@@ -648,7 +647,7 @@ func (x *dfs) visible(step sim.Step, from int) bool {
 	if searchmutation.Active != searchmutation.None && searchmutation.Active.Hides(events[from:]) {
 		return false
 	}
-	if x.unknown || step.Process > 0 && x.client(step.Process).Delayed() {
+	if step.Process > 0 && x.client(step.Process).Delayed() {
 		return slices.ContainsFunc(events[from:],
 			func(e history.Event) bool { return check.OfLock(e.Kind) })
 	}

@@ -23,8 +23,9 @@ type Random struct {
 	tick uint64
 }
 
-// kindsDrawnFirst is how many kinds of faults there were in the first version. Kinds that came later
-// draw their weights from a source of their own, so that schedules without them are what they were.
+// kindsDrawnFirst is how many kinds of faults there were in the first version. Kinds that came
+// later draw their weights from a source of their own, so that schedules without them are what they
+// were.
 const kindsDrawnFirst = faults.Unreachable
 
 // NewRandom returns the random walk for a seed and a schedule's number.
