@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -31,7 +31,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 					c := &campaign.Campaign{
 						Seed: 1, Schedules: 1500, Workers: 1,
 						Scenario: engine.Scenario{
-							Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Faults: faults.Default(),
+							Subject: conversion.Subject(subject), Clients: 3, Cycles: 2, Faults: faults.Default(),
 							Servers: servers,
 						},
 					}
@@ -53,7 +53,7 @@ func TestLostCommits(t *testing.T) {
 	defer simzk.Mutate(simzk.Mutations["a commit without a majority"])()
 	runner := engine.NewRunner(t)
 	scenario := engine.Scenario{
-		Subject: binding.Subject(subjects.Herd()), Clients: 3, Cycles: 2, Servers: 3,
+		Subject: conversion.Subject(subjects.Herd()), Clients: 3, Cycles: 2, Servers: 3,
 		Faults: faults.Plan{},
 	}
 	scenario.Faults.Of[faults.PartitionServer], scenario.Faults.Of[faults.Restart] = 2, 1

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/report"
@@ -143,7 +143,7 @@ func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error)
 		client = engine.Real
 	}
 	s := &engine.Scenario{
-		Subject: binding.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
+		Subject: conversion.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
 		Client: client, Severity: f.severity,
 	}
 	if f.servers > 1 {

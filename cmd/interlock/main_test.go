@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -62,7 +62,7 @@ func TestGoalNeverReached(t *testing.T) {
 	}}
 	campaign := &campaign.Campaign{
 		Seed: 1, Schedules: 6000, Workers: 1,
-		Scenario: engine.Scenario{Subject: binding.Subject(subject), Clients: 2, Cycles: 1},
+		Scenario: engine.Scenario{Subject: conversion.Subject(subject), Clients: 2, Cycles: 1},
 	}
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -17,7 +17,7 @@ import (
 func TestProgress(t *testing.T) {
 	campaign := &campaign.Campaign{
 		Scenario: engine.Scenario{
-			Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		},
 		Schedules: 1000, Budget: 10 * time.Second,

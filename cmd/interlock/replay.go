@@ -16,7 +16,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -94,7 +94,7 @@ func newReplayer(path string) (*replayer, error) {
 		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
 			"it: see %q in report.json", path, err, "replay")
 	}
-	scenario, err := recording.Scenario(binding.Subject(subject))
+	scenario, err := recording.Scenario(conversion.Subject(subject))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

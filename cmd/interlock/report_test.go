@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -17,7 +17,7 @@ import (
 // A report counts the schedules that did not quiesce.
 func TestReportOfUnsettledSchedules(t *testing.T) {
 	campaign := &campaign.Campaign{Scenario: engine.Scenario{
-		Subject: binding.Subject(subjects.Textbook()),
+		Subject: conversion.Subject(subjects.Textbook()),
 		Clients: 1, Cycles: 1,
 	}}
 	r := &report.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
@@ -45,7 +45,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Detail: "c1 before c2",
 	}
 	campaign := &campaign.Campaign{Scenario: engine.Scenario{
-		Subject: binding.Subject(subjects.Textbook()),
+		Subject: conversion.Subject(subjects.Textbook()),
 		Clients: 2, Cycles: 1,
 	}}
 	r := &report.Report{Schedules: 8, Failure: &report.Failure{

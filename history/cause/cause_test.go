@@ -8,7 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -96,7 +96,7 @@ func TestStaleRead(t *testing.T) {
 func TestSlicesOfRuns(t *testing.T) {
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
-	scenario := &engine.Scenario{Subject: binding.Subject(subjects.Textbook()), Clients: 3, Cycles: 1}
+	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1}
 	if err := scenario.Faults.UnmarshalText([]byte("any=2")); err != nil {
 		t.Fatal(err)
 	}

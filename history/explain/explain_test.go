@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -46,7 +46,7 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario, err := recording.Scenario(binding.Subject(subject))
+	scenario, err := recording.Scenario(conversion.Subject(subject))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -27,7 +27,7 @@ func TestRandomFailures(t *testing.T) {
 		for _, servers := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d", defect.Name, servers), func(t *testing.T) {
 				scenario := &engine.Scenario{
-					Subject: binding.Subject(defect.Broken), Clients: 3, Cycles: 2, Servers: servers,
+					Subject: conversion.Subject(defect.Broken), Clients: 3, Cycles: 2, Servers: servers,
 					Faults: faults.Default(),
 				}
 				runner := engine.NewRunner(t)

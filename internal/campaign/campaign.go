@@ -76,7 +76,7 @@ type chunk struct {
 // Run runs the campaign until it finds a violation, reaches a bound, or the context ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
 	began := time.Now()
-	defer engine.HoldStacks()()
+	defer engine.WarmStacks()()
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 )
@@ -32,7 +32,7 @@ func TestSometimes(t *testing.T) {
 		},
 	}
 	c := &campaign.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: engine.Scenario{
-		Subject: binding.Subject(subject), Clients: 1, Cycles: 1,
+		Subject: conversion.Subject(subject), Clients: 1, Cycles: 1,
 		Faults: faults.Plan{Of: [faults.Kinds]int{faults.Cut: 1}},
 	}}
 	report := c.Run(context.Background(), t)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -19,7 +19,7 @@ import (
 // random walk without faults, with history and all checkers. It alternates with bubbleFloor and
 // reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
-	scenario := &engine.Scenario{Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 1}
+	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 1}
 	locktest.RunInTest(b, func(t *testing.T) {
 		runner := engine.NewRunner(t)
 		var schedules, floor time.Duration
@@ -54,7 +54,7 @@ func BenchmarkSchedule(b *testing.B) {
 // BenchmarkScheduleWithFaults measures the default workload of interlock check on one core.
 func BenchmarkScheduleWithFaults(b *testing.B) {
 	scenario := &engine.Scenario{
-		Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
 	locktest.RunInTest(b, func(t *testing.T) {
@@ -81,7 +81,7 @@ func BenchmarkServers(b *testing.B) {
 		for i := range b.N {
 			for size, servers := range sizes {
 				scenario := &engine.Scenario{
-					Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+					Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 					Faults: faults.Default(), Servers: servers,
 				}
 				began := time.Now()

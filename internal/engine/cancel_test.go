@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
@@ -140,7 +140,7 @@ func TestCanceledRunsEnd(t *testing.T) {
 				before := bubbleGoroutines()
 				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
 					ctx, subject, _ := cancelInCall(s, call)
-					c.Scenario.Subject = binding.Subject(subject)
+					c.Scenario.Subject = conversion.Subject(subject)
 					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
 						!r.Interrupted {
 						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
@@ -170,7 +170,7 @@ func TestFailureAfterCanceledSchedule(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var runs, broken atomic.Int64
 	repeated := make(chan struct{})
-	c.Scenario.Subject = binding.Subject(observeFirstGrant(func(process int) {
+	c.Scenario.Subject = conversion.Subject(observeFirstGrant(func(process int) {
 		switch {
 		case runs.Add(1) == 1: // the profile
 		case process == 2:
@@ -262,14 +262,14 @@ func TestFailureAtCancellation(t *testing.T) {
 	}
 	e := exhaustive.Search{Scenario: *locktest.Scenario(locktest.NoLock(), 2, 1, 0)}
 	_, subject, calls := cancelInCall(locktest.NoLock(), 0)
-	e.Scenario.Subject = binding.Subject(subject)
+	e.Scenario.Subject = conversion.Subject(subject)
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
 	// The last call is in the confirming run.
 	ctx, subject, _ = cancelInCall(locktest.NoLock(), calls.Load())
-	e.Scenario.Subject = binding.Subject(subject)
+	e.Scenario.Subject = conversion.Subject(subject)
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
 	}
@@ -329,7 +329,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 					t.Fatal(err)
 				}
 				ctx, subject, calls := cancelInCall(subjects.Textbook(), call)
-				e.Scenario.Subject = binding.Subject(subject)
+				e.Scenario.Subject = conversion.Subject(subject)
 				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
 					r.Nondeterministic != nil {
 					t.Fatal(r.Unsaved, r.Failure, r.Nondeterministic)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -16,7 +16,7 @@ import (
 // the model client in turn, and reports the ratio.
 func BenchmarkScheduleReal(b *testing.B) {
 	scenario := engine.Scenario{
-		Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
 	locktest.RunInTest(b, func(t *testing.T) {

@@ -120,6 +120,6 @@ func (e *liveExecutor) TearDown(judged bool) {
 	time.Sleep(teardownGrace)
 }
 
-func (e *liveExecutor) Save(any) any { panic("scenarios: goroutines cannot be saved") }
+func (e *liveExecutor) Save(any) any { panic("engine: goroutines cannot be saved") }
 
-func (e *liveExecutor) Restore(any) { panic("scenarios: goroutines cannot be restored") }
+func (e *liveExecutor) Restore(any) { panic("engine: goroutines cannot be restored") }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -22,7 +22,7 @@ func TestFacts(t *testing.T) {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
 			scenario := &engine.Scenario{
-				Subject: binding.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Client: client,
+				Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Client: client,
 				Faults: faults.Default(),
 			}
 			runner := engine.NewRunner(t)

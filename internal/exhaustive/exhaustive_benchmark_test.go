@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
@@ -44,7 +44,7 @@ func BenchmarkExhaustive(b *testing.B) {
 				b.Fatal(err)
 			}
 			s := engine.Scenario{
-				Subject: binding.Subject(subjects.Mutex()), Clients: tc.clients, Cycles: tc.cycles,
+				Subject: conversion.Subject(subjects.Mutex()), Clients: tc.clients, Cycles: tc.cycles,
 				Faults: plan,
 			}
 			if tc.servers > 1 {

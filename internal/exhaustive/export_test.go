@@ -29,14 +29,14 @@ func (e *Search) Rooted() *Search {
 	return e
 }
 
-// Hoarding makes the search store all states.
-func (e *Search) Hoarding() *Search {
+// StoreAll makes the search store all states.
+func (e *Search) StoreAll() *Search {
 	e.storeAll = true
 	return e
 }
 
-// LeapsOnly disables all reductions except time jumps.
-func (e *Search) LeapsOnly() *Search {
+// JumpsOnly disables all reductions except time jumps.
+func (e *Search) JumpsOnly() *Search {
 	e.jumpsOnly = true
 	return e
 }

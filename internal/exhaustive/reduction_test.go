@@ -274,7 +274,7 @@ func TestReductionOnSeveralServers(t *testing.T) {
 				}
 				e.Scenario.Servers = 3
 				got, verdicts, r := processPrefixes(t, e)
-				want, wantVerdicts, unreduced := processPrefixes(t, *e.LeapsOnly())
+				want, wantVerdicts, unreduced := processPrefixes(t, *e.JumpsOnly())
 				maps.DeleteFunc(got, continuesAfterFinish)
 				maps.DeleteFunc(want, continuesAfterFinish)
 				if !maps.Equal(got, want) {
@@ -324,7 +324,7 @@ func TestReductionKeepsWhatComesBeforeTheEndOfASession(t *testing.T) {
 	}
 	e.Scenario.Servers = 3
 	got, _, _ := processPrefixes(t, e)
-	want, _, _ := processPrefixes(t, *e.LeapsOnly())
+	want, _, _ := processPrefixes(t, *e.JumpsOnly())
 	for _, prefixes := range []map[string]bool{got, want} {
 		maps.DeleteFunc(prefixes, continuesAfterFinish)
 	}

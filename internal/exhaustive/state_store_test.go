@@ -38,7 +38,7 @@ func TestStoringLessLosesNothing(t *testing.T) {
 					NoMerge:  tc.apart,
 				}
 				got := search(t, e)
-				want := search(t, *e.Hoarding())
+				want := search(t, *e.StoreAll())
 				if !maps.Equal(got.verdicts, want.verdicts) {
 					t.Errorf("verdicts %v, want %v", got.verdicts, want.verdicts)
 				}

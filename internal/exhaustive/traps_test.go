@@ -9,7 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -486,7 +486,7 @@ func (tr trap) scenario(t *testing.T, defective bool) engine.Scenario {
 	}
 	return engine.Scenario{
 		Clients: tr.clients, Cycles: tr.cycles, Faults: plan,
-		Subject: binding.Subject(scenarios.Subject{
+		Subject: conversion.Subject(scenarios.Subject{
 			Name: "trap", Claims: tr.claims, Guard: tr.guard, Limits: tr.limits,
 			Open: open,
 		}),

@@ -14,7 +14,7 @@ func RunInTest(b *testing.B, f func(*testing.T)) {
 	defer runtime.GOMAXPROCS(cores)
 	onOneCore := func(t *testing.T) {
 		runtime.GOMAXPROCS(1)
-		defer engine.HoldStacks()()
+		defer engine.WarmStacks()()
 		f(t)
 	}
 	done := make(chan struct{})

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -20,7 +20,7 @@ func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 		t.Fatal(err)
 	}
 	return engine.Scenario{
-		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed,
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed,
 	}
 }
 
@@ -37,7 +37,7 @@ func Named(t *testing.T, name string) scenarios.Subject {
 // Scenario returns a scenario with so many faults of any kind.
 func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *engine.Scenario {
 	return &engine.Scenario{
-		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles,
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles,
 		Faults: faults.Plan{Any: anyFaults},
 	}
 }

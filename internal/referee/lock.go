@@ -13,7 +13,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk"
@@ -127,7 +127,7 @@ var limits = history.Limits{
 func (l *Lock) Scenario() engine.Scenario {
 	return engine.Scenario{
 		Clients: l.Clients, Cycles: l.Cycles, Servers: l.Servers, Faults: l.Faults,
-		Subject: binding.Subject(scenarios.Subject{
+		Subject: conversion.Subject(scenarios.Subject{
 			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits,
 			Guard: scenarios.Guard(l.Guard),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {

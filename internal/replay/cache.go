@@ -77,7 +77,7 @@ const Never = time.Duration(math.MaxInt64)
 type input struct {
 	kind     inputKind
 	register engine.Register // of resume: the register that the process finds
-	dazed    bool            // of resume: the process was paused until a moment ago
+	resuming bool            // of resume: the process was paused until a moment ago
 }
 
 type inputKind uint8
@@ -91,7 +91,7 @@ const (
 func (s *input) hash() uint64 {
 	switch s.kind {
 	case resume:
-		if s.dazed {
+		if s.resuming {
 			return s.register.Key(^uint64(resume))
 		}
 		return s.register.Key(uint64(resume))

@@ -54,7 +54,7 @@ func (e *cachedExecutor) Begin(p *engine.Process) {
 
 func (e *cachedExecutor) OpenGate(p *engine.Process) {
 	c := e.of(p)
-	c.inputs = append(c.inputs, input{kind: resume, register: *p.Register, dazed: p.Resuming})
+	c.inputs = append(c.inputs, input{kind: resume, register: *p.Register, resuming: p.Resuming})
 }
 
 func (e *cachedExecutor) CancelAttempt(p *engine.Process) {

@@ -166,7 +166,7 @@ func (s *isolatedProcess) apply(p *LocalHistory) {
 	for i := range p.inputs {
 		switch what := &p.inputs[i]; what.kind {
 		case resume:
-			s.OpenGate(what.register, what.dazed)
+			s.OpenGate(what.register, what.resuming)
 		case cancelAttempt:
 			s.CancelAttempt()
 		case checkLoss:

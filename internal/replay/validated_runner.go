@@ -15,7 +15,7 @@ import (
 type ValidatedRunner struct {
 	scenario  *engine.Scenario
 	Cache     *Cache
-	real      *engine.Runner
+	live      *engine.Runner
 	runs      int
 	Validated int
 	Every     int                    // one run in so many is validated without a reason
@@ -33,7 +33,7 @@ const (
 func NewValidatedRunner(scenario *engine.Scenario, t *testing.T) *ValidatedRunner {
 	return &ValidatedRunner{
 		scenario: scenario, Cache: NewCache(scenario, t),
-		real: engine.NewRunner(t),
+		live: engine.NewRunner(t),
 	}
 }
 
@@ -54,7 +54,7 @@ func (h *ValidatedRunner) Run(ctx context.Context, runner *engine.Runner, strate
 	if result.Pruned {
 		end = result.Steps
 	}
-	played := h.real.RunWithin(ctx, h.scenario, &replayTo{
+	played := h.live.RunWithin(ctx, h.scenario, &replayTo{
 		engine.Replay{Deviations: result.Deviations},
 		end,
 	})

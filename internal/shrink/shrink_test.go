@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -71,7 +71,7 @@ func drawFailing(t *rapid.T, runner *engine.Runner) (*engine.Scenario, *engine.R
 		t.Fatal(err)
 	}
 	s := &engine.Scenario{
-		Subject: binding.Subject(subject), Clients: 3, Faults: plan,
+		Subject: conversion.Subject(subject), Clients: 3, Faults: plan,
 		Cycles: rapid.IntRange(1, 2).Draw(t, "cycles"),
 	}
 	if rapid.IntRange(0, 4).Draw(t, "servers") == 0 {

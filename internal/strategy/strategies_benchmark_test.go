@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -35,7 +35,7 @@ func broken() []scenarios.Subject {
 func BenchmarkSchedulesToBug(b *testing.B) {
 	for _, subject := range broken() {
 		scenario := &engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		for _, name := range slices.Concat(strategy.Names(), []string{"pct10"}) {

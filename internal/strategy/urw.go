@@ -57,5 +57,5 @@ func (c *faultSampler) draw(left []int, n int, thread func(int) int32) int {
 		}
 		draw -= w
 	}
-	panic("scenarios: the weights do not add up")
+	panic("strategy: the weights do not add up")
 }

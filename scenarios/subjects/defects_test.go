@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/binding"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -39,7 +39,7 @@ func TestDefects(t *testing.T) {
 	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\tclean schedules without defect\t")
 	for _, d := range subjects.Defects() {
 		t.Run(d.Name, func(t *testing.T) {
-			broken := binding.Subject(d.Broken)
+			broken := conversion.Subject(d.Broken)
 			if !broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
 				t.Fatalf("the broken lock claims %v, the lock without the defect %v",
 					d.Broken.Claims, d.Fixed.Claims)
@@ -70,7 +70,7 @@ func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report
 	c := &campaign.Campaign{
 		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
 		Scenario: engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		},
 	}
@@ -91,7 +91,7 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 
 // A history with a watch event removed, duplicated or invented violates no-lost-watch.
 func TestWatchIsChecked(t *testing.T) {
-	scenario := &engine.Scenario{Subject: binding.Subject(subjects.Textbook()), Clients: 3, Cycles: 2}
+	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 2}
 	events := slices.Clone(engine.NewRunner(t).Run(scenario, strategy.NewRandom(1, 1)).Events)
 	delivered := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
@@ -122,7 +122,7 @@ func TestLostUpdatesByGuard(t *testing.T) {
 		}
 		runner := engine.NewRunner(t)
 		scenario := &engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		for i := range 1500 {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -31,7 +31,7 @@ func TestFixedSchedules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := recording.Scenario(binding.Subject(subject))
+			scenario, err := recording.Scenario(conversion.Subject(subject))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -97,7 +97,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
 		scenario := engine.Scenario{
-			Subject: binding.Subject(rapid.SampledFrom(modelClientLocks()).Draw(t, "lock")),
+			Subject: conversion.Subject(rapid.SampledFrom(modelClientLocks()).Draw(t, "lock")),
 			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t,
 				"cycles"),
 			Faults:  plan,

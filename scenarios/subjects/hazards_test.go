@@ -6,7 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -39,7 +39,7 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := r.Scenario(binding.Subject(subject))
+			scenario, err := r.Scenario(conversion.Subject(subject))
 			if err != nil || scenario.Client != engine.Real {
 				t.Fatalf("%+v, error %v", scenario, err)
 			}
@@ -60,7 +60,7 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 // The lock of the client library leaks a node in one of the first schedules with faults.
 func TestZKLock(t *testing.T) {
 	scenario := engine.Scenario{
-		Subject: binding.Subject(subjects.ZKLock()), Clients: 2, Cycles: 1,
+		Subject: conversion.Subject(subjects.ZKLock()), Clients: 2, Cycles: 1,
 		Faults: faults.Default(), Client: engine.Real,
 	}
 	runner := engine.NewRunner(t)
@@ -78,7 +78,7 @@ func TestZKLock(t *testing.T) {
 // On the real client, the recipe with credentials is correct unless a write fails.
 func TestAuthenticated(t *testing.T) {
 	scenario := engine.Scenario{
-		Subject: binding.Subject(subjects.Authenticated()), Clients: 3, Cycles: 2,
+		Subject: conversion.Subject(subjects.Authenticated()), Clients: 3, Cycles: 2,
 		Faults: faults.Default(), Client: engine.Real,
 	}
 	runner := engine.NewRunner(t)
@@ -97,7 +97,7 @@ func TestRealClientIsDeterministic(t *testing.T) {
 			"test runs")
 	}
 	scenario := engine.Scenario{
-		Subject: binding.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
 		Faults: faults.Plan{Any: 3}, Client: engine.Real,
 	}
 	runner := engine.NewRunner(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -42,7 +42,7 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 		t.Fatal(err)
 	}
 	scenario := &engine.Scenario{
-		Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Servers: servers,
+		Subject: conversion.Subject(subject), Clients: 3, Cycles: 2, Servers: servers,
 		Faults: faults.Plan{Any: 2},
 	}
 	runner, judged := engine.NewRunner(t), make(map[string]int)
@@ -83,7 +83,7 @@ func TestRecordedHistoriesViolateModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		scenario := &engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		runner, all := engine.NewRunner(t), check.Models()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -33,7 +33,7 @@ func TestProductionLocks(t *testing.T) {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
 					scenario := &engine.Scenario{
-						Subject: binding.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
+						Subject: conversion.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))
@@ -56,7 +56,7 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 	} {
 		scenario := engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: planForBothClients(1),
 		}
 		for schedule := range 60 {
@@ -75,7 +75,7 @@ func TestAgedDirectory(t *testing.T) {
 	predicted := 0
 	for schedule := range schedules {
 		scenario := engine.Scenario{
-			Subject: binding.Subject(subjects.AgedDirectory()), Clients: 3, Cycles: 4,
+			Subject: conversion.Subject(subjects.AgedDirectory()), Clients: 3, Cycles: 4,
 			Servers: 1 + 2*(schedule%2),
 		}
 		result := runner.Run(&scenario, strategy.NewRandom(5, schedule))
@@ -110,7 +110,7 @@ func TestSequenceOverflow(t *testing.T) {
 	runner := engine.NewRunner(t)
 	for schedule := range 100 {
 		scenario := engine.Scenario{
-			Subject: binding.Subject(subjects.SequenceOverflow()), Clients: 3, Cycles: 2,
+			Subject: conversion.Subject(subjects.SequenceOverflow()), Clients: 3, Cycles: 2,
 			Servers: 1 + 2*(schedule%2),
 		}
 		last := make(map[string]bool)
@@ -127,7 +127,7 @@ func TestSequenceOverflow(t *testing.T) {
 		if len(last) < 2 {
 			t.Errorf("schedule %d: only the nodes %v have the last number", schedule, last)
 		}
-		scenario.Subject = binding.Subject(naive)
+		scenario.Subject = conversion.Subject(naive)
 		result := runner.Run(&scenario, strategy.NewRandom(4, schedule))
 		broken = broken || slices.ContainsFunc(result.Violations,
 			func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })

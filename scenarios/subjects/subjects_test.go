@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -19,7 +19,7 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 ) (*engine.Result, int) {
 	t.Helper()
 	scenario := &engine.Scenario{
-		Subject: binding.Subject(subject), Clients: clients, Cycles: cycles,
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles,
 		Faults: plan,
 	}
 	runner := engine.NewRunner(t)
@@ -62,7 +62,7 @@ func TestCorrectLocks(t *testing.T) {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
 					scenario := &engine.Scenario{
-						Subject: binding.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
+						Subject: conversion.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))

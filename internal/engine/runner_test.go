@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
@@ -349,7 +349,7 @@ func TestRunsInReusedMemory(t *testing.T) {
 		locktest.Planned(t, subjects.Textbook(), 5, 2, "any=3"), locktest.Planned(t, locktest.Panics(), 2, 1, "none"),
 		locktest.Planned(t, subjects.Mutex(), 2, 1, "restart=1"),
 		locktest.Planned(t, locktest.Leaks(), 2, 1, "none"),
-		{Subject: binding.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Servers: 3},
+		{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Servers: 3},
 	}
 	scenario := locktest.Planned(t, subjects.Mutex(), 3, 1, "any=2")
 	for i := range 100 {

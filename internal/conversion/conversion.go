@@ -1,6 +1,6 @@
-// Package binding converts what users write into what the engine runs, for the packages of this
+// Package conversion converts what users write into what the engine runs, for the packages of this
 // module: the conversion is a method that package scenarios does not export.
-package binding
+package conversion
 
 import "github.com/interlock-sim/interlock/internal/engine"
 

@@ -12,48 +12,6 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 )
 
-// A Result is the outcome of one run.
-type Result struct {
-	Events     []history.Event // valid until the runner's next run
-	Steps      int             // the number of decisions
-	Deviations []Deviation     // the schedule, as its deviations from the default policy
-	// Keys are the state keys after each step; in an exhaustive search, only of the states in which
-	// it chooses. They are valid until the runner's next run.
-	Keys      []uint64
-	Coverage  FaultCoverage  // the faults that struck
-	Targeted  TargetCoverage // those that struck a target named in the plan
-	TraceHash uint64         // over all events
-	// CutOff reports that the strategy made as many decisions as one run allows, so that the
-	// schedule was not followed to its end.
-	CutOff bool
-	// Unsettled reports that requests of live processes were still under way when the run reached
-	// its last bound, so that their outcome is unknown.
-	Unsettled bool
-	// Pruned reports that the run ended in a state that the strategy had visited before. Such a run
-	// has no fair phase and no end.
-	Pruned bool
-
-	Panic        string // message and stack of the first panic of a process
-	PanicProcess int
-	Leak         string // where goroutines that never ended are blocked
-
-	// VerdictCached reports that most properties were not checked, because a run with the same
-	// verdict key kept them; see [check.CacheableVerdict].
-	VerdictCached bool
-	// Undecided reports that the linearizability check reached its limits.
-	Undecided bool
-	Vacuity   check.Vacuity // how often the run exercised each property
-	Cost      check.Cost    // of acquisitions and releases
-	Reached   []bool        // which sometimes conditions the run reached
-
-	// Cancelled reports that the context ended before the run was judged. Nothing else in the
-	// result is valid.
-	Cancelled bool
-
-	// Violations has at most one violation per claimed property, in the order of [Properties].
-	Violations []*history.Violation
-}
-
 // A Runner performs runs one after the other and reuses memory between them. It is not safe for
 // concurrent use; each worker has its own.
 type Runner struct {
@@ -86,6 +44,10 @@ func NewRunner(t *testing.T) *Runner {
 	_, watched := t.Deadline()
 	return &Runner{t: t, watched: watched}
 }
+
+// GatherFacts sets whether the events of the runner's runs carry [history.Facts], which reports
+// show. Runs that gather them are slower; their trace hashes and state keys are the same.
+func (r *Runner) GatherFacts(on bool) { r.log.GatherFacts(on) }
 
 // Run performs one run of the scenario and checks every property that the lock claims. If the
 // strategy panics, Run tears the run down and panics too.
@@ -219,16 +181,6 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 // Properties returns the names of all properties in the order of reports.
 func Properties() []history.Property {
 	return append(check.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
-}
-
-// struck reports whether a fault of that name struck the run. The empty name asks for no fault.
-func (r *Result) struck(name string) bool {
-	for kind := range faults.Kinds {
-		if kind.String() == name {
-			return r.Coverage.Total(kind) > 0
-		}
-	}
-	return name == ""
 }
 
 // count adds up what the run has tested.

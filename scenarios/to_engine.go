@@ -4,17 +4,17 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/interlock-sim/interlock/internal/binding"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 )
 
 func init() {
-	binding.Subject = func(subject any) engine.Subject {
+	conversion.Subject = func(subject any) engine.Subject {
 		s := subject.(Subject)
 		return s.engine()
 	}
-	binding.Scenario = func(scenario any) engine.Scenario {
+	conversion.Scenario = func(scenario any) engine.Scenario {
 		s := scenario.(Scenario)
 		return s.engine()
 	}

@@ -1,0 +1,36 @@
+package scenarios
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
+// the input ends, the default policy decides. With the real client the test is skipped under the
+// race detector.
+func Fuzz(f *testing.F, scenario Scenario) {
+	f.Helper()
+	checked := demandSound(f, &scenario)
+	f.Add([]byte{})
+	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
+		if checked.Fails(result) {
+			t.Fatal(result.Describe(&checked))
+		}
+	})
+}
+
+// fuzzBytes is the strategy that takes its decisions from a fuzzer's input.
+type fuzzBytes struct{ input []byte }
+
+func (b *fuzzBytes) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
+	if len(b.input) == 0 || len(enabled) == 1 {
+		return defaultIndex
+	}
+	draw := int(b.input[0]) % len(enabled)
+	b.input = b.input[1:]
+	return engine.UsualFirst(draw, defaultIndex)
+}
