@@ -15,7 +15,10 @@ func TestLayers(t *testing.T) {
 	explained := with(events, "history/models", "history/check", "history/cause",
 		"history/timeline", "history/explain")
 	sim := with(events, "sim", "faults")
-	engine := slices.Concat(sim, explained, []string{"internal/engine", "internal/hash64"})
+	engine := slices.Concat(sim, explained, []string{
+		"internal/engine", "internal/hash64",
+		"internal/callsite",
+	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"internal/callsite")
 	report := with(engine, "internal/report")
