@@ -66,14 +66,14 @@ func (l *Loop) lastAction(process int32) time.Duration {
 // the innermost call of the code under test. It returns false for a goroutine that is blocked in
 // the engine, or runs only code of the simulation.
 func blockedAt(stack []runtime.Frame, owned func(function string) bool) (history.Wait, bool) {
-	wait := history.Wait{}
+	wait, called := history.Wait{}, false
 	for _, frame := range stack {
 		switch {
 		case owned(frame.Function) || callsite.Simulates(frame.Function):
 			// The code under test has called this function, or one further out.
-			wait.On = "call of " + method(frame.Function)
+			wait.On, called = "call of "+method(frame.Function), true
 		case ofRuntime(frame.Function):
-			if reason, ok := waitReasons[frame.Function]; ok && !strings.HasPrefix(wait.On, "call") {
+			if reason := waitReasons[frame.Function]; reason != "" && !called {
 				wait.On = reason
 			}
 		case strings.HasPrefix(frame.Function, processMethod):
