@@ -39,9 +39,9 @@ type Decision struct {
 // Rise returns the largest rise of the curve: the index of the point before it, or -1 if the curve
 // does not rise. Of equal ones, the last counts.
 func (l *Likelihood) Rise() int {
-	found, most := -1, 0.0
+	found, most := -1, 1
 	for i := 1; i < len(l.Curve); i++ {
-		if rise := l.Curve[i].Probability - l.Curve[i-1].Probability; rise > 0 && rise >= most {
+		if rise := l.count(i) - l.count(i-1); rise >= most {
 			found, most = i-1, rise
 		}
 	}
