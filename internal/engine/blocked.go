@@ -81,7 +81,8 @@ func blockedAt(stack []runtime.Frame, owned func(function string) bool) (history
 		default:
 			site := callsite.Of(frame.Function, frame.File, frame.Line)
 			wait.Line, wait.Function = site.Line, site.Function
-			return wait, wait.On != ""
+			wait.On = cmp.Or(wait.On, "unknown")
+			return wait, true
 		}
 	}
 	return history.Wait{}, false

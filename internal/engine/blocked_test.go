@@ -4,7 +4,9 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -82,6 +84,63 @@ func checkWaits(t *testing.T, events []history.Event) {
 		if f := events[i].Facts; f != nil && len(f.Waits) > 0 {
 			t.Errorf("event %d of %d has waits", i, len(events))
 		}
+	}
+}
+
+// blocksVariously is a lock whose process waits in every way until the run ends.
+func blocksVariously() scenarios.Subject {
+	return locktest.Subject("blocks-variously", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			var group sync.WaitGroup
+			group.Add(1)
+			condition, over := sync.NewCond(new(sync.Mutex)), false
+			queue := make(chan int)
+			context.AfterFunc(ctx, func() {
+				group.Done()
+				condition.L.Lock()
+				defer condition.L.Unlock()
+				over = true
+				condition.Broadcast()
+				<-queue
+			})
+			go func() { group.Wait() }()
+			go func() {
+				condition.L.Lock()
+				defer condition.L.Unlock()
+				for !over {
+					condition.Wait()
+				}
+			}()
+			go func() { queue <- 1 }()
+			go func() {
+				for ctx.Err() == nil {
+					time.Sleep(time.Second)
+				}
+			}()
+			select {
+			case <-ctx.Done():
+			case <-make(chan int):
+			}
+			return nil, ctx.Err()
+		}
+	})
+}
+
+// Each way to wait has its name.
+func TestWaitReasons(t *testing.T) {
+	runner := engine.NewRunner(t)
+	runner.GatherFacts(true)
+	result := runner.Run(locktest.Scenario(blocksVariously(), 1, 1, 0), &engine.Replay{})
+	if result.Leak != "" {
+		t.Error(result.Leak)
+	}
+	var reasons []string
+	for _, wait := range result.Events[len(result.Events)-1].Facts.Waits {
+		reasons = append(reasons, wait.On)
+	}
+	want := []string{"chan send", "select", "sleep", "sync.Cond.Wait", "sync.WaitGroup.Wait"}
+	if slices.Sort(reasons); !slices.Equal(reasons, want) {
+		t.Errorf("waits on %q, want %q", reasons, want)
 	}
 }
 
