@@ -1,6 +1,9 @@
 package history
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Facts describe an event beyond the fields that decide properties: the contents of a message, and
 // the source line that sent it. A producer of events gathers them only for reports; see
@@ -59,10 +62,13 @@ type Operation struct {
 
 // A Wait is a goroutine that is blocked in the code under test.
 type Wait struct {
-	Process  int32  `json:"process"`
-	On       string `json:"on"` // the reason of the runtime, such as "chan receive" or "select"
+	Process int32 `json:"process"`
+	// the blocking operation, such as "chan receive" or "select", or the call of the client library
+	On       string `json:"on"`
 	Line     string `json:"line,omitempty"`
 	Function string `json:"function,omitempty"`
+	// the time of the last event that the process caused or received
+	Since time.Duration `json:"since_ns"`
 }
 
 // GatherFacts sets whether the producers of the log's events gather [Facts]. A log that gathers

@@ -21,6 +21,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
@@ -107,6 +108,8 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	case err != nil:
 		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
 	case report.Failure != nil:
+		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
+			short.Recording.Deviations, short.Recording.Signature)
 		failWith(t, campaign, report.Failure, short, corpus)
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
@@ -258,13 +261,13 @@ func failWith(t *testing.T, campaign *campaign.Campaign, failure *report.Failure
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
-		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario),
+		t.Fatalf("%s\nthe counterexample could not be written: %v", engine.Describe(c.Explain()),
 			err)
 	}
 	t.Fatalf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
-		c.Result.Describe(&scenario),
+		engine.Describe(c.Explain()),
 		directory, c.ReplayBy(directory))
 }
 

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
@@ -36,6 +38,8 @@ func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 		return nil, err
 	}
 	counterexample.ReplayBy = replayCommand
+	counterexample.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &counterexample.Scenario,
+		counterexample.Recording.Deviations, counterexample.Recording.Signature)
 	return &finding{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
 }
 
@@ -77,11 +81,7 @@ func (f *finding) explain(report *report.Report, w io.Writer) {
 	c := f.counterexample
 	explained := c.Explain()
 	fitTerminal(explained, w)
-	for _, why := range explained.Whys {
-		fmt.Fprintln(w)
-		explained.Why(w, why)
-		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
-	}
+	writeWhys(w, explained, &c.Scenario, c.Result)
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", failure.Schedule,
 		counted(len(failure.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
@@ -92,6 +92,18 @@ func (f *finding) explain(report *report.Report, w io.Writer) {
 	explained.Decisive(w)
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
+	}
+}
+
+// writeWhys prints why each violation came about, and how likely the first one was.
+func writeWhys(w io.Writer, report *explain.Report, s *engine.Scenario, r *engine.Result) {
+	for n, why := range report.Whys {
+		fmt.Fprintln(w)
+		report.Why(w, why)
+		writeOutOfContract(w, s, r, why.Violation)
+		if n == 0 {
+			report.Likelihood.Write(w, report.Timeline.Width)
+		}
 	}
 }
 

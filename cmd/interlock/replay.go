@@ -16,8 +16,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
@@ -81,6 +83,7 @@ type replayer struct {
 	skipped     []engine.Deviation // not enabled in the last run
 	unreached   []engine.Deviation // not reached in the last run
 	last        *engine.Result     // nil if two runs differed
+	explained   *explain.Report    // of the last run
 }
 
 // newReplayer reads the recording at the path.
@@ -126,6 +129,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	fmt.Fprintf(text, "replaying %v, %s from the default policy\n", r.scenario,
 		counted(len(r.recording.Deviations), "deviation"))
 	outcome := r.run(ctx, engine.NewRunner(t), f.times)
+	r.estimate(ctx, engine.NewRunner(t))
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
 	}
@@ -172,10 +176,20 @@ func (r *replayer) run(ctx context.Context, runner *engine.Runner, times int) er
 	runner.GatherFacts(true)
 	r.last = runner.Run(r.scenario, strategy)
 	r.scenario.Lead(r.last, r.recording.Signature)
+	r.explained = r.last.Explain(r.scenario)
 	if len(r.last.Violations) > 0 {
 		return &statusError{statusViolation, nil}
 	}
 	return nil
+}
+
+// estimate estimates the likelihood of the first violation. The runner must be another one than
+// that of the last run.
+func (r *replayer) estimate(ctx context.Context, runner *engine.Runner) {
+	if r.last != nil && len(r.last.Violations) > 0 {
+		r.explained.Likelihood = likelihood.Of(ctx, runner, r.scenario, r.last.Deviations,
+			r.last.Violations[0].Signature())
+	}
 }
 
 // explain prints the last run of the schedule and compares it with the recorded one.
@@ -192,8 +206,7 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 	for _, d := range r.unreached {
 		fmt.Fprintf(w, "skipped: step %d, %v, is not reached\n", d.Index, d.Step)
 	}
-	result, explained, hash := r.last, r.last.Explain(r.scenario),
-		engine.TraceHash(r.last.TraceHash)
+	result, explained, hash := r.last, r.explained, engine.TraceHash(r.last.TraceHash)
 	fitTerminal(explained, w)
 	if len(result.Violations) == 0 {
 		if full {
@@ -205,11 +218,7 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 			"recorded %v\n", r.recording.Signature, hash, r.recording.TraceHash)
 		return nil
 	}
-	for _, why := range explained.Whys {
-		fmt.Fprintln(w)
-		explained.Why(w, why)
-		writeOutOfContract(w, r.scenario, result, why.Violation)
-	}
+	writeWhys(w, explained, r.scenario, result)
 	fmt.Fprintln(w)
 	show := explained.Timeline.Decisive
 	if full {
@@ -276,8 +285,11 @@ type replayViolation struct {
 	Property      history.Property `json:"property"`
 	Signature     string           `json:"signature"`
 	Detail        string           `json:"detail"`
+	Why           string           `json:"why"` // in words
 	Event         int              `json:"event"`
 	OutOfContract bool             `json:"out_of_contract"`
+
+	Likelihood *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
 }
 
 // report returns the report of the replay. The outcome is the error with which the program ends.
@@ -299,11 +311,15 @@ func (r *replayer) report(outcome error) *replayReport {
 	result := r.last
 	out.Steps, out.TraceHash = result.Steps, engine.TraceHash(result.TraceHash)
 	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
-	for _, v := range result.Violations {
+	for n, why := range r.explained.Whys {
+		v := why.Violation
 		out.Violations = append(out.Violations, replayViolation{
-			v.Property, v.Signature(), v.Detail,
-			v.Event, s.OutOfContract(result, v),
+			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+			Event: v.Event, OutOfContract: s.OutOfContract(result, v),
 		})
+		if n == 0 {
+			out.Violations[0].Likelihood = r.explained.Likelihood
+		}
 	}
 	return out
 }

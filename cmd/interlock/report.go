@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
@@ -435,10 +436,13 @@ type violationReport struct {
 	Property      history.Property `json:"property"`
 	Signature     string           `json:"signature"`
 	Detail        string           `json:"detail"`
+	Why           string           `json:"why,omitempty"` // in words
 	Schedule      int              `json:"schedule"`
 	Artifact      string           `json:"artifact"`
 	Replay        string           `json:"replay"`
 	OutOfContract bool             `json:"out_of_contract"`
+
+	Likelihood *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
 }
 
 func jsonReport(c *campaign.Campaign, r *report.Report, f *finding, outcome error) *checkReport {
@@ -495,19 +499,23 @@ func violationReports(failure *report.Failure, f *finding) (all []violationRepor
 	if f == nil {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
-				v.Property, v.Signature(), v.Detail, failure.Schedule,
-				"", "", slices.Contains(failure.OutOfContract, v),
+				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
+				Schedule:      failure.Schedule,
+				OutOfContract: slices.Contains(failure.OutOfContract, v),
 			})
 		}
 		return all
 	}
 	c := f.counterexample
-	for _, v := range c.Result.Violations {
+	for _, why := range c.Explain().Whys {
+		v := why.Violation
 		all = append(all, violationReport{
-			v.Property, v.Signature(), v.Detail, failure.Schedule,
-			f.directory, f.replay, c.Scenario.OutOfContract(c.Result, v),
+			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+			Schedule: failure.Schedule, Artifact: f.directory, Replay: f.replay,
+			OutOfContract: c.Scenario.OutOfContract(c.Result, v),
 		})
 	}
+	all[0].Likelihood = c.Likelihood
 	return all
 }
 

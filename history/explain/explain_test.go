@@ -68,6 +68,11 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 		if f := events[i].Facts; f != nil {
 			facts := *f
 			facts.Line = lineNumber.ReplaceAllStringFunc(f.Line, hidden)
+			facts.Waits = slices.Clone(f.Waits)
+			for n := range facts.Waits {
+				wait := &facts.Waits[n]
+				wait.Line = lineNumber.ReplaceAllStringFunc(wait.Line, hidden)
+			}
 			events[i].Facts = &facts
 		}
 	}
@@ -130,19 +135,38 @@ func golden(t *testing.T, name string, got []byte) {
 
 // A stuck process is explained by where its goroutines are blocked, if the history says so.
 func TestBlockedGoroutines(t *testing.T) {
-	events := []history.Event{
-		{Kind: history.LockCall, Process: 1, Attempt: 1},
-		{At: time.Hour, Kind: history.Tick, Facts: &history.Facts{Waits: []history.Wait{
-			{Process: 1, On: "select", Line: "billing/lock.go:42", Function: "billing.(*Lock).wait"},
-			{Process: 2, On: "chan receive", Line: "billing/lock.go:7"},
-		}}},
+	waits := []history.Wait{
+		{
+			Process: 1, On: "select", Line: "billing/lock.go:42", Function: "billing.(*Lock).wait",
+			Since: 1500 * time.Millisecond,
+		},
+		{Process: 2, On: "chan receive", Line: "billing/lock.go:7", Function: "billing.watch"},
+		{
+			Process: 1, On: "sleep", Line: "billing/lock.go:50", Function: "billing.renew",
+			Since: 1500 * time.Millisecond,
+		},
 	}
-	x := explain.Of(events, []*history.Violation{{Property: history.Progress}})
-	const want = "c1 called Lock (event 0), and was still waiting when the history ended. Nothing " +
-		"has reached it since. At the end, a goroutine of c1 is blocked in billing.(*Lock).wait " +
-		"(select) at billing/lock.go:42."
-	if got := x.Whys[0].Text; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for _, tc := range []struct {
+		waits int
+		want  string
+	}{
+		{0, ""},
+		{2, " A goroutine of c1 has been blocked since 1.500s in billing.(*Lock).wait (select) at " +
+			"billing/lock.go:42."},
+		{3, " At the end, 2 goroutines of c1 are blocked: in billing.(*Lock).wait (select) at " +
+			"billing/lock.go:42 and billing.renew (sleep) at billing/lock.go:50. The last event of " +
+			"c1 was at 1.500s."},
+	} {
+		events := []history.Event{
+			{Kind: history.LockCall, Process: 1, Attempt: 1},
+			{At: time.Hour, Kind: history.Tick, Facts: &history.Facts{Waits: waits[:tc.waits]}},
+		}
+		x := explain.Of(events, []*history.Violation{{Property: history.Progress}})
+		want := "c1 called Lock (event 0), and was still waiting when the history ended. Nothing " +
+			"has reached it since." + tc.want
+		if got := x.Whys[0].Text; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

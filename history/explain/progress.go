@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
+	"github.com/interlock-sim/interlock/history/timeline"
 )
 
 // progress explains a call that never returned.
@@ -46,11 +47,21 @@ func (s *story) blocked(p int32) {
 	if last.Facts == nil {
 		return
 	}
+	var places []string
+	var since string
 	for _, w := range last.Facts.Waits {
 		if w.Process == p {
-			s.say("At the end, a goroutine of %s is blocked in %s (%s) at %s.", process(p),
-				w.Function, w.On, w.Line)
+			places = append(places, fmt.Sprintf("%s (%s) at %s", w.Function, w.On, w.Line))
+			since = timeline.Clock(w.Since)
 		}
+	}
+	switch len(places) {
+	case 0:
+	case 1:
+		s.say("A goroutine of %s has been blocked since %s in %s.", process(p), since, places[0])
+	default:
+		s.say("At the end, %d goroutines of %s are blocked: in %s. The last event of %s was at %s.",
+			len(places), process(p), and(places), process(p), since)
 	}
 }
 

@@ -14,12 +14,14 @@ type Report struct {
 	*Explanation
 	Title    string            // the first line of the whole report, if not empty
 	Timeline timeline.Timeline // its Width and Color are those of the report
+
+	Likelihood *Likelihood // of the first violation, or nil
 }
 
 // NewReport returns the report of a history with the given violations, the most important first.
 func NewReport(title string, events []history.Event, violations []*history.Violation) *Report {
 	x := Of(events, violations)
-	return &Report{x, title, timeline.Timeline{
+	return &Report{Explanation: x, Title: title, Timeline: timeline.Timeline{
 		Events: events, Violations: violations, Show: x.Show,
 	}}
 }
@@ -38,8 +40,11 @@ func (r *Report) Write(w io.Writer) error {
 	if r.Title != "" {
 		fmt.Fprintf(out, "%s\n\n", r.Title) // Flush returns the first error.
 	}
-	for _, why := range r.Whys {
+	for n, why := range r.Whys {
 		r.Why(out, why)
+		if n == 0 {
+			r.Likelihood.Write(out, r.Timeline.Width)
+		}
 		out.WriteByte('\n')
 	}
 	if err := r.Timeline.Write(out); err != nil {

@@ -189,7 +189,7 @@ func (s *sheet) measure() {
 			continue
 		}
 		s.number = max(s.number, len(fmt.Sprint(r.event)))
-		s.clock = max(s.clock, utf8.RuneCountInString(clock(s.Events[r.event].At)))
+		s.clock = max(s.clock, utf8.RuneCountInString(Clock(s.Events[r.event].At)))
 		if lane := laneOf(&s.Events[r.event]); r.ticks == 0 && lane != noLane {
 			lanes[lane] = true
 			s.lane = max(s.lane, len(process(int32(lane)))+1)
@@ -249,7 +249,7 @@ func (s *sheet) row(r row) {
 	if len(found) > 0 {
 		mark, style = "!", alarm
 	}
-	left := fmt.Sprintf("%s %*d  %*s  ", mark, s.number, r.event, s.clock, clock(e.At))
+	left := fmt.Sprintf("%s %*d  %*s  ", mark, s.number, r.event, s.clock, Clock(e.At))
 	text := s.text(r.event)
 	if r.times > 1 {
 		text += fmt.Sprintf(" (%d times, until event %d)", r.times, r.until)
@@ -266,7 +266,7 @@ func (s *sheet) pause(r row) {
 	text := duration(r.time) + " later"
 	if r.ticks > 0 {
 		left = fmt.Sprintf("  %*d  %*s  ", s.number, r.event, s.clock,
-			clock(s.Events[r.event].At))
+			Clock(s.Events[r.event].At))
 		text = duration(r.time) + " passes"
 		if r.ticks > 1 {
 			text = fmt.Sprintf("%s passes (events %d–%d)", duration(r.time), r.from, r.event)
@@ -389,9 +389,9 @@ func (s *sheet) signs() {
 	s.line(dim, line)
 }
 
-// clock renders virtual time in seconds, and with hours from an hour on. The resolution is a
+// Clock renders virtual time in seconds, and with hours from an hour on. The resolution is a
 // millisecond; the order of the lines is the order of the events.
-func clock(at time.Duration) string {
+func Clock(at time.Duration) string {
 	if at >= time.Hour {
 		return at.Truncate(time.Second).String()
 	}

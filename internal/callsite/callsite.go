@@ -14,12 +14,10 @@ type Site struct {
 	Function string // without its package path, such as lock.(*Mutex).Lock
 }
 
-// simulator holds the prefixes of functions between a call of the code under test and the place
-// where the call is observed.
+// simulator holds the prefixes of the functions of the simulator and of the client library.
 var simulator = []string{
 	"github.com/interlock-sim/interlock/simzk.",
 	"github.com/go-zookeeper/zk.",
-	"runtime.",
 }
 
 // Caller returns the innermost frame of the calling goroutine's stack that belongs neither to the
@@ -29,7 +27,7 @@ func Caller() Site {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && !hasPrefix(frame.Function, simulator) {
+		if frame.Function != "" && !between(frame.Function) {
 			return Of(frame.Function, frame.File, frame.Line)
 		}
 		if !more {
@@ -46,11 +44,20 @@ func Method() string {
 	method := ""
 	for {
 		frame, more := frames.Next()
-		if !hasPrefix(frame.Function, simulator) || !more {
+		if !between(frame.Function) || !more {
 			return method
 		}
 		method = frame.Function[strings.LastIndexByte(frame.Function, '.')+1:]
 	}
+}
+
+// Simulates reports whether a function belongs to the simulator or to the client library.
+func Simulates(function string) bool { return hasPrefix(function, simulator) }
+
+// between reports whether a function is between the code under test and the place where a call is
+// observed.
+func between(function string) bool {
+	return Simulates(function) || strings.HasPrefix(function, "runtime.")
 }
 
 // Of returns the site of a frame. The result does not depend on where the source is on the machine.

@@ -15,7 +15,10 @@ func TestLayers(t *testing.T) {
 	explained := with(events, "history/models", "history/check", "history/cause",
 		"history/timeline", "history/explain")
 	sim := with(events, "sim", "faults")
-	engine := slices.Concat(sim, explained, []string{"internal/engine", "internal/hash64"})
+	engine := slices.Concat(sim, explained, []string{
+		"internal/engine", "internal/hash64",
+		"internal/callsite",
+	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"internal/callsite")
 	report := with(engine, "internal/report")
@@ -31,11 +34,12 @@ func TestLayers(t *testing.T) {
 		"internal/engine": engine,
 		"internal/zookeeper": slices.Concat(sim, simzk,
 			[]string{"internal/zookeeper", "internal/hash64"}),
-		"internal/report":    report,
-		"internal/recording": recording,
-		"internal/strategy":  strategy,
-		"internal/replay":    replay,
-		"internal/campaign":  slices.Concat(report, strategy, []string{"internal/campaign"}),
+		"internal/report":     report,
+		"internal/recording":  recording,
+		"internal/strategy":   strategy,
+		"internal/replay":     replay,
+		"internal/likelihood": with(strategy, "internal/likelihood"),
+		"internal/campaign":   slices.Concat(report, strategy, []string{"internal/campaign"}),
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
 			[]string{"internal/file", "internal/exhaustive"}),
 	} {

@@ -107,6 +107,9 @@ func (e *liveExecutor) StateKey() uint64 { return e.loop.timelineKey() }
 
 func (e *liveExecutor) TearDown(judged bool) {
 	l := e.loop
+	if judged && l.log.GathersFacts() {
+		l.log.SetWaits(l.blocked())
+	}
 	for _, p := range l.Processes {
 		if judged && p.Stage == finished && !p.Client.Crashed() {
 			p.Client.ShutDown()

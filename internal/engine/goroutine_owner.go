@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// owners record which process a leaked goroutine belongs to. They are profiler labels, which a
+// owners record which process a blocked goroutine belongs to. They are profiler labels, which a
 // goroutine inherits from the one that starts it. A goroutine started by a timer or by the end of a
 // context has none, so its process is unknown.
 //
-// Only a run with a crashed process needs owners. The goroutines of such a process end at their
-// next call to the client, so other goroutines of the process may wait for them for ever. That is
-// no leak.
+// A run with a crashed process needs owners. The goroutines of such a process end at their next
+// call to the client, so other goroutines of the process may wait for them for ever. That is no
+// leak. A run that gathers facts needs owners as well; see [Loop.blocked].
 type owners struct {
 	run    string            // unique among the runs of the program that left goroutines behind
 	labels []context.Context // by number of the process

@@ -10,12 +10,18 @@ import (
 
 // Describe returns the violations of the run and why they came about, with the decisive part of its
 // timeline.
-func (r *Result) Describe(scenario *Scenario) string {
+func (r *Result) Describe(scenario *Scenario) string { return Describe(r.Explain(scenario)) }
+
+// Describe returns a report in short, as [Result.Describe] does.
+func Describe(report *explain.Report) string {
 	var text strings.Builder
-	report := r.Explain(scenario)
-	for _, why := range report.Whys {
-		fmt.Fprintf(&text, "%s: %s\n%s\n", why.Violation.Signature(), why.Violation.Detail,
+	for n, why := range report.Whys {
+		fmt.Fprintf(&text, "%s: %s\n%s", why.Violation.Signature(), why.Violation.Detail,
 			timeline.Wrap(why.Text, describedWidth, "  "))
+		if n == 0 {
+			report.Likelihood.Write(&text, describedWidth) // A strings.Builder does not fail.
+		}
+		text.WriteByte('\n')
 	}
 	report.Timeline.Width = describedWidth
 	report.Decisive(&text) // A strings.Builder does not fail.

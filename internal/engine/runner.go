@@ -140,7 +140,8 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
-		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) {
+		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
+			r.log.GathersFacts() {
 			l.own(&r.owners)
 		}
 		l.run()

@@ -101,6 +101,8 @@ type Counterexample struct {
 	Recording Recording
 	Result    *engine.Result                // its first violation is the recorded one
 	ReplayBy  func(directory string) string // the command that replays it
+
+	Likelihood *explain.Likelihood // of the first violation, or nil
 }
 
 // NewCounterexample runs the schedule and records it. It records the first violation in the order
@@ -158,7 +160,11 @@ func (n *notReproduced) Error() string {
 }
 
 // Explain returns the run as a report.
-func (c *Counterexample) Explain() *explain.Report { return c.Result.Explain(&c.Scenario) }
+func (c *Counterexample) Explain() *explain.Report {
+	report := c.Result.Explain(&c.Scenario)
+	report.Likelihood = c.Likelihood
+	return report
+}
 
 // A reportedViolation is the form of a violation in report.json.
 type reportedViolation struct {
@@ -167,6 +173,8 @@ type reportedViolation struct {
 	Detail    string           `json:"detail"`
 	Why       string           `json:"why"` // in words
 	Event     int              `json:"event"`
+
+	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
 }
 
 // Write writes the counterexample to a new directory below the given one and returns its path. The
@@ -204,8 +212,12 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	violations := make([]reportedViolation, len(c.Result.Violations))
 	for i, why := range explained.Whys {
 		v := why.Violation
-		violations[i] = reportedViolation{v.Property, v.Signature(), v.Detail, why.Text, v.Event}
+		violations[i] = reportedViolation{
+			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+			Event: v.Event,
+		}
 	}
+	violations[0].Likelihood = c.Likelihood
 	report := map[string]any{
 		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
 		"violations": violations,

@@ -1,0 +1,109 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/interlock-sim/interlock/history/timeline"
+)
+
+// A Likelihood tells how likely a violation was at each step of a schedule, and where another
+// choice avoids it.
+type Likelihood struct {
+	Samples int     `json:"samples"` // the number of random continuations at each step
+	Curve   []Point `json:"curve"`   // the bug-probability curve, in the order of steps
+	// the decision at which the curve rises most, or nil if it does not rise
+	Jump *Decision `json:"jump,omitempty"`
+	// the last decision at which another choice avoids every violation, or nil if none is known
+	Avoidable *Decision `json:"avoidable,omitempty"`
+}
+
+// A Point is the share of random continuations that violate the property in the same way, from the
+// state before a step. The last point may be that at the end of the schedule.
+type Point struct {
+	Step        int     `json:"step"` // the number of steps taken, from 0
+	Probability float64 `json:"probability"`
+}
+
+// A Decision is a decision of a schedule.
+type Decision struct {
+	Step    int    `json:"step"`              // which decision of the run, from 0
+	Taken   string `json:"taken"`             // the step taken
+	Instead string `json:"instead,omitempty"` // the other choice
+}
+
+// Rise returns the largest rise of the curve: the index of the point before it, or -1 if the curve
+// does not rise. Of equal ones, the last counts.
+func (l *Likelihood) Rise() int {
+	found, most := -1, 1
+	for i := 1; i < len(l.Curve); i++ {
+		if rise := l.count(i) - l.count(i-1); rise >= most {
+			found, most = i-1, rise
+		}
+	}
+	return found
+}
+
+// Write writes the curve as a line of bars, and in words, in lines of at most the given width. The
+// width 0 stands for [timeline.DefaultWidth]. A nil likelihood writes nothing.
+func (l *Likelihood) Write(w io.Writer, width int) error {
+	if l == nil || len(l.Curve) == 0 {
+		return nil
+	}
+	width = max(cmp.Or(width, timeline.DefaultWidth), timeline.MinimumWidth)
+	text := ""
+	if len(l.Curve) > 1 {
+		label := fmt.Sprintf("  likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)
+		text = label + l.bars(width-utf8.RuneCountInString(label)) + "\n"
+	}
+	_, err := io.WriteString(w, text+timeline.Wrap(l.sentences(), width, "  "))
+	return err
+}
+
+func (l *Likelihood) sentences() string {
+	var text strings.Builder
+	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
+		fmt.Fprintf(&text, "Before step %d, `%s`, this violation occurs in %d of %d random "+
+			"continuations; after it, in %s.", l.Jump.Step, l.Jump.Taken, l.count(rise), l.Samples,
+			l.countAfter(rise+1))
+	} else {
+		fmt.Fprintf(&text, "This violation occurs in %d of %d random schedules.", l.count(0),
+			l.Samples)
+	}
+	if a := l.Avoidable; a != nil {
+		fmt.Fprintf(&text, " The last decision that could have avoided it, with the default "+
+			"policy from there on: step %d, `%s` instead of `%s`.", a.Step, a.Instead, a.Taken)
+	}
+	return text.String()
+}
+
+// count returns the number of violations behind a point.
+func (l *Likelihood) count(point int) int {
+	return int(math.Round(l.Curve[point].Probability * float64(l.Samples)))
+}
+
+func (l *Likelihood) countAfter(point int) string {
+	if n := l.count(point); n < l.Samples {
+		return fmt.Sprint(n)
+	}
+	return "all"
+}
+
+// levels are the bars of a curve; the last is certainty.
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// bars renders the curve in at most the given number of columns. A column shows the last of its
+// points.
+func (l *Likelihood) bars(width int) string {
+	columns := min(len(l.Curve), max(width, 1))
+	bars := make([]rune, columns)
+	for i := range bars {
+		point := l.Curve[(i+1)*len(l.Curve)/columns-1]
+		bars[i] = levels[int(point.Probability*float64(len(levels)-1))]
+	}
+	return string(bars)
+}

@@ -1,0 +1,84 @@
+package explain_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/interlock-sim/interlock/history/explain"
+)
+
+func curve(probabilities ...float64) []explain.Point {
+	points := make([]explain.Point, len(probabilities))
+	for i, p := range probabilities {
+		points[i] = explain.Point{Step: i, Probability: p}
+	}
+	return points
+}
+
+func TestLikelihood(t *testing.T) {
+	jump := &explain.Decision{Step: 2, Taken: "serve c1"}
+	for _, tc := range []struct {
+		name string
+		of   *explain.Likelihood
+		want string
+	}{
+		{"none", nil, ""},
+		{
+			"jump to certainty",
+			&explain.Likelihood{
+				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
+				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
+			},
+			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
+				"  Before step 2, `serve c1`, this violation occurs in 25 of 50 random\n" +
+				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
+				"  with the default policy from there on: step 1, `leave c1` instead of `tick`.\n",
+		},
+		{
+			"jump below certainty",
+			&explain.Likelihood{
+				Samples: 100, Curve: curve(0, 0, 0.29, 0.99, 1), Jump: jump,
+			},
+			"  likelihood, steps 0 to 4  ▁▁▃▇█\n" +
+				"  Before step 2, `serve c1`, this violation occurs in 29 of 100 random\n" +
+				"  continuations; after it, in 99.\n",
+		},
+		{
+			"certain from the start",
+			&explain.Likelihood{Samples: 100, Curve: curve(1)},
+			"  This violation occurs in 100 of 100 random schedules.\n",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var text bytes.Buffer
+			if err := tc.of.Write(&text, 80); err != nil {
+				t.Fatal(err)
+			}
+			if text.String() != tc.want {
+				t.Errorf("got\n%swant\n%s", &text, tc.want)
+			}
+		})
+	}
+}
+
+// The curve of a long schedule fits into the width. Its last bar is that of the last point.
+func TestLikelihoodWidth(t *testing.T) {
+	points := make([]float64, 500)
+	points[499] = 1
+	l := &explain.Likelihood{Samples: 100, Curve: curve(points...)}
+	for width := 1; width <= 130; width++ {
+		var text bytes.Buffer
+		l.Write(&text, width) // A buffer takes everything.
+		bars, _, _ := strings.Cut(text.String(), "\n")
+		if !strings.HasSuffix(bars, "▁█") {
+			t.Errorf("width %d: the bars are %q", width, bars)
+		}
+		for line := range strings.Lines(text.String()) {
+			if columns := utf8.RuneCountInString(line) - 1; columns > max(width, 40) {
+				t.Errorf("width %d: %d columns in %q", width, columns, line)
+			}
+		}
+	}
+}
