@@ -37,7 +37,8 @@ const (
 	// one of StrategyNames, or exhaustive
 	strategyVariable = "INTERLOCK_STRATEGY" // one of StrategyNames, or exhaustive
 	// directory of a counterexample to replay instead of searching
-	replayVariable = "INTERLOCK_REPLAY"
+	replayVariable    = "INTERLOCK_REPLAY"
+	keepGoingVariable = "INTERLOCK_KEEP_GOING" // whether to gather all distinct failures
 )
 
 const defaultSchedules = 2000
@@ -55,7 +56,8 @@ const defaultSchedules = 2000
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search] search; INTERLOCK_REPLAY the directory of a counterexample to replay instead
-// of searching. With a random seed, run go test with -count=1, because its cache does not know the
+// of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
+// is, one for each signature of a violation. With a random seed, run go test with -count=1, because its cache does not know the
 // seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
@@ -98,6 +100,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
+		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
 	report := search(t, campaign)
 	if report.Nondeterministic != nil {
@@ -105,12 +108,15 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	}
 	ctx, end := inTime(t)
 	defer end()
+	if len(report.Distinct) > 0 {
+		failWithDistinct(ctx, t, campaign, report, corpus)
+	}
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	switch {
 	case err != nil:
 		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
 	case report.Failure != nil:
-		failWith(t, campaign, report.Failure, short, corpus)
+		t.Fatal(describeFailure(t, campaign, report.Failure, short, corpus))
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
@@ -185,7 +191,7 @@ func search(t *testing.T, c *campaign.Campaign) *report.Report {
 	}
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
-		MemoryLimit: exhaustive.DefaultMemoryLimit(),
+		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
 	}
 	return exhaustive.Run(ctx, t)
 }
@@ -248,11 +254,31 @@ func unsettled(r *report.Report) string {
 		r.Unsettled)
 }
 
-// failWith writes the shrunk form of a failed schedule and ends the test.
-func failWith(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
-	c *recording.Counterexample, corpus string,
+// failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is written,
+// and ends the test.
+func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
+	r *report.Report, corpus string,
 ) {
 	t.Helper()
+	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
+		if group.Err != nil {
+			t.Errorf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, group.Err)
+			continue
+		}
+		t.Error(describeFailure(t, campaign, group.Failures[0].First, group.Counterexample,
+			corpus))
+		for _, d := range group.Failures {
+			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
+				r.Schedules, d.First.Schedule)
+		}
+	}
+	t.Fatalf("%d distinct failures in %d schedules", len(r.Distinct), r.Schedules)
+}
+
+// describeFailure writes the shrunk form of a failed schedule and describes it.
+func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
+	c *recording.Counterexample, corpus string,
+) string {
 	scenario := c.Scenario
 	c.ReplayBy = func(directory string) string {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
@@ -261,10 +287,10 @@ func failWith(t *testing.T, campaign *campaign.Campaign, failure *report.Failure
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
-		t.Fatalf("%s\nthe counterexample could not be written: %v", c.Result.Describe(&scenario),
-			err)
+		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
+			c.Result.Describe(&scenario), err)
 	}
-	t.Fatalf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
+	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
 		c.Result.Describe(&scenario),
@@ -336,6 +362,20 @@ func numberFrom(t *testing.T, variable string, unset int) int {
 		t.Fatalf("%s is %q, not a number of at least 1", variable, text)
 	}
 	return number
+}
+
+// truthFrom reads a truth value from the environment, false unless it is set.
+func truthFrom(t *testing.T, variable string) bool {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		t.Fatalf("%s is %q, not 1 or 0", variable, text)
+	}
+	return value
 }
 
 // seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so

@@ -39,7 +39,7 @@ type checkFlags struct {
 	clients, cycles, servers             int
 	schedules, states, workers           int
 	idleTicks, maxDeviations             int
-	symmetry, fairSuffixes               bool
+	symmetry, fairSuffixes, keepGoing    bool
 	budget                               time.Duration
 	json, out, checkpoint                string
 	severity                             faults.Severity
@@ -54,7 +54,9 @@ func newCheck(t *testing.T) *cobra.Command {
 		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that it
 claims. A schedule decides the order of messages, when servers apply
 transactions, the passing of time and the faults. Check ends at the first
-violation and shrinks its schedule to a minimal counterexample.
+violation and shrinks its schedule to a minimal counterexample. With
+--keep-going it runs to its limits and shrinks a schedule of each distinct
+failure: all violations with the same signature are one.
 
 Without --schedules and --budget it ends after %d schedules or %v,
 whichever comes first. See interlock help strategies for --strategy and the
@@ -113,6 +115,8 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.DurationVar(&f.severity.Pause, "max-pause", severity.Pause, "longest pause of a process")
 	flags.IntVar(&f.severity.Drift, "clock-drift", severity.Drift,
 		"drift of faulty clocks in percent")
+	flags.BoolVar(&f.keepGoing, "keep-going", false,
+		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.requireCoverage, "require-coverage", "",
 		"`cells` where faults must strike: all, kinds or kind@phase")
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
@@ -167,8 +171,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	}
 	c := &campaign.Campaign{
 		Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, States: f.states,
-		Workers:  f.workers,
-		Strategy: f.strategy,
+		Workers: f.workers, Strategy: f.strategy, KeepGoing: f.keepGoing,
 	}
 	if f.strategy == strategy.ExhaustiveName {
 		if err := f.validateExhaustive(c); err != nil {
@@ -303,7 +306,7 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) 
 		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
-		Progress: c.Progress, Checkpoint: f.checkpoint,
+		Progress: c.Progress, Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
 	}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
@@ -347,16 +350,13 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
 	progress.finish(report)
-	found, unshown := shorten(ctx, t, campaign, report)
-	if unshown == nil {
-		unshown = found.write(f.out)
-	}
+	found, unshown := shorten(ctx, t, campaign, report, f.out, progress)
 	outcome := outcomeOf(campaign, report, found, unshown)
 	if err = encodeJSON(reportOut, jsonReport(campaign, report, found, outcome)); err == nil {
 		err = reportOut.Close()
 	}
 	writeReport(text, campaign, report, found)
-	found.explain(report, text)
+	writeFindings(text, report, found)
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
@@ -365,7 +365,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 
 // outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
 // why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *campaign.Campaign, report *report.Report, found *finding,
+func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*finding,
 	unshown error,
 ) error {
 	switch {
@@ -373,7 +373,7 @@ func outcomeOf(campaign *campaign.Campaign, report *report.Report, found *findin
 		return &statusError{statusInternal, unshown}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil && !found.outOfContract:
+	case len(found) > 0 && !found[0].outOfContract:
 		return &statusError{statusViolation, nil}
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
