@@ -41,7 +41,7 @@ type checkFlags struct {
 	idleTicks, maxDeviations             int
 	symmetry, fairSuffixes, keepGoing    bool
 	budget                               time.Duration
-	json, out, checkpoint                string
+	json, out, checkpoint, junit, sarif  string
 	severity                             faults.Severity
 	requireCoverage                      string
 }
@@ -123,6 +123,8 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules; 1 with the real client or exhaustive")
 	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
+	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
 	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
 }
 
@@ -224,6 +226,13 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
 		return errNoReport
+	case given("junit") && (f.junit == "" || f.junit == "-"):
+		return errors.New("--junit needs a file")
+	case given("sarif") && (f.sarif == "" || f.sarif == "-"):
+		return errors.New("--sarif needs a file")
+	case f.junit != "" && (f.junit == f.json || f.junit == f.sarif),
+		f.sarif != "" && f.sarif == f.json:
+		return errors.New("--json, --junit and --sarif need different files")
 	case f.severity.Validate() != nil:
 		return fmt.Errorf("--max-pause, --clock-drift: %w", f.severity.Validate())
 	case f.idleTicks < 0:
@@ -323,7 +332,7 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) 
 // run leaves little live data behind, but many states take gigabytes.
 const exhaustiveGCPercent = 200
 
-// runCheck runs the campaign and reports it. It writes the counterexample and the JSON report
+// runCheck runs the campaign and reports it. It writes the counterexample and the report files
 // before it prints any text, because printing can fail: the reader may have closed the pipe, or the
 // disk may be full.
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
@@ -337,11 +346,11 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if err != nil {
 		return err
 	}
-	text, reportOut, err := f.openOutputs(stdout, stderr)
+	text, outputs, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	defer reportOut.Close()
+	defer outputs.close()
 	if _, err := fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario,
 		campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
@@ -352,9 +361,17 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	progress.finish(report)
 	found, unshown := shorten(ctx, t, campaign, report, f.out, progress)
 	outcome := outcomeOf(campaign, report, found, unshown)
-	if err = encodeJSON(reportOut, jsonReport(campaign, report, found, outcome)); err == nil {
-		err = reportOut.Close()
-	}
+	err = errors.Join(
+		outputs.write(outputs.json, func(w io.Writer) error {
+			return encodeJSON(w, jsonReport(campaign, report, found, outcome))
+		}),
+		outputs.write(outputs.junit, func(w io.Writer) error {
+			return encodeJUnit(w, junitReport(campaign, report, found, outcome))
+		}),
+		outputs.write(outputs.sarif, func(w io.Writer) error {
+			return encodeJSON(w, sarifReport(campaign, report, found, outcome))
+		}),
+	)
 	writeReport(text, campaign, report, found)
 	writeFindings(text, report, found)
 	if err != nil {
