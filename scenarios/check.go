@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ const (
 	// one of StrategyNames, or exhaustive
 	strategyVariable = "INTERLOCK_STRATEGY" // one of StrategyNames, or exhaustive
 	// directory of a counterexample to replay instead of searching
-	replayVariable    = "INTERLOCK_REPLAY"
+	replayVariable    = recording.ReplayVariable
 	keepGoingVariable = "INTERLOCK_KEEP_GOING" // whether to gather all distinct failures
 )
 
@@ -75,6 +74,10 @@ func Check(t *testing.T, scenario Scenario) {
 
 func checkScenario(t *testing.T, scenario engine.Scenario) {
 	t.Helper()
+	if replayed, subtest := replays(t); replayed != nil {
+		replayed.replay(t, &scenario, subtest)
+		return
+	}
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
@@ -86,7 +89,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		}
 		return
 	}
-	corpus := filepath.Join("testdata", "interlock", strings.ReplaceAll(t.Name(), "/", "-"))
+	corpus := recording.Corpus(t.Name())
 	recorded, err := os.ReadDir(corpus)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -280,10 +283,9 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.
 	c *recording.Counterexample, corpus string,
 ) string {
 	scenario := c.Scenario
+	c.Test = t.Name()
 	c.ReplayBy = func(directory string) string {
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
-		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) +
-			"' go test -count=1 -run '^" + pattern + "$' ."
+		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {

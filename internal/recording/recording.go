@@ -41,6 +41,7 @@ const (
 	recordingFormat  = "interlock-schedule"
 	recordingVersion = 2
 	recordingName    = "schedule.json"
+	reportName       = "report.json"
 )
 
 // Read reads a schedule from a file or from the directory of a counterexample. The error
@@ -103,6 +104,7 @@ type Counterexample struct {
 	Recording Recording
 	Result    *engine.Result                // its first violation is the recorded one
 	ReplayBy  func(directory string) string // the command that replays it
+	Test      string                        // the test that found it, or ""
 }
 
 // NewCounterexample runs the schedule and records it. It records the first violation in the order
@@ -217,7 +219,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if c.Result.Panic != "" {
 		report["panic"] = c.Result.Panic
 	}
-	if err := file.WriteJSON(filepath.Join(draft, "report.json"), report); err != nil {
+	if c.Test != "" {
+		report["test"] = c.Test
+	}
+	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err
 	}
 	if err := file.Write(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {
