@@ -56,8 +56,8 @@ const defaultSchedules = 2000
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search] search; INTERLOCK_REPLAY the directory of a counterexample to replay instead
 // of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
-// is, one for each signature of a violation. With a random seed, run go test with -count=1, because its cache does not know the
-// seed.
+// is, one for each signature of a violation. With a random seed, run go test with -count=1, because
+// its cache does not know the seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
@@ -257,8 +257,8 @@ func unsettled(r *report.Report) string {
 		r.Unsettled)
 }
 
-// failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is written,
-// and ends the test.
+// failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
+// written, and ends the test.
 func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 	r *report.Report, corpus string,
 ) {
@@ -292,7 +292,8 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.
 		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
 			c.Result.Describe(&scenario), err)
 	}
-	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
+	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\n"+
+		"replay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
 		c.Result.Describe(&scenario),

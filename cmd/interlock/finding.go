@@ -82,8 +82,8 @@ func (f *finding) write(out string) error {
 	return nil
 }
 
-// writeFindings prints each counterexample. Without one, because the schedule did not fail again, it
-// prints the violations of the report.
+// writeFindings prints each counterexample. Without one, because the schedule did not fail again,
+// it prints the violations of the report.
 func writeFindings(w io.Writer, report *report.Report, found []*finding) {
 	if failure := failureOf(report); failure != nil && len(found) == 0 {
 		for _, v := range failure.Violations {

@@ -36,7 +36,7 @@ counterexample into the package of --package, by default the current
 directory; put your lock in the place of the bundled one there.
 
 An existing file with other contents is an error.`,
-		Example: "  interlock regress interlock-failures/no-recheck-fifo-0123456789abcdef --package ./billing",
+		Example: "  interlock regress interlock-failures/no-recheck-fifo-0123456789abcdef",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return fmt.Errorf("regress takes one counterexample directory, not %d arguments",

@@ -191,8 +191,8 @@ func TestLocks(t *testing.T) {
 }
 `
 
-// The counterexample of a user's own lock is replayed by its test, which replay prints and runs, and
-// by the test that regress writes.
+// The counterexample of a user's own lock is replayed by its test, which replay prints and runs,
+// and by the test that regress writes.
 func TestRegressOwnLock(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another module")

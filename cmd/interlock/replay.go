@@ -99,14 +99,8 @@ func newReplayer(path string) (*replayer, error) {
 		return nil, err
 	}
 	subject, err := subjects.Named(recording.Lock)
-	if own, missing := newOwnLock(path, recording.Lock); err != nil && missing == nil {
-		return nil, own
-	} else if info, is := os.Stat(path); err != nil && is == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: no bundled lock %q, and no test: %w", path, recording.Lock, missing)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
-			"it: see %q in report.json", path, err, "replay")
+		return nil, notBundled(path, recording.Lock, err)
 	}
 	scenario, err := recording.Scenario(binding.Subject(subject))
 	if err != nil {
@@ -131,8 +125,8 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 		return err
 	}
 	if f.run {
-		return fmt.Errorf("--run: %s is a schedule of the bundled lock %s, which needs no test", path,
-			r.recording.Lock)
+		return fmt.Errorf("--run: %s is a schedule of the bundled lock %s, which needs no test",
+			path, r.recording.Lock)
 	}
 	if f.json != "" && f.json != "-" && isPartOf(f.json, path) {
 		return fmt.Errorf("--json: %s is part of the counterexample", f.json)

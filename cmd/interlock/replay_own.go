@@ -39,6 +39,20 @@ func newOwnLock(path, lock string) (*ownLock, error) {
 	return &ownLock{path, lock, test, packaged}, nil
 }
 
+// notBundled returns the error for a recording of a lock that is not bundled: an [ownLock] if a
+// test can replay it. The error unknown says which locks are bundled.
+func notBundled(path, lock string, unknown error) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
+			"it: see %q in report.json", path, unknown, "replay")
+	}
+	own, err := newOwnLock(path, lock)
+	if err != nil {
+		return fmt.Errorf("%s: no bundled lock %q, and no test: %w", path, lock, err)
+	}
+	return own
+}
+
 // command returns the shell command that replays the counterexample.
 func (o *ownLock) command() string {
 	return "cd " + shellQuote(o.packaged) + " && " + o.test.Command()

@@ -32,8 +32,9 @@ func TestExhaustiveKeepsGoing(t *testing.T) {
 	got := search.Run(context.Background(), t)
 	if got.Schedules != want.Schedules || got.Digest != want.Digest ||
 		got.Complete != want.Complete || !got.Finished() {
-		t.Errorf("%d schedules, digest %x, complete %v, finished %v; want %d, %x, %v", got.Schedules,
-			got.Digest, got.Complete, got.Finished(), want.Schedules, want.Digest, want.Complete)
+		t.Errorf("%d schedules, digest %x, complete %v, finished %v; want %d, %x, %v",
+			got.Schedules, got.Digest, got.Complete, got.Finished(), want.Schedules, want.Digest,
+			want.Complete)
 	}
 	counted := make(map[string]int)
 	for _, d := range got.Distinct {

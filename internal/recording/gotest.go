@@ -25,8 +25,8 @@ type GoTest struct {
 }
 
 // ReadGoTest reads which test replays the counterexample in a directory. It returns an error if the
-// counterexample is not that of a test, or its report does not have the command that [Check] of
-// package scenarios writes.
+// counterexample is not that of a test, or its report has another command than
+// [GoTest.Command]: what others have written there is never run.
 func ReadGoTest(directory string) (*GoTest, error) {
 	path := filepath.Join(directory, reportName)
 	content, err := os.ReadFile(path)
@@ -49,8 +49,8 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	}
 	test := &GoTest{r.Test, filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
 	if r.Replay != test.Command() {
-		return nil, fmt.Errorf("%s: the command %q does not replay it: it has been changed or renamed",
-			path, r.Replay)
+		return nil, fmt.Errorf("%s: the command %q does not replay it: it has been changed or "+
+			"renamed", path, r.Replay)
 	}
 	return test, nil
 }
