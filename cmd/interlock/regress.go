@@ -94,7 +94,7 @@ func newRegression(source, packaged string) (*regression, error) {
 	}
 	r := &regression{
 		source: source, Recording: recorded, Real: recorded.Client == engine.Real,
-		Test: fmt.Sprintf("TestReplay%s%s", camelCase(recorded.Lock), recorded.TraceHash),
+		Test: fmt.Sprintf("TestReplay%s_%s", camelCase(recorded.Lock), recorded.TraceHash),
 	}
 	if _, unknown := subjects.Named(recorded.Lock); unknown == nil {
 		err = r.ofBundled(packaged)

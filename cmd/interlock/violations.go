@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
@@ -50,22 +51,29 @@ func (v *explainedViolation) message() string {
 	return text
 }
 
-// sourceOf returns the line of the lock's code that a violation points to: the last request of the
-// process before the violation or, if it had sent none, its last request.
+// sourceOf returns the line of the lock's code that a violation points to: where the process still
+// waits if it waits for ever, or else its last request before the violation or, if it had sent
+// none, its last request.
 func sourceOf(events []history.Event, v *history.Violation) (line, function string) {
 	if v.Event < 0 || v.Event >= len(events) {
 		return "", ""
 	}
-	for i, e := range events {
-		if e.Process != events[v.Event].Process || e.Facts == nil || e.Facts.Line == "" {
-			continue
+	process, end := events[v.Event].Process, events[len(events)-1].Facts
+	if v.Property == history.Progress && end != nil {
+		for _, wait := range end.Waits {
+			if wait.Process == process && wait.Line != "" {
+				return wait.Line, wait.Function
+			}
 		}
-		if i > v.Event && line != "" {
-			break
-		}
-		line, function = e.Facts.Line, e.Facts.Function
 	}
-	return line, function
+	for _, part := range [][]history.Event{events[:v.Event+1], events[v.Event+1:]} {
+		for _, e := range slices.Backward(part) {
+			if e.Process == process && e.Facts != nil && e.Facts.Line != "" {
+				return e.Facts.Line, e.Facts.Function
+			}
+		}
+	}
+	return "", ""
 }
 
 // splitLine splits a source line such as lock/mutex.go:42 into its file and number.
