@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,10 +31,11 @@ import (
 // The variables that Check reads from the environment. They are not flags, because go test ./...
 // would hand those to every package.
 const (
-	schedulesVariable = "INTERLOCK_SCHEDULES" // number of schedules; default: defaultSchedules
-	seedVariable      = "INTERLOCK_SEED"      // default: derived from the test's name
-	strategyVariable  = "INTERLOCK_STRATEGY"  // one of [strategy.Names], or exhaustive
-	replayVariable    = "INTERLOCK_REPLAY"    // directory of a counterexample to replay instead
+	schedulesVariable = "INTERLOCK_SCHEDULES"    // number of schedules; default: defaultSchedules
+	seedVariable      = "INTERLOCK_SEED"         // default: derived from the test's name
+	strategyVariable  = "INTERLOCK_STRATEGY"     // one of [strategy.Names], or exhaustive
+	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
+	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
 )
 
 const defaultSchedules = 2000
@@ -52,9 +52,10 @@ const defaultSchedules = 2000
 //
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
-// [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead of
-// searching. With a random seed, run go test with -count=1, because its cache does not know the
-// seed.
+// [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
+// of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
+// is, one for each signature of a violation. With a random seed, run go test with -count=1, because
+// its cache does not know the seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
@@ -71,6 +72,10 @@ func Check(t *testing.T, scenario Scenario) {
 
 func checkScenario(t *testing.T, scenario engine.Scenario) {
 	t.Helper()
+	if replayed, subtest := replays(t); replayed != nil {
+		replayed.replay(t, &scenario, subtest)
+		return
+	}
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
@@ -82,7 +87,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		}
 		return
 	}
-	corpus := filepath.Join("testdata", "interlock", strings.ReplaceAll(t.Name(), "/", "-"))
+	corpus := recording.Corpus(t.Name())
 	recorded, err := os.ReadDir(corpus)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -96,6 +101,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
+		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
 	report := search(t, campaign)
 	if report.Nondeterministic != nil {
@@ -103,6 +109,9 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	}
 	ctx, end := inTime(t)
 	defer end()
+	if len(report.Distinct) > 0 {
+		failWithDistinct(ctx, t, campaign, report, corpus)
+	}
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	switch {
 	case err != nil:
@@ -110,7 +119,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	case report.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
-		failWith(t, campaign, report.Failure, short, corpus)
+		t.Fatal(describeFailure(t, campaign, report.Failure, short, corpus))
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
@@ -185,7 +194,7 @@ func search(t *testing.T, c *campaign.Campaign) *report.Report {
 	}
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
-		MemoryLimit: exhaustive.DefaultMemoryLimit(),
+		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
 	}
 	return exhaustive.Run(ctx, t)
 }
@@ -248,23 +257,43 @@ func unsettled(r *report.Report) string {
 		r.Unsettled)
 }
 
-// failWith writes the shrunk form of a failed schedule and ends the test.
-func failWith(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
-	c *recording.Counterexample, corpus string,
+// failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
+// written, and ends the test.
+func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
+	r *report.Report, corpus string,
 ) {
 	t.Helper()
+	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
+		if group.Err != nil {
+			t.Errorf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, group.Err)
+			continue
+		}
+		t.Error(describeFailure(t, campaign, group.Failures[0].First, group.Counterexample,
+			corpus))
+		for _, d := range group.Failures {
+			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
+				r.Schedules, d.First.Schedule)
+		}
+	}
+	t.Fatalf("%d distinct failures in %d schedules", len(r.Distinct), r.Schedules)
+}
+
+// describeFailure writes the shrunk form of a failed schedule and describes it.
+func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
+	c *recording.Counterexample, corpus string,
+) string {
 	scenario := c.Scenario
+	c.Test = t.Name()
 	c.ReplayBy = func(directory string) string {
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^")
-		return replayVariable + "='" + strings.ReplaceAll(directory, "'", `'\''`) +
-			"' go test -count=1 -run '^" + pattern + "$' ."
+		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
 	}
 	directory, err := c.Write(corpus)
 	if err != nil {
-		t.Fatalf("%s\nthe counterexample could not be written: %v", engine.Describe(c.Explain()),
-			err)
+		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
+			engine.Describe(c.Explain()), err)
 	}
-	t.Fatalf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\nreplay %s",
+	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\n"+
+		"replay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
 		engine.Describe(c.Explain()),
@@ -336,6 +365,20 @@ func numberFrom(t *testing.T, variable string, unset int) int {
 		t.Fatalf("%s is %q, not a number of at least 1", variable, text)
 	}
 	return number
+}
+
+// truthFrom reads a truth value from the environment, false unless it is set.
+func truthFrom(t *testing.T, variable string) bool {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		t.Fatalf("%s is %q, not 1 or 0", variable, text)
+	}
+	return value
 }
 
 // seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so

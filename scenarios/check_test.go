@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ func TestChecked(t *testing.T) {
 	case "refuses":
 		s.Subject = locktest.Misplaced()
 		s.Subject.Claims = []history.Property{history.ServerMutualExclusion, history.Progress}
+	case "several failures":
+		s = scenario(locktest.Named(t, "name-order"), 3, 2, 2)
 	case "alone":
 		s.Clients = 1
 	case "pair":
@@ -207,6 +210,11 @@ func TestCheck(t *testing.T) {
 			false,
 			`INTERLOCK_SEED: "x" is neither a number`,
 		},
+		"bad keep-going": {
+			[]string{"INTERLOCK_KEEP_GOING=perhaps"},
+			false,
+			`INTERLOCK_KEEP_GOING is "perhaps", not 1 or 0`,
+		},
 		"bad replay": {
 			[]string{"INTERLOCK_REPLAY=nosuch"},
 			false,
@@ -278,6 +286,24 @@ func TestCheckStrategy(t *testing.T) {
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
+		}
+	}
+}
+
+// With INTERLOCK_KEEP_GOING a test reports and records every distinct failure.
+func TestCheckKeepsGoing(t *testing.T) {
+	for _, strategy := range []string{"", "exhaustive"} {
+		directory := t.TempDir()
+		printed, passed := runChecked(t, directory, variantVariable+"=several failures",
+			"INTERLOCK_KEEP_GOING=1", "INTERLOCK_SCHEDULES=400", "INTERLOCK_STRATEGY="+strategy)
+		found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "*"))
+		last := regexp.MustCompile(`: (\d+) distinct failures in (\d+) schedules\n`).
+			FindStringSubmatch(printed)
+		if passed || err != nil || len(found) < 2 || last == nil || last[2] != "400" ||
+			strings.Count(printed, "\n        replay INTERLOCK_REPLAY='") != len(found) ||
+			last[1] != strconv.Itoa(strings.Count(printed, " schedules, first in schedule ")) {
+			t.Errorf("strategy %q: passed %v, error %v, counterexamples %v:\n%s", strategy, passed,
+				err, found, printed)
 		}
 	}
 }

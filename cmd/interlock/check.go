@@ -39,9 +39,9 @@ type checkFlags struct {
 	clients, cycles, servers             int
 	schedules, states, workers           int
 	idleTicks, maxDeviations             int
-	symmetry, fairSuffixes               bool
+	symmetry, fairSuffixes, keepGoing    bool
 	budget                               time.Duration
-	json, out, checkpoint                string
+	json, out, checkpoint, junit, sarif  string
 	severity                             faults.Severity
 	requireCoverage                      string
 }
@@ -54,7 +54,9 @@ func newCheck(t *testing.T) *cobra.Command {
 		Long: fmt.Sprintf(`Check runs a lock under many schedules and checks every property that it
 claims. A schedule decides the order of messages, when servers apply
 transactions, the passing of time and the faults. Check ends at the first
-violation and shrinks its schedule to a minimal counterexample.
+violation and shrinks its schedule to a minimal counterexample. With
+--keep-going it runs to its limits and shrinks a schedule of each distinct
+failure: all violations with the same signature are one.
 
 Without --schedules and --budget it ends after %d schedules or %v,
 whichever comes first. See interlock help strategies for --strategy and the
@@ -113,12 +115,16 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.DurationVar(&f.severity.Pause, "max-pause", severity.Pause, "longest pause of a process")
 	flags.IntVar(&f.severity.Drift, "clock-drift", severity.Drift,
 		"drift of faulty clocks in percent")
+	flags.BoolVar(&f.keepGoing, "keep-going", false,
+		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.requireCoverage, "require-coverage", "",
 		"`cells` where faults must strike: all, kinds or kind@phase")
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules; 1 with the real client or exhaustive")
 	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
+	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
 	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
 }
 
@@ -167,8 +173,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	}
 	c := &campaign.Campaign{
 		Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, States: f.states,
-		Workers:  f.workers,
-		Strategy: f.strategy,
+		Workers: f.workers, Strategy: f.strategy, KeepGoing: f.keepGoing,
 	}
 	if f.strategy == strategy.ExhaustiveName {
 		if err := f.validateExhaustive(c); err != nil {
@@ -221,6 +226,13 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	case given("json") && f.json == "":
 		return errNoReport
+	case given("junit") && (f.junit == "" || f.junit == "-"):
+		return errors.New("--junit needs a file")
+	case given("sarif") && (f.sarif == "" || f.sarif == "-"):
+		return errors.New("--sarif needs a file")
+	case f.junit != "" && (f.junit == f.json || f.junit == f.sarif),
+		f.sarif != "" && f.sarif == f.json:
+		return errors.New("--json, --junit and --sarif need different files")
 	case f.severity.Validate() != nil:
 		return fmt.Errorf("--max-pause, --clock-drift: %w", f.severity.Validate())
 	case f.idleTicks < 0:
@@ -303,7 +315,7 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) 
 		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
-		Progress: c.Progress, Checkpoint: f.checkpoint,
+		Progress: c.Progress, Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
 	}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
@@ -320,7 +332,7 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) 
 // run leaves little live data behind, but many states take gigabytes.
 const exhaustiveGCPercent = 200
 
-// runCheck runs the campaign and reports it. It writes the counterexample and the JSON report
+// runCheck runs the campaign and reports it. It writes the counterexample and the report files
 // before it prints any text, because printing can fail: the reader may have closed the pipe, or the
 // disk may be full.
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
@@ -334,11 +346,11 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if err != nil {
 		return err
 	}
-	text, reportOut, err := f.openOutputs(stdout, stderr)
+	text, outputs, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	defer reportOut.Close()
+	defer outputs.close()
 	if _, err := fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario,
 		campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
@@ -347,16 +359,21 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
 	report := search(ctx)
 	progress.finish(report)
-	found, unshown := shorten(ctx, t, campaign, report)
-	if unshown == nil {
-		unshown = found.write(f.out)
-	}
+	found, unshown := shorten(ctx, t, campaign, report, f.out, progress)
 	outcome := outcomeOf(campaign, report, found, unshown)
-	if err = encodeJSON(reportOut, jsonReport(campaign, report, found, outcome)); err == nil {
-		err = reportOut.Close()
-	}
+	err = errors.Join(
+		outputs.write(outputs.json, func(w io.Writer) error {
+			return encodeJSON(w, jsonReport(campaign, report, found, outcome))
+		}),
+		outputs.write(outputs.junit, func(w io.Writer) error {
+			return encodeJUnit(w, junitReport(campaign, report, found, outcome))
+		}),
+		outputs.write(outputs.sarif, func(w io.Writer) error {
+			return encodeJSON(w, sarifReport(campaign, report, found, outcome))
+		}),
+	)
 	writeReport(text, campaign, report, found)
-	found.explain(report, text)
+	writeFindings(text, report, found)
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
@@ -365,7 +382,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 
 // outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
 // why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *campaign.Campaign, report *report.Report, found *finding,
+func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*finding,
 	unshown error,
 ) error {
 	switch {
@@ -373,7 +390,7 @@ func outcomeOf(campaign *campaign.Campaign, report *report.Report, found *findin
 		return &statusError{statusInternal, unshown}
 	case report.Nondeterministic != nil:
 		return &statusError{statusInternal, report.Nondeterministic}
-	case found != nil && !found.outOfContract:
+	case len(found) > 0 && !found[0].outOfContract:
 		return &statusError{statusViolation, nil}
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -18,6 +19,8 @@ import (
 
 // A finding is a shrunk counterexample and the directory to which it was written.
 type finding struct {
+	failure        *report.Failure           // that was shrunk
+	distinct       []*report.DistinctFailure // that it shows, if the search kept going
 	counterexample *recording.Counterexample
 	outOfContract  bool   // every violation is out of contract
 	directory      string // empty if it could not be written
@@ -25,22 +28,43 @@ type finding struct {
 }
 
 // shorten shrinks the schedule that failed or, if none did, the first that violated a property out
-// of contract; see [shrink.Shorten]. It returns nil if there is neither. It returns an error if the
-// schedule does not fail again, unless the report records nondeterminism already.
+// of contract; see [shrink.Shorten]. If the search kept going, it shrinks each distinct failure
+// instead. It writes each counterexample to a directory below out before it shrinks the next.
+//
+// It returns an error if a schedule does not fail again, unless the report records nondeterminism
+// already, or if a counterexample cannot be written.
 func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	report *report.Report,
-) (*finding, error) {
-	counterexample, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
-	if err != nil && report.Nondeterministic != nil {
+	report *report.Report, out string, progress *progress,
+) (found []*finding, err error) {
+	keep := func(c *recording.Counterexample, f *finding) {
+		c.ReplayBy = replayCommand
+		f.counterexample = c
+		err = errors.Join(err, f.write(out))
+		found = append(found, f)
+	}
+	if len(report.Distinct) == 0 {
+		c, failed := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
+		if c != nil {
+			c.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &c.Scenario,
+				c.Recording.Deviations, c.Recording.Signature)
+			keep(c, &finding{failure: failureOf(report), outOfContract: report.Failure == nil})
+		}
+		err = errors.Join(err, failed)
+	}
+	begin := func(index int) { progress.shrinking(report, index) }
+	for group := range shrink.Distinct(ctx, t, campaign, report, begin) {
+		if group.Err != nil {
+			err = errors.Join(err, group.Err)
+			continue
+		}
+		keep(group.Counterexample,
+			&finding{failure: group.Failures[0].First, distinct: group.Failures})
+	}
+	progress.clear()
+	if report.Nondeterministic != nil && len(found) == 0 {
 		return nil, nil
 	}
-	if counterexample == nil {
-		return nil, err
-	}
-	counterexample.ReplayBy = replayCommand
-	counterexample.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &counterexample.Scenario,
-		counterexample.Recording.Deviations, counterexample.Recording.Signature)
-	return &finding{counterexample: counterexample, outOfContract: report.Failure == nil}, nil
+	return found, err
 }
 
 // failureOf returns the failure that the report shows: the one within the contract, else the one
@@ -54,9 +78,6 @@ func failureOf(r *report.Report) *report.Failure {
 
 // write writes the counterexample to a directory below out.
 func (f *finding) write(out string) error {
-	if f == nil {
-		return nil
-	}
 	directory, err := f.counterexample.Write(out)
 	if err != nil {
 		return fmt.Errorf("writing the counterexample: %w", err)
@@ -65,31 +86,60 @@ func (f *finding) write(out string) error {
 	return nil
 }
 
-// explain prints the violations, the shrunk schedule, the decisive part of its timeline, and where
-// the counterexample is. Without a counterexample, because the schedule did not fail again, it
-// prints the violations of the report.
-func (f *finding) explain(report *report.Report, w io.Writer) {
-	failure := failureOf(report)
-	if f == nil {
-		if failure != nil {
-			for _, v := range failure.Violations {
-				writeViolation(w, v)
-			}
+// writeFindings prints each counterexample. Without one, because the schedule did not fail again,
+// it prints the violations of the report.
+func writeFindings(w io.Writer, report *report.Report, found []*finding) {
+	if failure := failureOf(report); failure != nil && len(found) == 0 {
+		for _, v := range failure.Violations {
+			writeViolation(w, v)
 		}
-		return
 	}
+	if len(report.Distinct) > 0 {
+		fmt.Fprintf(w, "\n%s, shown by %s\n", counted(len(report.Distinct), "distinct failure"),
+			counted(len(found), "counterexample"))
+	}
+	for _, f := range found {
+		f.explain(w, report.Schedules)
+	}
+}
+
+// explain prints the violations, the shrunk schedule, the decisive part of its timeline, and where
+// the counterexample is. Of a search that kept going it prints how many of its schedules failed in
+// this way, and leaves the timeline to replay.
+func (f *finding) explain(w io.Writer, schedules int) {
 	c := f.counterexample
 	explained := c.Explain()
 	fitTerminal(explained, w)
-	writeWhys(w, explained, &c.Scenario, c.Result)
-	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", failure.Schedule,
-		counted(len(failure.Deviations), "deviation"),
+	for n, why := range explained.Whys {
+		d := f.distinctOf(why.Violation)
+		if d == nil && len(f.distinct) > 0 {
+			continue // Another counterexample shows it, or no schedule of the search had it.
+		}
+		fmt.Fprintln(w)
+		explained.Why(w, why)
+		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
+		if n == 0 {
+			explained.Likelihood.Write(w, explained.Timeline.Width)
+		}
+		if d != nil {
+			fmt.Fprintf(w, "  in %d of %s, first in schedule %d\n", d.Schedules,
+				counted(schedules, "schedule"), d.First.Schedule)
+		}
+	}
+	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.failure.Schedule,
+		counted(len(f.failure.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
-	for _, d := range c.Recording.Deviations {
+	for i, d := range c.Recording.Deviations {
+		if len(f.distinct) > 0 && i == distinctSteps {
+			fmt.Fprintf(w, "  and %d more\n", len(c.Recording.Deviations)-i)
+			break
+		}
 		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
 	}
-	fmt.Fprintln(w)
-	explained.Decisive(w)
+	if len(f.distinct) == 0 {
+		fmt.Fprintln(w)
+		explained.Decisive(w)
+	}
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
 	}
@@ -105,6 +155,19 @@ func writeWhys(w io.Writer, report *explain.Report, s *engine.Scenario, r *engin
 			report.Likelihood.Write(w, report.Timeline.Width)
 		}
 	}
+}
+
+// distinctSteps is how many deviations are printed of each of several counterexamples.
+const distinctSteps = 10
+
+// distinctOf returns the distinct failure that a violation of the counterexample shows, or nil.
+func (f *finding) distinctOf(v *history.Violation) *report.DistinctFailure {
+	for _, d := range f.distinct {
+		if d.Signature == v.Signature() {
+			return d
+		}
+	}
+	return nil
 }
 
 // writeViolation prints a violation.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -21,7 +22,48 @@ type child struct {
 	command *exec.Cmd
 	first   string // the first line of standard output, if start has read it
 	rest    *bufio.Reader
-	stderr  bytes.Buffer
+	stderr  watchedBuffer
+}
+
+// A watchedBuffer is a buffer whose reader can wait for a text.
+type watchedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+	wanted string
+	seen   chan struct{} // closed when the buffer contains what is wanted
+}
+
+// Write implements io.Writer.
+func (b *watchedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, err := b.buffer.Write(p)
+	b.look()
+	return n, err
+}
+
+// look closes the channel if the buffer contains what is wanted.
+func (b *watchedBuffer) look() {
+	if b.wanted != "" && strings.Contains(b.buffer.String(), b.wanted) {
+		close(b.seen)
+		b.wanted = ""
+	}
+}
+
+// String returns what has been written.
+func (b *watchedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// wait waits until the buffer contains a text.
+func (b *watchedBuffer) wait(text string) {
+	b.mu.Lock()
+	b.wanted, b.seen = text, make(chan struct{})
+	b.look()
+	b.mu.Unlock()
+	<-b.seen
 }
 
 // start starts interlock in an empty directory and waits for the first line of its output.
@@ -86,7 +128,7 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, status := c.end(t)
-			if status != statusOK || c.stderr.Len() > 0 {
+			if status != statusOK || c.stderr.String() != "" {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
 			}
 			for _, want := range []string{
@@ -159,11 +201,40 @@ func TestInterruptedVerify(t *testing.T) {
 	if err := c.command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := c.end(t); text != "" || c.stderr.Len() > 0 {
+	if text, _ := c.end(t); text != "" || c.stderr.String() != "" {
 		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
 	}
 	if status := c.command.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() ||
 		status.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", c.command.ProcessState)
+	}
+}
+
+// If shrinking several failures is interrupted, all of them are written and reported.
+func TestInterruptedShrinking(t *testing.T) {
+	t.Parallel()
+	c := start(t, "check", "--lock", "stale-state", "--schedules", "1500", "--keep-going",
+		"--json", "report.json")
+	c.stderr.wait("shrinking 1 of ")
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusViolation || !strings.Contains(text, "distinct failures, shown by ") {
+		t.Errorf("status %d:\n%s", status, text)
+	}
+	content, err := os.ReadFile(filepath.Join(c.command.Dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r checkReport
+	if err := json.Unmarshal(content, &r); err != nil || len(r.Violations) < 3 {
+		t.Fatalf("%v: %d violations", err, len(r.Violations))
+	}
+	for _, v := range r.Violations {
+		if _, err := os.Stat(filepath.Join(c.command.Dir, v.Artifact, "schedule.json")); err !=
+			nil || v.Artifact == "" {
+			t.Errorf("%+v: %v", v, err)
+		}
 	}
 }

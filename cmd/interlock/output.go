@@ -24,15 +24,60 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// openOutputs returns the writers of the text and of the JSON report. It fails before the campaign
-// starts if the report or a counterexample could not be written at its end.
-func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
+// outputs are the files of the reports of check. Those not asked for are nil.
+type outputs struct{ json, junit, sarif io.WriteCloser }
+
+// openOutputs returns the writers of the text and of the reports. It fails before the campaign
+// starts if a report or a counterexample could not be written at its end.
+func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, files *outputs,
 	err error,
 ) {
 	if err := checkWritable(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	return openReport(f.json, stdout, stderr)
+	opened := new(outputs)
+	defer func() {
+		if err != nil {
+			opened.close()
+		}
+	}()
+	if text, opened.json, err = openReport(f.json, stdout, stderr); err != nil {
+		return nil, nil, err
+	}
+	for _, file := range []struct {
+		flag, path string
+		to         *io.WriteCloser
+	}{{"--junit", f.junit, &opened.junit}, {"--sarif", f.sarif, &opened.sarif}} {
+		if file.path == "" {
+			continue
+		}
+		created, err := os.Create(file.path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", file.flag, err)
+		}
+		*file.to = created
+	}
+	return text, opened, nil
+}
+
+// write writes a report, unless it is not asked for, and closes its file.
+func (o *outputs) write(to io.WriteCloser, encode func(io.Writer) error) error {
+	if to == nil {
+		return nil
+	}
+	if err := encode(to); err != nil {
+		return err
+	}
+	return to.Close()
+}
+
+// close closes the files that are still open.
+func (o *outputs) close() {
+	for _, file := range []io.WriteCloser{o.json, o.junit, o.sarif} {
+		if file != nil {
+			file.Close()
+		}
+	}
 }
 
 // jsonUsage is the help of the flag --json of commands that write a report to a file.

@@ -83,12 +83,27 @@ func (p *progress) finish(r *report.Report) {
 	switch {
 	case r.Unsaved != nil && r.Complete:
 		fmt.Fprintf(p.w, "--checkpoint: %v\n", r.Unsaved)
+	case len(r.Distinct) > 0:
+		fmt.Fprintf(p.w, "%s found, shrinking the schedules (Ctrl-C stops early)\n",
+			counted(len(r.Distinct), "distinct failure"))
 	case r.Failure != nil:
 		fmt.Fprintln(p.w, "violation found, shrinking its schedule (Ctrl-C stops early)")
 	case r.OutOfContract != nil:
 		fmt.Fprintln(p.w, "out-of-contract violation found, shrinking its schedule (Ctrl-C stops "+
 			"early)")
 	}
+}
+
+// shrinking says which distinct failure is shrunk next.
+func (p *progress) shrinking(r *report.Report, index int) {
+	line := fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
+		r.Distinct[index].Signature)
+	if !p.terminal {
+		fmt.Fprintln(p.w, line)
+		return
+	}
+	p.shown = true
+	fmt.Fprintf(p.w, "\r\x1b[K%.79s", line) // One line: a longer one could not be overwritten.
 }
 
 // clear removes the line from the terminal.

@@ -27,9 +27,9 @@ import (
 
 // replayFlags holds the flags of replay as they were given.
 type replayFlags struct {
-	full  bool
-	times int
-	json  string
+	full, run bool
+	times     int
+	json      string
 }
 
 func newReplay(t *testing.T) *cobra.Command {
@@ -41,6 +41,11 @@ func newReplay(t *testing.T) *cobra.Command {
 and shows the decisive part of its timeline. A recorded step that is no longer
 enabled is skipped and named, so that a schedule can be replayed after the lock
 has changed.
+
+The schedule of a lock of your own is replayed by the test that found it.
+Replay prints its command, and runs it with --run: go test executes code of the
+directory, and a counterexample may come from someone else. It runs only the
+command that the test writes, in the package where the test wrote it.
 
 Exit status:
   0  no violation
@@ -62,11 +67,15 @@ Exit status:
 			case cmd.Flags().Changed("json") && f.json == "":
 				return errNoReport
 			}
+			if err := f.validateRun(cmd); err != nil {
+				return err
+			}
 			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(),
 				cmd.ErrOrStderr())
 		},
 	}
 	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
+	command.Flags().BoolVar(&f.run, "run", false, "run the test of a lock of your own")
 	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
 	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
 	return command
@@ -94,8 +103,7 @@ func newReplayer(path string) (*replayer, error) {
 	}
 	subject, err := subjects.Named(recording.Lock)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
-			"it: see %q in report.json", path, err, "replay")
+		return nil, notBundled(path, recording.Lock, err)
 	}
 	scenario, err := recording.Scenario(conversion.Subject(subject))
 	if err != nil {
@@ -113,8 +121,15 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	stderr io.Writer,
 ) error {
 	r, err := newReplayer(path)
+	if own := (*ownLock)(nil); f.run && errors.As(err, &own) {
+		return own.runOwn(ctx, stdout, stderr)
+	}
 	if err != nil {
 		return err
+	}
+	if f.run {
+		return fmt.Errorf("--run: %s is a schedule of the bundled lock %s, which needs no test",
+			path, r.recording.Lock)
 	}
 	if f.json != "" && f.json != "-" && isPartOf(f.json, path) {
 		return fmt.Errorf("--json: %s is part of the counterexample", f.json)

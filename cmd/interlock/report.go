@@ -39,7 +39,7 @@ const (
 
 // verdict returns the verdict on a property. It counts the violations of the failed run and those
 // of its shrunk schedule, which may violate other properties.
-func verdict(campaign *campaign.Campaign, report *report.Report, f *finding,
+func verdict(campaign *campaign.Campaign, report *report.Report, found []*finding,
 	p history.Property,
 ) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
@@ -48,10 +48,8 @@ func verdict(campaign *campaign.Campaign, report *report.Report, f *finding,
 	if report.Schedules == 0 {
 		return verdictNotExercised
 	}
-	if failure := failureOf(report); failure != nil {
-		if judged := judge(failure, f, p); judged != verdictHolds {
-			return judged
-		}
+	if judged := judge(report, found, p); judged != verdictHolds {
+		return judged
 	}
 	if p == history.Linearizable && report.Totals.Unknown > 0 {
 		return verdictUnknown
@@ -72,29 +70,30 @@ func exercised(r *report.Report, p history.Property) int {
 	return r.Totals.Vacuity.Of(p)
 }
 
-// judge returns the verdict on a property from a failure and its counterexample alone; f may be
-// nil. A violation within the contract counts more than one outside.
-func judge(failure *report.Failure, f *finding, p history.Property) string {
+// judge returns the verdict on a property from the failures and their counterexamples alone. A
+// violation within the contract counts more than one outside.
+func judge(r *report.Report, found []*finding, p history.Property) string {
 	judged := verdictHolds
-	for _, v := range failure.Violations {
+	weigh := func(v *history.Violation, outOfContract bool) {
 		switch {
-		case v.Property != p:
-		case !slices.Contains(failure.OutOfContract, v):
-			return verdictViolated
-		default:
+		case v.Property != p || judged == verdictViolated:
+		case outOfContract:
 			judged = verdictOutOfContract
+		default:
+			judged = verdictViolated
 		}
 	}
-	if f == nil {
-		return judged
+	if failure := failureOf(r); failure != nil {
+		for _, v := range failure.Violations {
+			weigh(v, slices.Contains(failure.OutOfContract, v))
+		}
 	}
-	for _, v := range f.counterexample.Result.Violations {
-		switch {
-		case v.Property != p:
-		case !f.counterexample.Scenario.OutOfContract(f.counterexample.Result, v):
-			return verdictViolated
-		default:
-			judged = verdictOutOfContract
+	for _, d := range r.Distinct {
+		weigh(&history.Violation{Property: d.Property}, false)
+	}
+	for _, f := range found {
+		for _, v := range f.counterexample.Result.Violations {
+			weigh(v, f.counterexample.Scenario.OutOfContract(f.counterexample.Result, v))
 		}
 	}
 	return judged
@@ -173,7 +172,7 @@ func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Report) 
 
 // writeReport writes the size of the search, the fault coverage, the verdicts, the costs and the
 // conclusion.
-func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, f *finding) {
+func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, found []*finding) {
 	writeSize(w, r)
 	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
 	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
@@ -184,7 +183,7 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, f *
 		fmt.Fprintln(w, "\nproperties, in the schedules run")
 	}
 	for _, p := range engine.Properties() {
-		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, f, p), p))
+		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, found, p), p))
 	}
 	writeCost(w, &r.Totals.Cost)
 	writeSometimes(w, campaign, r)
@@ -231,22 +230,24 @@ func conclusion(campaign *campaign.Campaign, r *report.Report) string {
 	switch {
 	case r.Schedules == 0:
 		return "no schedule was run"
+	case r.Failure != nil:
+		return ""
 	case len(missed) > 0:
 		return inconclusive + "sometimes conditions never reached: " + strings.Join(missed, "; ")
 	case len(campaign.MissingCoverage(r)) > 0:
 		return inconclusive + "required fault coverage is missing"
-	case r.OutOfContractSchedules > 0 && r.Failure == nil:
+	case r.OutOfContractSchedules > 0:
 		return fmt.Sprintf("no violation found within the contract (%v); %s violated %s out of "+
 			"contract", campaign.Scenario.DescribeContract(),
 			counted(r.OutOfContractSchedules, "schedule"),
 			r.OutOfContract.OutOfContract[0].Property)
-	case r.Failure == nil && r.Totals.Unknown > 0:
+	case r.Totals.Unknown > 0:
 		return fmt.Sprintf("no violation found, but linearizability is unknown for %s",
 			counted(r.Totals.Unknown, "schedule"))
-	case r.Failure == nil && r.Nondeterministic == nil && r.Unsettled > 0:
+	case r.Nondeterministic == nil && r.Unsettled > 0:
 		return fmt.Sprintf("no violation found, but %s did not quiesce, so what follows is unknown",
 			counted(r.Unsettled, "schedule"))
-	case r.Failure == nil && r.Nondeterministic == nil:
+	case r.Nondeterministic == nil:
 		return "no violation found"
 	}
 	return ""
@@ -316,6 +317,9 @@ func writeStrategies(w io.Writer, r *report.Report) {
 		found := ""
 		if share.Failed {
 			found = ", found the violation"
+			if r.KeptGoing {
+				found = ", found the first violation"
+			}
 		}
 		fmt.Fprintf(w, " %s %d (%s%s)", share.Strategy, share.Schedules,
 			counted(share.Behaviours, "new behaviour"), found)
@@ -433,19 +437,22 @@ type costReport struct {
 }
 
 type violationReport struct {
-	Property      history.Property `json:"property"`
-	Signature     string           `json:"signature"`
-	Detail        string           `json:"detail"`
-	Why           string           `json:"why,omitempty"` // in words
-	Schedule      int              `json:"schedule"`
-	Artifact      string           `json:"artifact"`
-	Replay        string           `json:"replay"`
-	OutOfContract bool             `json:"out_of_contract"`
-
-	Likelihood *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
+	Property      history.Property    `json:"property"`
+	Signature     string              `json:"signature"`
+	Detail        string              `json:"detail"`
+	Why           string              `json:"why,omitempty"` // in words
+	Schedule      int                 `json:"schedule"`
+	Artifact      string              `json:"artifact"`
+	Replay        string              `json:"replay"`
+	OutOfContract bool                `json:"out_of_contract"`
+	Likelihood    *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
+	// with --keep-going: how many schedules violate the property with this signature
+	Count int `json:"count,omitempty"`
 }
 
-func jsonReport(c *campaign.Campaign, r *report.Report, f *finding, outcome error) *checkReport {
+func jsonReport(c *campaign.Campaign, r *report.Report, found []*finding,
+	outcome error,
+) *checkReport {
 	out := &checkReport{
 		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
 		Clients: c.Scenario.Clients,
@@ -476,16 +483,14 @@ func jsonReport(c *campaign.Campaign, r *report.Report, f *finding, outcome erro
 	for _, p := range engine.Properties() {
 		judged := propertyReport{
 			Name: p, Claimed: c.Scenario.Subject.Claimed(p),
-			Verdict: verdict(c, r, f, p), Times: exercised(r, p),
+			Verdict: verdict(c, r, found, p), Times: exercised(r, p),
 		}
 		if r.Exhaustive && judged.Verdict == verdictHolds {
 			judged.Reach = r.Reach(p)
 		}
 		out.Properties = append(out.Properties, judged)
 	}
-	if failure := failureOf(r); failure != nil {
-		out.Violations = append(out.Violations, violationReports(failure, f)...)
-	}
+	out.Violations = append(out.Violations, violationReports(r, found)...)
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
 	}
@@ -494,9 +499,16 @@ func jsonReport(c *campaign.Campaign, r *report.Report, f *finding, outcome erro
 }
 
 // violationReports returns the violations of the counterexample, or those of the failure if there
-// is no counterexample.
-func violationReports(failure *report.Failure, f *finding) (all []violationReport) {
-	if f == nil {
+// is no counterexample. Of a search that kept going it returns the distinct failures.
+func violationReports(r *report.Report, found []*finding) (all []violationReport) {
+	if len(r.Distinct) > 0 {
+		for i := range r.Distinct {
+			all = append(all, distinctReport(&r.Distinct[i], found))
+		}
+		return all
+	}
+	failure := failureOf(r)
+	if failure != nil && len(found) == 0 {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
@@ -504,19 +516,45 @@ func violationReports(failure *report.Failure, f *finding) (all []violationRepor
 				OutOfContract: slices.Contains(failure.OutOfContract, v),
 			})
 		}
-		return all
 	}
-	c := f.counterexample
-	for _, why := range c.Explain().Whys {
-		v := why.Violation
-		all = append(all, violationReport{
-			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Schedule: failure.Schedule, Artifact: f.directory, Replay: f.replay,
-			OutOfContract: c.Scenario.OutOfContract(c.Result, v),
-		})
+	for _, f := range found {
+		c := f.counterexample
+		for n, why := range c.Explain().Whys {
+			v := why.Violation
+			one := violationReport{
+				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
+				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
+			}
+			if n == 0 {
+				one.Likelihood = c.Likelihood
+			}
+			all = append(all, one)
+		}
 	}
-	all[0].Likelihood = c.Likelihood
 	return all
+}
+
+// distinctReport returns a distinct failure with the counterexample that shows it. The detail is
+// that of the counterexample or, without one, of the first schedule.
+func distinctReport(d *report.DistinctFailure, found []*finding) violationReport {
+	out := violationReport{
+		Property: d.Property, Signature: d.Signature, Schedule: d.First.Schedule,
+		Count: d.Schedules,
+	}
+	violations := d.First.Violations
+	for _, f := range found {
+		if slices.Contains(f.distinct, d) {
+			out.Artifact, out.Replay = f.directory, f.replay
+			violations = f.counterexample.Result.Violations
+		}
+	}
+	for _, v := range violations {
+		if v.Signature() == d.Signature {
+			out.Detail = v.Detail
+		}
+	}
+	return out
 }
 
 // exitStatus returns the exit status and the error message for an outcome.

@@ -72,7 +72,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
-	(*finding)(nil).explain(r, &text)
+	writeFindings(&text, r, nil)
 	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {

@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 			break
 		}
 	}
-	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.Len() > 0 {
+	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.String() != "" {
 		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // A Campaign runs a scenario under many schedules that strategies draw. It ends at the first
-// schedule that violates a property.
+// schedule that violates a property, unless it keeps going.
 //
 // The schedules and all counts depend on the seed and the bounds, but not on the number of workers:
 // results are merged in the order of the schedules' numbers, and results beyond the last one that
@@ -35,6 +35,9 @@ type Campaign struct {
 	States   int
 	Workers  int    // parallel workers; 0 for 1
 	Strategy string // one of [strategy.Names]; default: [strategy.PortfolioName]
+
+	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
+	KeepGoing bool
 
 	// RequiredCoverage are the cells in which faults must have struck for the campaign to pass.
 	RequiredCoverage []faults.CoverageCell
@@ -69,18 +72,20 @@ type chunk struct {
 	outOfContract          *report.Failure
 	outOfContractSchedules int
 	unsettled              int
-	failure                *report.Failure
+	failure                *report.Failure         // the first
+	distinct               report.DistinctFailures // if the campaign keeps going
 	nondet                 *engine.Nondeterminism
 }
 
-// Run runs the campaign until it finds a violation, reaches a bound, or the context ends.
+// Run runs the campaign until it finds a violation that ends it, reaches a bound, or the context
+// ends.
 func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
 	began := time.Now()
 	defer engine.WarmStacks()()
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)
-	r := &report.Report{}
+	r := &report.Report{KeptGoing: c.KeepGoing}
 	merger := &merger{
 		campaign: c, report: r, waiting: make(map[int]*chunk),
 		states: stateset.New(report.StatesMax), traces: stateset.New(historiesMax),
@@ -156,7 +161,8 @@ func (c *Campaign) strategyName(schedule int) string {
 	return c.Strategy
 }
 
-// runChunk runs schedules from the first on, up to the first that fails or the end of the context.
+// runChunk runs schedules from the first on, up to the first that ends the campaign or the end of
+// the context.
 // The chunks after one that ended early do not count.
 func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first int) *chunk {
 	outcome := &chunk{first: first}
@@ -190,9 +196,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		if result.Unsettled {
 			outcome.unsettled++
 		}
-		failed := c.judge(outcome, schedule, result)
+		confirm := c.judge(outcome, schedule, result)
 		switch {
-		case failed: // A failure is confirmed even if the time is over.
+		case confirm: // A failure is confirmed even if the time is over.
 			outcome.nondet = runner.RunAgain(context.Background(), &c.Scenario, schedule,
 				c.strategy(schedule),
 				result)
@@ -200,27 +206,30 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 			outcome.nondet = runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule),
 				result)
 		}
-		if failed || outcome.nondet != nil {
+		if outcome.failure != nil && !c.KeepGoing || outcome.nondet != nil {
 			break
 		}
 	}
 	return outcome
 }
 
-// judge notes the violations of a schedule and reports whether the lock failed.
-func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (failed bool) {
+// judge notes the violations of a schedule. It reports whether the lock failed in a way that is new
+// in the chunk.
+func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (confirm bool) {
 	if len(result.Violations) == 0 {
 		return false
 	}
-	failed = c.Scenario.Fails(result)
+	failed := c.Scenario.Fails(result)
 	failure := &report.Failure{
 		Schedule: schedule, Strategy: c.strategyName(schedule),
 		Deviations: slices.Clone(result.Deviations),
 		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
 	}
 	if failed {
-		outcome.failure = failure
-		return true
+		if outcome.failure == nil {
+			outcome.failure = failure
+		}
+		return !c.KeepGoing || outcome.distinct.Add(failure)
 	}
 	outcome.outOfContractSchedules++
 	if outcome.outOfContract == nil {
@@ -257,8 +266,8 @@ func (m *merger) add(outcome *chunk) bool {
 	return true
 }
 
-// salvage merges the waiting chunks in which something was found, up to the first failure. There
-// are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
+// salvage merges the waiting chunks in which something was found, up to what ends the campaign.
+// There are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
 		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
@@ -307,10 +316,12 @@ func (m *merger) merge(next *chunk) {
 	if r.OutOfContract == nil {
 		r.OutOfContract = next.outOfContract
 	}
-	r.Failure, r.Nondeterministic = next.failure, next.nondet
-	m.done = next.failure != nil || next.nondet != nil || m.campaign.States > 0 &&
-		r.States >= m.campaign.States
-	if next.failure != nil {
+	r.Nondeterministic = next.nondet
+	if r.Failure == nil && next.failure != nil {
+		r.Failure = next.failure
 		r.Stats(next.failure.Strategy).Failed = true
 	}
+	r.Distinct.Merge(next.distinct)
+	m.done = r.Failure != nil && !r.KeptGoing || next.nondet != nil || m.campaign.States > 0 &&
+		r.States >= m.campaign.States
 }

@@ -3,13 +3,17 @@ package campaign_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -136,4 +140,80 @@ func rarelyPossible(kind faults.Kind, phase faults.Phase) bool {
 		return phase == faults.Idle || phase == faults.Holding || phase == faults.Releasing
 	}
 	return phase == faults.Idle
+}
+
+// A campaign that keeps going gathers the distinct failures in the order of their first schedules,
+// for any number of workers.
+func TestKeepGoing(t *testing.T) {
+	const schedules = 700 // not a multiple of a worker's batch
+	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.Herd()} {
+		t.Run(subject.Name, func(t *testing.T) {
+			scenario := *locktest.Scenario(subject, 3, 2, 2)
+			var want string
+			for _, workers := range []int{1, 2, 5} {
+				c := &campaign.Campaign{
+					Scenario: scenario, Seed: 7, Schedules: schedules, Workers: workers,
+					KeepGoing: true,
+				}
+				r := c.Run(context.Background(), t)
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals)
+				for _, d := range r.Distinct {
+					got += fmt.Sprintln(d.Signature, d.Schedules, d.First.Schedule,
+						d.First.Deviations)
+				}
+				if want == "" {
+					want = got
+				}
+				if got != want {
+					t.Errorf("%d workers: %s, want %s as with one worker", workers, got, want)
+				}
+				checkDistinct(t, r, schedules)
+				if fails := subject.Name == "no-recheck"; len(r.Distinct) > 1 != fails {
+					t.Errorf("%d distinct failures", len(r.Distinct))
+				}
+			}
+		})
+	}
+}
+
+// checkDistinct verifies that each distinct failure is new, and in order.
+func checkDistinct(t *testing.T, r *report.Report, schedules int) {
+	t.Helper()
+	if r.Schedules != schedules || !r.Finished() {
+		t.Errorf("%d schedules, finished %v", r.Schedules, r.Finished())
+	}
+	seen, last := make(map[string]bool), 0
+	for _, d := range r.Distinct {
+		if seen[d.Signature] || d.First.Schedule < last || d.Schedules < 1 ||
+			!slices.ContainsFunc(d.First.Violations, func(v *history.Violation) bool {
+				return v.Signature() == d.Signature && v.Property == d.Property
+			}) {
+			t.Errorf("%+v after schedule %d", d, last)
+		}
+		seen[d.Signature], last = true, d.First.Schedule
+	}
+	if len(r.Distinct) > 0 && r.Failure != r.Distinct[0].First {
+		t.Errorf("the first failure is %+v, not %+v", r.Failure, r.Distinct[0].First)
+	}
+}
+
+// A campaign that keeps going counts each schedule that fails: as many as single schedules do.
+func TestKeepGoingCounts(t *testing.T) {
+	c := &campaign.Campaign{
+		Scenario: *locktest.Scenario(subjects.ExistsThenWait(), 2, 1, 0), Seed: 3, Schedules: 60,
+		Strategy: "random", KeepGoing: true,
+	}
+	r := c.Run(context.Background(), t)
+	failed := 0
+	runner := engine.NewRunner(t)
+	make := strategy.Named("random")
+	for schedule := range c.Schedules {
+		result := runner.Run(&c.Scenario, make(nil, c.Seed, schedule))
+		if c.Scenario.Fails(result) {
+			failed++
+		}
+	}
+	if len(r.Distinct) != 1 || failed < 2 || r.Distinct[0].Schedules != failed {
+		t.Errorf("distinct failures %+v, want one in %d schedules", r.Distinct, failed)
+	}
 }

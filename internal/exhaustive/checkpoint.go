@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
 	"github.com/interlock-sim/interlock/internal/report"
@@ -46,10 +47,11 @@ type checkpoint struct {
 	Unknown     int                   `json:"unknown,omitempty"` // schedules; see [report.Totals]
 	Granted     bool                  `json:"granted"`           // see [report.Report]
 	// see [report.Report]
-	OutOfContractSchedules int                  `json:"out_of_contract_schedules,omitempty"`
-	OutOfContract          *outOfContractRecord `json:"out_of_contract,omitempty"`
-	Path                   []frameRecord        `json:"path"`
-	Seen                   encodedKeys          `json:"seen"`
+	OutOfContractSchedules int              `json:"out_of_contract_schedules,omitempty"`
+	OutOfContract          *failureRecord   `json:"out_of_contract,omitempty"`
+	Distinct               []distinctRecord `json:"distinct,omitempty"`
+	Path                   []frameRecord    `json:"path"`
+	Seen                   encodedKeys      `json:"seen"`
 }
 
 const (
@@ -58,10 +60,18 @@ const (
 	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 
-// An outOfContractRecord is the stored form of the first schedule out of contract.
-type outOfContractRecord struct {
+// A failureRecord is the stored form of a schedule with a violation.
+type failureRecord struct {
 	Schedule   int                `json:"schedule"`
 	Deviations []engine.Deviation `json:"deviations"`
+}
+
+// A distinctRecord is the stored form of a distinct failure.
+type distinctRecord struct {
+	Property  history.Property `json:"property"`
+	Signature string           `json:"signature"`
+	Schedules int              `json:"schedules"`
+	First     failureRecord    `json:"first"`
 }
 
 // A frameRecord is the stored form of a frame.
@@ -110,6 +120,9 @@ func (e *Search) description() string {
 	if e.FairSuffixes {
 		text += ", fair"
 	}
+	if e.KeepGoing {
+		text += ", keep going"
+	}
 	return text
 }
 
@@ -147,7 +160,7 @@ func (e *Search) Resume(t *testing.T) error {
 		return err
 	}
 	e.resumed = &c
-	return e.recall(t, c.OutOfContract)
+	return e.recall(t, &c)
 }
 
 // fits returns why a checkpoint does not belong to this search by this program, or nil.
@@ -174,21 +187,39 @@ func (e *Search) fits(c *checkpoint) error {
 	return nil
 }
 
-// recall runs the schedule out of contract again.
-func (e *Search) recall(t *testing.T, b *outOfContractRecord) error {
-	if b == nil {
-		return nil
+// recall runs the schedules with violations again.
+func (e *Search) recall(t *testing.T, c *checkpoint) (err error) {
+	if c.OutOfContract != nil {
+		if e.outOfContract, err = e.failure(t, c.OutOfContract); err != nil {
+			return err
+		}
 	}
+	e.distinct = nil
+	for i := range c.Distinct {
+		d := &c.Distinct[i]
+		first, err := e.failure(t, &d.First)
+		if err != nil {
+			return err
+		}
+		e.distinct = append(e.distinct, report.DistinctFailure{
+			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules, First: first,
+		})
+	}
+	return nil
+}
+
+// failure runs a schedule with a violation again.
+func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error) {
 	result := engine.NewRunner(t).Run(&e.Scenario, &engine.Replay{Deviations: b.Deviations})
 	if len(result.Violations) == 0 {
-		return fmt.Errorf("%s: schedule %d has no violation", e.Checkpoint, b.Schedule)
+		return nil, fmt.Errorf("%s: schedule %d has no violation", e.Checkpoint, b.Schedule)
 	}
-	e.outOfContract = &report.Failure{
+	e.Scenario.Lead(result, "")
+	return &report.Failure{
 		Schedule: b.Schedule, Strategy: strategy.ExhaustiveName, Deviations: b.Deviations,
 		Violations:    result.Violations,
 		OutOfContract: e.Scenario.OutOfContractViolations(result),
-	}
-	return nil
+	}, nil
 }
 
 // programHash returns a hash of the program's executable file.
@@ -229,6 +260,9 @@ func (x *dfs) resume(c *checkpoint, r *report.Report) {
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
 	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
+	if r.Distinct = x.search.distinct; len(r.Distinct) > 0 {
+		r.Failure = r.Distinct[0].First
+	}
 }
 
 // save writes a checkpoint. The file is replaced atomically.
@@ -244,7 +278,13 @@ func (x *dfs) save(r *report.Report) error {
 		OutOfContractSchedules: r.OutOfContractSchedules,
 	}
 	if b := r.OutOfContract; b != nil {
-		c.OutOfContract = &outOfContractRecord{b.Schedule, b.Deviations}
+		c.OutOfContract = &failureRecord{b.Schedule, b.Deviations}
+	}
+	for _, d := range r.Distinct {
+		c.Distinct = append(c.Distinct, distinctRecord{
+			d.Property, d.Signature, d.Schedules,
+			failureRecord{d.First.Schedule, d.First.Deviations},
+		})
 	}
 	for i := range x.path {
 		b := &x.path[i]

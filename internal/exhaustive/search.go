@@ -27,7 +27,7 @@ import (
 )
 
 // A Search runs all schedules of a scenario, within the limits below. It ends when none is left or
-// one violates a property.
+// one violates a property, unless it keeps going.
 //
 // It is a depth-first search by re-execution, as in VeriSoft (Godefroid, "Model Checking for
 // Programming Languages using VeriSoft", POPL 1997): the state of a running lock cannot be saved,
@@ -96,6 +96,9 @@ type Search struct {
 	// left out, because the default policy goes by the order of messages, which is in no key.
 	MaxDeviations int
 
+	// KeepGoing continues after a failure and gathers all distinct failures.
+	KeepGoing bool
+
 	// Checkpoint, if set, is the file to which the search writes its state; see
 	// [Search.Resume].
 	Checkpoint string
@@ -119,12 +122,13 @@ type Search struct {
 	fingerprint    engine.TraceHash
 	resumed        *checkpoint
 	outOfContract  *report.Failure // from the checkpoint
+	distinct       report.DistinctFailures
 }
 
 // Run searches until nothing is left, a violation is found, a bound is reached or the context ends.
 // A schedule under way at that time is cancelled and does not count. With a Checkpoint, Run writes
-// the file once a minute and when it ends early, and removes it when the search is complete or has
-// found a violation.
+// the file once a minute and when it ends early, and removes it when the search is complete or a
+// violation has ended it.
 func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 	began := time.Now()
 	e.restrict()
@@ -134,7 +138,9 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
 		monitor: e.newMonitor(),
 	}
-	r, runner := &report.Report{Exhaustive: true, FairSuffixes: e.FairSuffixes}, engine.NewRunner(t)
+	r, runner := &report.Report{
+		Exhaustive: true, FairSuffixes: e.FairSuffixes, KeptGoing: e.KeepGoing,
+	}, engine.NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
 	if !e.NoReplayCache && e.MaxDeviations == 0 {
 		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t)
@@ -210,7 +216,7 @@ func (e *Search) merges() bool {
 func (e *Search) next(x *dfs, r *report.Report) bool {
 	left := false
 	switch {
-	case r.Failure != nil, r.Nondeterministic != nil:
+	case r.Failure != nil && !e.KeepGoing, r.Nondeterministic != nil:
 	case x.backtrack(), x.raiseBound():
 		r.Deviations = max(0, x.bound-1)
 		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
@@ -522,7 +528,10 @@ func (x *dfs) account(r *report.Report, result *engine.Result) {
 			OutOfContract: x.search.Scenario.OutOfContractViolations(result),
 		}
 		if x.search.Scenario.Fails(result) {
-			r.Failure = failure
+			r.Failure = cmp.Or(r.Failure, failure)
+			if x.search.KeepGoing {
+				r.Distinct.Add(failure)
+			}
 		} else if r.OutOfContractSchedules++; r.OutOfContract == nil {
 			r.OutOfContract = failure
 		}

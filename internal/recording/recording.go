@@ -39,6 +39,7 @@ const (
 	recordingFormat  = "interlock-schedule"
 	recordingVersion = 2
 	recordingName    = "schedule.json"
+	reportName       = "report.json"
 )
 
 // Read reads a schedule from a file or from the directory of a counterexample. The error
@@ -97,12 +98,12 @@ func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 
 // A Counterexample is a run that violates a property, with its schedule.
 type Counterexample struct {
-	Scenario  engine.Scenario
-	Recording Recording
-	Result    *engine.Result                // its first violation is the recorded one
-	ReplayBy  func(directory string) string // the command that replays it
-
-	Likelihood *explain.Likelihood // of the first violation, or nil
+	Scenario   engine.Scenario
+	Recording  Recording
+	Result     *engine.Result                // its first violation is the recorded one
+	ReplayBy   func(directory string) string // the command that replays it
+	Test       string                        // the test that found it, or ""
+	Likelihood *explain.Likelihood           // of the first violation, or nil
 }
 
 // NewCounterexample runs the schedule and records it. It records the first violation in the order
@@ -227,7 +228,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if c.Result.Panic != "" {
 		report["panic"] = c.Result.Panic
 	}
-	if err := file.WriteJSON(filepath.Join(draft, "report.json"), report); err != nil {
+	if c.Test != "" {
+		report["test"] = c.Test
+	}
+	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err
 	}
 	if err := file.Write(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {

@@ -39,6 +39,9 @@ type Report struct {
 	Failure          *Failure               // the first schedule that violates a property
 	Nondeterministic *engine.Nondeterminism // a schedule that differed when it was run again
 
+	KeptGoing bool             // failures did not end the search
+	Distinct  DistinctFailures // all distinct failures of such a search
+
 	// Of an exhaustive search.
 	Exhaustive      bool
 	Complete        bool   // no schedule is left; see Reach
@@ -93,5 +96,5 @@ func (r *Report) Stats(strategy string) *StrategyStats {
 
 // Finished reports whether nothing cut the search short.
 func (r *Report) Finished() bool {
-	return r.Failure == nil && r.Nondeterministic == nil && !r.Interrupted
+	return (r.Failure == nil || r.KeptGoing) && r.Nondeterministic == nil && !r.Interrupted
 }

@@ -27,14 +27,7 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	if failure == nil {
 		return nil, nil
 	}
-	found := failure.Violations[0].Signature()
-	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, found)
-	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
-		failure.Schedule)
-	if err != nil {
-		c, err = recording.NewCounterexample(r, campaign.Scenario, failure.Deviations, found,
-			campaign.Seed, failure.Schedule)
-	}
+	c, err := shorten(ctx, r, campaign, failure, failure.Violations[0].Signature(), shrinkRunsMax)
 	if err != nil {
 		return nil, err
 	}
@@ -42,4 +35,18 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 		report.Failure = failure
 	}
 	return c, nil
+}
+
+// shorten shrinks a failure with a signature in at most so many runs, and records it.
+func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+	failure *report.Failure, signature string, runsMax int,
+) (*recording.Counterexample, error) {
+	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, runsMax)
+	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
+		failure.Schedule)
+	if err != nil {
+		c, err = recording.NewCounterexample(r, campaign.Scenario, failure.Deviations, signature,
+			campaign.Seed, failure.Schedule)
+	}
+	return c, err
 }

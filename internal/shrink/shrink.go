@@ -51,17 +51,17 @@ const (
 func Shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 	deviations []engine.Deviation, signature string,
 ) (engine.Scenario, []engine.Deviation) {
-	s := shrink(ctx, r, scenario, deviations, signature)
+	s := shrink(ctx, r, scenario, deviations, signature, shrinkRunsMax)
 	return s.outcome(), s.deviations
 }
 
-// shrink is Shrink, and returns the shrinker for what else it knows.
+// shrink is Shrink with a maximum number of runs, and returns the shrinker for what else it knows.
 func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
-	deviations []engine.Deviation, signature string,
+	deviations []engine.Deviation, signature string, runsMax int,
 ) *shrinker {
 	s := &shrinker{
 		runner: r, ctx: ctx, signature: signature, scenario: scenario,
-		deviations: deviations, needed: scenario.Faults,
+		deviations: deviations, needed: scenario.Faults, runsMax: runsMax,
 	}
 	above, keyless := r.PlanLimit, r.NoKeys
 	r.PlanLimit, r.NoKeys = &engine.PlanLimit{Plan: scenario.Faults}, true
@@ -87,7 +87,7 @@ type shrinker struct {
 	needed     faults.Plan // the part of the given plan that the schedule needs
 	// the schedule fails only out of contract; see [engine.Scenario.OutOfContract]
 	outOfContract bool
-	runs          int
+	runs, runsMax int
 	steps         int             // of the last run
 	searched      map[string]bool // scenarios in which a random search found nothing
 }
@@ -125,7 +125,7 @@ func (s *shrinker) try(scenario engine.Scenario, strategy engine.Strategy) bool 
 
 // run runs a candidate and sorts its violations. It returns nil if no time is left.
 func (s *shrinker) run(scenario *engine.Scenario, strategy engine.Strategy) *engine.Result {
-	if s.runs >= shrinkRunsMax || s.ctx.Err() != nil {
+	if s.runs >= s.runsMax || s.ctx.Err() != nil {
 		return nil
 	}
 	s.runs++

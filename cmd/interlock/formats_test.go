@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// checkInFormats checks a lock and returns its three reports, read back.
+func checkInFormats(t *testing.T, subject scenarios.Subject, clients, schedules int,
+	keepGoing bool,
+) (*checkReport, *junitSuite, *sarif.Run) {
+	t.Helper()
+	directory := t.TempDir()
+	f := &checkFlags{
+		out: filepath.Join(directory, "failures"), json: filepath.Join(directory, "report.json"),
+		junit: filepath.Join(directory, "report.xml"),
+		sarif: filepath.Join(directory, "report.sarif"),
+	}
+	c := &campaign.Campaign{
+		Scenario: engine.Scenario{
+			Subject: conversion.Subject(subject), Clients: clients, Cycles: 1,
+		},
+		Seed: 1, Schedules: schedules, Workers: 1, KeepGoing: keepGoing,
+	}
+	var stdout, stderr bytes.Buffer
+	runCheck(t.Context(), t, c, f, &stdout, &stderr) // The reports have its status.
+	var r checkReport
+	if err := json.Unmarshal(readFile(t, f.json), &r); err != nil {
+		t.Fatal(err)
+	}
+	var suites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(readFile(t, f.junit), &suites); err != nil || len(suites.Suites) != 1 {
+		t.Fatalf("%v: %d suites", err, len(suites.Suites))
+	}
+	return &r, &suites.Suites[0], readSARIF(t, readFile(t, f.sarif))
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// readSARIF validates a SARIF log against the schema, and returns its only run. A key that the
+// format does not have is an error.
+func readSARIF(t *testing.T, content []byte) *sarif.Run {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(new(sarif.Report)); err != nil {
+		t.Fatalf("%v in\n%s", err, content)
+	}
+	log, err := sarif.FromBytes(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range log.Runs { // The library writes these even if the log does not have them.
+		run.Language, run.Tool.Driver.Language = "en", "en"
+		run.NewlineSequences = []string{"\n"}
+	}
+	if err := log.Validate(); err != nil {
+		t.Fatalf("%v in\n%s", err, content)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 {
+		t.Fatalf("version %s, %d runs", log.Version, len(log.Runs))
+	}
+	return log.Runs[0]
+}
+
+// caseNamed returns the test case of a suite with a name.
+func caseNamed(t *testing.T, s *junitSuite, name string) *junitCase {
+	t.Helper()
+	for i := range s.Cases {
+		if s.Cases[i].Name == name {
+			return &s.Cases[i]
+		}
+	}
+	t.Fatalf("no test case %s", name)
+	return nil
+}
+
+// The JUnit and SARIF reports have the violations of the JSON report, with the replay command.
+func TestFormatsOfFailures(t *testing.T) {
+	for _, keepGoing := range []bool{false, true} {
+		r, suite, run := checkInFormats(t, subjects.ExistsThenWait(), 2, 200, keepGoing)
+		if len(r.Violations) == 0 || len(run.Results) != len(r.Violations) {
+			t.Fatalf("%d violations, %d results", len(r.Violations), len(run.Results))
+		}
+		test := caseNamed(t, suite, "progress")
+		if suite.Failures != 1 || suite.Errors != 0 || len(test.Failures) != 1 ||
+			suite.Tests != len(engine.Properties())+1 || suite.Tests != len(suite.Cases) {
+			t.Fatalf("suite %+v", suite)
+		}
+		for i, v := range r.Violations {
+			result := run.Results[i]
+			for _, text := range []string{test.Failures[0].Text, *result.Message.Text} {
+				for _, want := range []string{v.Signature, "was still waiting", v.Replay} {
+					if !strings.Contains(text, want) {
+						t.Errorf("no %q in %q", want, text)
+					}
+				}
+			}
+			rule := run.Tool.Driver.Rules[result.RuleIndex]
+			if *result.RuleID != string(v.Property) || *rule.ID != string(v.Property) ||
+				result.PartialFingerprints[sarifFingerprint] != v.Signature ||
+				result.Level != "error" {
+				t.Errorf("result %+v of rule %s", result, *rule.ID)
+			}
+			at := result.Locations[0]
+			if uri := *at.PhysicalLocation.ArtifactLocation.URI; uri != "subjects/recipe.go" ||
+				*at.PhysicalLocation.Region.StartLine == 0 ||
+				!strings.HasPrefix(*at.LogicalLocations[0].FullyQualifiedName, "subjects.") {
+				t.Errorf("location %s", uri)
+			}
+		}
+		if *run.Invocations[0].ExitCode != statusViolation {
+			t.Errorf("exit code %d", *run.Invocations[0].ExitCode)
+		}
+		if fifo := caseNamed(t, suite, "fifo"); fifo.Failures != nil || fifo.Skipped != nil {
+			t.Errorf("fifo %+v", fifo)
+		}
+		if unclaimed := caseNamed(t, suite, "fencing"); unclaimed.Skipped == nil ||
+			unclaimed.Skipped.Message != verdictNotClaimed {
+			t.Errorf("fencing %+v", unclaimed)
+		}
+	}
+}
+
+// A campaign that fails without a violation fails the test case of the search.
+func TestFormatsWithoutViolation(t *testing.T) {
+	_, suite, run := checkInFormats(t, subjects.Textbook(), 2, 50, false)
+	if suite.Failures+suite.Errors != 0 || len(run.Results) != 0 || run.Results == nil ||
+		*run.Invocations[0].ExitCode != statusOK {
+		t.Errorf("suite %+v, results %v", suite, run.Results)
+	}
+	never := subjects.Textbook()
+	never.Sometimes = []history.Sometimes{check.Contention, {
+		Name:    "something that never happens",
+		Clients: 1, Reached: func([]history.Event) bool { return false },
+	}}
+	_, suite, run = checkInFormats(t, never, 2, 5000, false)
+	search := caseNamed(t, suite, searchCase)
+	if suite.Failures != 1 || len(search.Failures) != 1 ||
+		!strings.Contains(search.Failures[0].Message, "something that never happens") {
+		t.Errorf("search %+v", search)
+	}
+	if notes := run.Invocations[0].ToolExecutionNotifications; len(notes) != 1 ||
+		!strings.Contains(*notes[0].Message.Text, "something that never happens") {
+		t.Errorf("notifications %+v", notes)
+	}
+	_, suite, run = checkInFormats(t, subjects.Textbook(), 100, 1, false)
+	if suite.Failures != 0 || *run.Invocations[0].ExitCode != statusOK {
+		t.Errorf("suite %+v", suite)
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+)
+
+// A junitSuite is a campaign as a suite of JUnit's XML format: a test case for each property, and
+// one for the search itself.
+type junitSuite struct {
+	XMLName    xml.Name        `xml:"testsuite"`
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"` // in seconds
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Class    string         `xml:"classname,attr"`
+	Name     string         `xml:"name,attr"`
+	Time     string         `xml:"time,attr"`
+	Failures []junitProblem `xml:"failure"`
+	Error    *junitProblem  `xml:"error"`
+	Skipped  *junitProblem  `xml:"skipped"`
+	Output   string         `xml:"system-out,omitempty"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// searchCase is the name of the test case for the search.
+const searchCase = "search"
+
+// junitReport returns the report of a campaign as a suite. The outcome is the error with which the
+// program ends.
+func junitReport(c *campaign.Campaign, r *report.Report, found []*finding,
+	outcome error,
+) *junitSuite {
+	s := &junitSuite{
+		Name: fmt.Sprintf("interlock check %v", &c.Scenario),
+		Time: fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
+		Properties: []junitProperty{
+			{"seed", fmt.Sprint(c.Seed)},
+			{"schedules", fmt.Sprint(r.Schedules)},
+			{"trace_digest", fmt.Sprintf("%016x", r.Digest)},
+		},
+	}
+	violations := explainedViolations(r, found)
+	for _, p := range engine.Properties() {
+		test := junitCase{Class: "interlock." + c.Scenario.Subject.Name, Name: string(p), Time: "0"}
+		test.judge(verdict(c, r, found, p), violations)
+		s.add(test)
+	}
+	search := junitCase{
+		Class: "interlock." + c.Scenario.Subject.Name, Name: searchCase, Time: s.Time,
+		Output: conclusion(c, r),
+	}
+	switch status, text := exitStatus(outcome); {
+	case status == statusInternal:
+		search.Error = &junitProblem{Message: text, Type: "error"}
+	case status == statusViolation && r.Failure == nil:
+		search.Failures = []junitProblem{{Message: conclusion(c, r), Type: "inconclusive"}}
+	}
+	s.add(search)
+	return s
+}
+
+// judge sets the result of the test case of a property.
+func (t *junitCase) judge(verdict string, violations []explainedViolation) {
+	for i := range violations {
+		v := &violations[i]
+		switch {
+		case string(v.Property) != t.Name:
+		case v.OutOfContract:
+			t.Output += v.message() + "\n"
+		default:
+			t.Failures = append(t.Failures, junitProblem{v.Signature, t.Name, v.message()})
+		}
+	}
+	switch {
+	case len(t.Failures) > 0:
+	case verdict == verdictViolated:
+		t.Failures = []junitProblem{{Message: verdict, Type: t.Name}}
+	case verdict == verdictUnknown:
+		t.Error = &junitProblem{Message: verdict, Type: t.Name}
+	case verdict == verdictNotClaimed, verdict == verdictNotExercised:
+		t.Skipped = &junitProblem{Message: verdict}
+	}
+}
+
+// add adds a test case and counts it.
+func (s *junitSuite) add(test junitCase) {
+	s.Tests++
+	switch {
+	case test.Error != nil:
+		s.Errors++
+	case len(test.Failures) > 0:
+		s.Failures++
+	case test.Skipped != nil:
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, test)
+}
+
+// encodeJUnit writes a suite as an XML document.
+func encodeJUnit(w io.Writer, suite *junitSuite) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suite   *junitSuite
+	}{Suite: suite}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"net/url"
+	"path/filepath"
+	"strconv"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+)
+
+// The part of SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format) that a report has: a
+// rule for each property, and a result for each violation. encoding/json suffices to write it; a
+// library with the whole format verifies it in the tests.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool         `json:"tool"`
+		Invocations []sarifInvocation `json:"invocations"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID          string    `json:"id"`
+		Description sarifText `json:"shortDescription"`
+		Help        string    `json:"helpUri"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifInvocation struct {
+		Successful    bool                `json:"executionSuccessful"`
+		ExitCode      int                 `json:"exitCode"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	}
+	sarifNotification struct {
+		Level   string    `json:"level"`
+		Message sarifText `json:"message"`
+	}
+	sarifResult struct {
+		Rule         string            `json:"ruleId"`
+		Index        int               `json:"ruleIndex"`
+		Level        string            `json:"level"`
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations,omitempty"`
+		Fingerprints map[string]string `json:"partialFingerprints"`
+		Properties   sarifProperties   `json:"properties"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical  `json:"physicalLocation"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine int `json:"startLine"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+		Kind string `json:"kind"`
+	}
+	sarifProperties struct {
+		Schedule int    `json:"schedule"`
+		Artifact string `json:"artifact"`
+		Replay   string `json:"replay"`
+		Count    int    `json:"count,omitempty"`
+	}
+)
+
+const (
+	projectURI = "https://github.com/interlock-sim/interlock"
+
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" +
+		"sarif-schema-2.1.0.json"
+
+	// sarifFingerprint is the name of a violation's signature, by which readers recognize the
+	// violation in later runs.
+	sarifFingerprint = "interlockSignature/v1"
+)
+
+// sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
+// the program ends.
+func sarifReport(c *campaign.Campaign, r *report.Report, found []*finding,
+	outcome error,
+) *sarifLog {
+	status, text := exitStatus(outcome)
+	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
+	if text == "" && status == statusViolation && r.Failure == nil {
+		text = conclusion(c, r)
+	}
+	if text != "" {
+		invocation.Notifications = []sarifNotification{{"error", sarifText{text}}}
+	}
+	run := sarifRun{
+		Tool: sarifTool{sarifDriver{
+			Name: "Interlock", Version: version(), URI: projectURI, Rules: []sarifRule{},
+		}},
+		Invocations: []sarifInvocation{invocation}, Results: []sarifResult{},
+	}
+	index := make(map[history.Property]int)
+	for i, p := range engine.Properties() {
+		index[p] = i
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
+			string(p),
+			sarifText{"the lock violates " + string(p)},
+			projectURI + "/blob/main/docs/properties.md",
+		})
+	}
+	for _, v := range explainedViolations(r, found) {
+		result := sarifResult{
+			Rule: string(v.Property), Index: index[v.Property], Level: "error",
+			Message: sarifText{v.message()}, Locations: v.sarifLocations(),
+			Fingerprints: map[string]string{sarifFingerprint: v.Signature},
+			Properties:   sarifProperties{v.Schedule, v.Artifact, v.Replay, v.Count},
+		}
+		if v.OutOfContract {
+			result.Level = "note"
+		}
+		run.Results = append(run.Results, result)
+	}
+	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}
+}
+
+// sarifLocations returns the line of the lock's code or, if that is unknown, the counterexample,
+// because code scanning drops results without a location.
+func (v *explainedViolation) sarifLocations() []sarifLocation {
+	if v.line == "" {
+		if v.Artifact == "" {
+			return nil
+		}
+		path := filepath.ToSlash(filepath.Join(v.Artifact, "timeline.txt"))
+		return []sarifLocation{{Physical: sarifPhysical{Artifact: artifactAt(path)}}}
+	}
+	file, number := splitLine(v.line)
+	location := sarifLocation{Physical: sarifPhysical{Artifact: artifactAt(file)}}
+	if n, err := strconv.Atoi(number); err == nil && n > 0 {
+		location.Physical.Region = &sarifRegion{n}
+	}
+	if v.function != "" {
+		location.Logical = []sarifLogical{{v.function, "function"}}
+	}
+	return []sarifLocation{location}
+}
+
+// artifactAt returns the location of a file as a URI.
+func artifactAt(path string) sarifArtifact {
+	return sarifArtifact{(&url.URL{Path: path}).String()}
+}

@@ -1,0 +1,96 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// ReplayVariable is the environment variable that names the counterexample which a test is to
+// replay.
+const ReplayVariable = "INTERLOCK_REPLAY"
+
+// Corpus returns the directory in which a test keeps its counterexamples, relative to its package.
+func Corpus(test string) string {
+	return filepath.Join("testdata", "interlock", strings.ReplaceAll(test, "/", "-"))
+}
+
+// A GoTest is a test of a user's lock that replays a counterexample.
+type GoTest struct {
+	Name      string // such as TestLock/fair
+	Directory string // of the counterexample, relative to the test's package
+}
+
+// ReadGoTest reads which test replays the counterexample in a directory. It returns an error if the
+// counterexample is not that of a test, or its report has another command than
+// [GoTest.Command]: what others have written there is never run.
+func ReadGoTest(directory string) (*GoTest, error) {
+	path := filepath.Join(directory, reportName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r struct {
+		Test   string `json:"test"`
+		Replay string `json:"replay"`
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !strings.HasPrefix(r.Test, "Test") {
+		return nil, fmt.Errorf("%s names no test that replays it", path)
+	}
+	absolute, err := filepath.Abs(directory)
+	if err != nil {
+		return nil, err
+	}
+	test := &GoTest{r.Test, filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
+	if r.Replay != test.Command() {
+		return nil, fmt.Errorf("%s: the command %q does not replay it: it has been changed or "+
+			"renamed", path, r.Replay)
+	}
+	return test, nil
+}
+
+// Package returns the directory of the test's package, from that of the counterexample. It returns
+// an error if the counterexample is not where the test has written it.
+func (g *GoTest) Package(counterexample string) (string, error) {
+	absolute, err := filepath.Abs(counterexample)
+	if err != nil {
+		return "", err
+	}
+	root, ok := strings.CutSuffix(absolute, string(filepath.Separator)+g.Directory)
+	if !ok {
+		return "", fmt.Errorf("%s is not in %s of the package of %s, where the test wrote it",
+			counterexample, g.Directory, g.Name)
+	}
+	return root, nil
+}
+
+// Arguments returns the arguments of the go command that replay the counterexample, if Environment
+// is set, in the directory of the package.
+func (g *GoTest) Arguments() []string {
+	return []string{"test", "-count=1", "-run", g.pattern(), "."}
+}
+
+// Environment returns the setting of the environment variable.
+func (g *GoTest) Environment() string { return ReplayVariable + "=" + g.Directory }
+
+// Command returns the shell command that replays the counterexample in the directory of the
+// package.
+func (g *GoTest) Command() string {
+	return ReplayVariable + "=" + quote(g.Directory) + " go test -count=1 -run " +
+		quote(g.pattern()) + " ."
+}
+
+func (g *GoTest) pattern() string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(g.Name), "/", "$/^") + "$"
+}
+
+// quote quotes an argument for a POSIX shell.
+func quote(argument string) string {
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
