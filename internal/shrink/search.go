@@ -1,0 +1,90 @@
+package shrink
+
+import (
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+const (
+	// randomSchedules is how many random schedules of a smaller scenario are tried.
+	randomSchedules = 500
+	// sparseSchedules is how many schedules are tried with each number of deviations up to
+	// sparseMax.
+	sparseSchedules = 1000
+	sparseMax       = 3
+	// searchCost bounds the cost of each of these searches.
+	searchCost = 150_000
+)
+
+// search looks for the failure in another scenario, which has other schedules.
+func (s *shrinker) search(scenario engine.Scenario) bool {
+	name := scenario.String()
+	if s.searched[name] {
+		return false
+	}
+	s.searched[name] = true
+	return s.single(scenario) || s.random(scenario) || s.sparser(scenario, sparseMax)
+}
+
+// afford returns a function that reports whether the search that begins now may go on.
+func (s *shrinker) afford() func() bool {
+	until := min(s.cost+searchCost, searchCostMax)
+	return func() bool { return s.cost < until }
+}
+
+// random tries random schedules.
+func (s *shrinker) random(scenario engine.Scenario) bool {
+	may := s.afford()
+	for i := 0; i < randomSchedules && may(); i++ {
+		if s.try(scenario, strategy.NewRandom(0, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// single tries every schedule with one deviation.
+func (s *shrinker) single(scenario engine.Scenario) bool {
+	may := s.afford()
+	survey := new(survey)
+	if s.try(scenario, survey) {
+		return true
+	}
+	for _, d := range survey.others {
+		if !may() {
+			return false
+		}
+		if s.replay(scenario, []engine.Deviation{d}) {
+			return true
+		}
+	}
+	return s.fairPhase && s.fairAfter(scenario, nil)
+}
+
+// sparser looks for a schedule of the scenario with fewer deviations, the fewest first. (This is
+// delay-bounded search, sampled; see [strategy.Sparse].)
+func (s *shrinker) sparser(scenario engine.Scenario, deviations int) bool {
+	if deviations > 0 && s.single(scenario) {
+		return true
+	}
+	horizon := len(s.steps)
+	may := s.afford()
+	for n := 2; n <= min(deviations, sparseMax); n++ {
+		for i := 0; i < sparseSchedules && may(); i++ {
+			if s.try(scenario, &sparse{
+				source: strategy.NewRandom(uint64(n), i), left: n, horizon: horizon,
+				fair: s.fair(),
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fair reports whether the schedule begins the fair phase.
+func (s *shrinker) fair() bool {
+	last := len(s.deviations) - 1
+	return last >= 0 && s.deviations[last].Step.Kind == sim.Fair
+}
