@@ -9,8 +9,13 @@ import (
 
 // fewerDeviations tries to remove deviations, and reports whether it could.
 func (s *shrinker) fewerDeviations() bool {
-	return s.dropUseless() || s.dropChunks() || s.dropSegment() || s.joinSegments() ||
-		s.shortenTicks() || s.earlierFair()
+	return s.dropUseless() || s.dropChunks() || s.dropInOrder() || s.joinGroups() ||
+		s.swapProcesses() || s.shortenTicks() || s.earlierFair()
+}
+
+// dropped tries the schedule without some deviations.
+func (s *shrinker) dropped(from, to int) bool {
+	return s.replay(s.scenario, slices.Concat(s.deviations[:from], s.deviations[to:]))
 }
 
 // dropUseless drops the deviations after the violation.
@@ -25,13 +30,12 @@ func (s *shrinker) dropUseless() bool {
 // dropChunks drops chunks of units, of halving size, which is the first half of delta debugging
 // (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002).
 func (s *shrinker) dropChunks() (any bool) {
-	bounds := s.unitBounds()
+	bounds := unitBounds(s.deviations)
 	for size := len(bounds); size >= 1; size /= 2 {
 		// From the end: what comes early decides what the rest means.
 		for end := len(bounds); end > 0; end -= size {
-			first := bounds[max(0, end-size)]
-			if s.dropped(first[0], bounds[end-1][1]) {
-				any, bounds = true, s.unitBounds()
+			if s.dropped(bounds[max(0, end-size)][0], bounds[end-1][1]) {
+				any, bounds = true, unitBounds(s.deviations)
 				end = min(end, len(bounds))
 			}
 		}
@@ -39,34 +43,15 @@ func (s *shrinker) dropChunks() (any bool) {
 	return any
 }
 
-// unitBounds returns where the units of the schedule begin and end among its deviations.
-func (s *shrinker) unitBounds() (bounds [][2]int) {
-	from := 0
-	for _, segment := range segments(s.steps, s.deviations) {
-		for _, unit := range segment.units() {
-			bounds = append(bounds, [2]int{from, from + len(unit)})
-			from += len(unit)
-		}
-	}
-	return bounds
-}
-
-// dropped tries the schedule without some deviations.
-func (s *shrinker) dropped(from, to int) bool {
-	return s.replay(s.scenario, slices.Concat(s.deviations[:from], s.deviations[to:]))
-}
-
-// dropSegment leaves the steps of a segment, or one of its deviations, to the default policy, and
-// keeps the order of all others.
-func (s *shrinker) dropSegment() bool {
-	for _, segment := range slices.Backward(segments(s.steps, s.deviations)) {
-		if len(segment.deviations) == 0 {
-			continue
-		}
-		if s.follow(s.scenario, slices.Delete(slices.Clone(s.steps), segment.from, segment.to)) {
+// dropInOrder leaves the steps of a group, or one of them, to the default policy, and keeps the
+// order of all others.
+func (s *shrinker) dropInOrder() bool {
+	for _, group := range slices.Backward(groups(s.deviations)) {
+		first, last := group[0].Index, group[len(group)-1].Index
+		if s.follow(s.scenario, slices.Delete(slices.Clone(s.steps), first, last+1)) {
 			return true
 		}
-		for _, d := range segment.deviations {
+		for _, d := range group {
 			if s.follow(s.scenario, slices.Delete(slices.Clone(s.steps), d.Index, d.Index+1)) {
 				return true
 			}
@@ -75,17 +60,12 @@ func (s *shrinker) dropSegment() bool {
 	return false
 }
 
-// joinSegments moves the steps of a segment next to those of another one of the same process.
-func (s *shrinker) joinSegments() bool {
-	var chosen []segment
-	for _, segment := range segments(s.steps, s.deviations) {
-		if len(segment.deviations) > 0 && !segment.fault() {
-			chosen = append(chosen, segment)
-		}
-	}
-	for i, moved := range chosen {
-		for j, other := range chosen {
-			if i != j && other.continues(moved.first) &&
+// joinGroups moves a group behind an earlier one, or before a later one, of the same process.
+func (s *shrinker) joinGroups() bool {
+	all := groups(s.deviations)
+	for i, moved := range all {
+		for j, other := range all {
+			if i != j && together(moved[0].Step, other[0].Step) &&
 				s.follow(s.scenario, joined(s.steps, moved, other)) {
 				return true
 			}
@@ -94,50 +74,59 @@ func (s *shrinker) joinSegments() bool {
 	return false
 }
 
-// joined moves the steps of a segment behind an earlier one, or before a later one.
-func joined(steps []sim.Step, moved, other segment) []sim.Step {
-	part := slices.Clone(steps[moved.from:moved.to])
-	if other.from < moved.from {
-		return slices.Concat(steps[:other.to], part, steps[other.to:moved.from], steps[moved.to:])
+// joined moves the steps of a group next to those of another one.
+func joined(steps []sim.Step, moved, other group) []sim.Step {
+	isMoved := func(index int) bool {
+		return slices.ContainsFunc(moved,
+			func(d engine.Deviation) bool { return d.Index == index })
 	}
-	return slices.Concat(steps[:moved.from], steps[moved.to:other.from], part, steps[other.from:])
-}
-
-// earlierFair begins the fair phase earlier, if the failure is one of that phase.
-func (s *shrinker) earlierFair() bool {
-	return s.fairPhase && s.fairAfter(s.scenario, s.deviations)
-}
-
-// oneMinimal drops deviations until the schedule fails with all of them only. Unlike the other
-// passes it drops them even if the rest has more switches.
-func (s *shrinker) oneMinimal() {
-	for from := 0; from < len(s.deviations); {
-		from = 0
-		for _, unit := range s.unitBounds() {
-			rest := slices.Concat(s.deviations[:unit[0]], s.deviations[unit[1]:])
-			if s.dropAnyway(rest) {
-				break
+	to := other[0].Index
+	if to < moved[0].Index {
+		to = other[len(other)-1].Index + 1
+	}
+	var all []sim.Step
+	for i := 0; i <= len(steps); i++ {
+		if i == to {
+			for _, d := range moved {
+				all = append(all, d.Step)
 			}
-			from = unit[1]
+		}
+		if i < len(steps) && !isMoved(i) {
+			all = append(all, steps[i])
 		}
 	}
+	return all
 }
 
-// dropAnyway keeps the schedule with these deviations if it fails, whatever its switches.
-func (s *shrinker) dropAnyway(rest []engine.Deviation) bool {
-	scenario := s.scenario
-	result := s.run(&scenario, &engine.Replay{Deviations: rest})
-	if result == nil || !s.same(&scenario, result) {
-		return false
+// swapProcesses lets two processes change places, because the default policy takes the process with
+// the lower number first.
+func (s *shrinker) swapProcesses() bool {
+	for one := 1; one <= s.scenario.Clients; one++ {
+		for other := 1; other < one; other++ {
+			if s.follow(s.scenario, swapped(s.steps, int32(one), int32(other))) {
+				return true
+			}
+		}
 	}
-	size := s.sizeOf(&scenario, result)
-	s.keep(scenario, result, size)
-	return true
+	return false
+}
+
+func swapped(steps []sim.Step, one, other int32) []sim.Step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		switch steps[i].Process {
+		case one:
+			steps[i].Process = other
+		case other:
+			steps[i].Process = one
+		}
+	}
+	return steps
 }
 
 // shortenTicks keeps only the first ticks of a run of them, or only the last.
 func (s *shrinker) shortenTicks() bool {
-	for _, bounds := range s.unitBounds() {
+	for _, bounds := range unitBounds(s.deviations) {
 		from, to := bounds[0], bounds[1]
 		for kept := 1; kept < to-from; kept++ {
 			if s.dropped(from+kept, to) || s.dropped(from, to-kept) {
@@ -146,4 +135,9 @@ func (s *shrinker) shortenTicks() bool {
 		}
 	}
 	return false
+}
+
+// earlierFair begins the fair phase earlier, if the failure is one of that phase.
+func (s *shrinker) earlierFair() bool {
+	return s.fairPhase && s.fairAfter(s.scenario, s.deviations)
 }

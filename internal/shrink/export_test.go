@@ -6,10 +6,23 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
-// Counted is Shrink, and returns the number of runs too.
-func Counted(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
-	deviations []engine.Deviation, signature string,
-) (engine.Scenario, []engine.Deviation, int, [7]int) {
-	s := shrink(ctx, r, scenario, deviations, signature)
-	return s.outcome(), s.deviations, s.runs, s.size
+// A Measured is the result of Shrink, with its size and the number of runs that it took.
+type Measured struct {
+	Scenario   engine.Scenario
+	Deviations []engine.Deviation
+	Runs       int
+	Faults     int
+	Switches   int
+	Units      [][2]int // bounds of what can be dropped among the deviations
+}
+
+// Measure is Shrink, and returns more.
+func Measure(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+	given []engine.Deviation, signature string,
+) Measured {
+	s := shrink(ctx, r, scenario, given, signature)
+	return Measured{
+		s.outcome(), s.deviations, s.runs, s.size[faultCount], s.size[switches],
+		unitBounds(s.deviations),
+	}
 }

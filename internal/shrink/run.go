@@ -30,7 +30,7 @@ func (s *shrinker) try(scenario engine.Scenario, strategy engine.Strategy) bool 
 	if result == nil || !s.same(&scenario, result) {
 		return false
 	}
-	size := s.sizeOf(&scenario, result)
+	size := sizeOf(&scenario, result)
 	if !size.less(s.size) {
 		return false
 	}

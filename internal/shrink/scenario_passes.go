@@ -109,27 +109,33 @@ func (s *shrinker) dropProcess() bool {
 	if s.replay(fewer, s.deviations) {
 		return true
 	}
-	for process := s.scenario.Clients; process > 0; process-- {
-		if s.follow(fewer, withoutProcess(s.steps, int32(process))) {
+	for process := int32(s.scenario.Clients); process > 0; process-- {
+		var deviations []engine.Deviation
+		for _, d := range s.deviations {
+			if d.Step.Process != process {
+				d.Step = withoutProcess(d.Step, process)
+				deviations = append(deviations, d)
+			}
+		}
+		var steps []sim.Step
+		for _, step := range s.steps {
+			if step.Process != process {
+				steps = append(steps, withoutProcess(step, process))
+			}
+		}
+		if s.replay(fewer, deviations) || s.follow(fewer, steps) {
 			return true
 		}
 	}
 	return false
 }
 
-// withoutProcess returns the steps of all others.
-func withoutProcess(steps []sim.Step, process int32) []sim.Step {
-	var others []sim.Step
-	for _, step := range steps {
-		if step.Process == process {
-			continue
-		}
-		if step.Process > process {
-			step.Process--
-		}
-		others = append(others, step)
+// withoutProcess returns a step of another process as it is called without the given one.
+func withoutProcess(step sim.Step, process int32) sim.Step {
+	if step.Process > process {
+		step.Process--
 	}
-	return others
+	return step
 }
 
 // fewerCycles looks for a failure with one cycle less.

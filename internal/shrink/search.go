@@ -24,7 +24,7 @@ func (s *shrinker) search(scenario engine.Scenario) bool {
 		return false
 	}
 	s.searched[name] = true
-	return s.single(scenario) || s.random(scenario) || s.sparser(scenario, sparseMax)
+	return s.single(scenario) || s.held(scenario) || s.random(scenario) || s.sparser(scenario, sparseMax)
 }
 
 // afford returns a function that reports whether the search that begins now may go on.
@@ -65,7 +65,7 @@ func (s *shrinker) single(scenario engine.Scenario) bool {
 // sparser looks for a schedule of the scenario with fewer deviations, the fewest first. (This is
 // delay-bounded search, sampled; see [strategy.Sparse].)
 func (s *shrinker) sparser(scenario engine.Scenario, deviations int) bool {
-	if deviations > 0 && s.single(scenario) {
+	if deviations > 0 && s.single(scenario) || deviations > 1 && s.held(scenario) {
 		return true
 	}
 	horizon := len(s.steps)

@@ -93,7 +93,6 @@ func (s *shrinker) shrink() {
 	for s.fewerFaults() || s.fewerProcesses() || s.fewerCycles() || s.fewerDeviations() ||
 		s.sparser(s.scenario, s.size[units]-1) {
 	}
-	s.oneMinimal()
 }
 
 // outcome returns the scenario with the plan that its schedule needs.
@@ -111,6 +110,6 @@ func (s *shrinker) begin() bool {
 	if result == nil || !slices.ContainsFunc(result.Violations, given) {
 		return false
 	}
-	s.keep(scenario, result, s.sizeOf(&scenario, result))
+	s.keep(scenario, result, sizeOf(&scenario, result))
 	return true
 }

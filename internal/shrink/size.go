@@ -16,9 +16,10 @@ const (
 	faultCount
 	processes
 	cycles
-	// switches counts the segments with a deviation that is no fault; see [segment].
+	// switches counts the deviations, other than faults, that concern another process than the
+	// deviation before; see [group].
 	switches
-	// units counts what can be dropped: deviations, where those of one run of ticks count once.
+	// units counts what can be dropped: deviations, where a run of ticks counts once.
 	units
 	deviations
 	sizes
@@ -27,74 +28,65 @@ const (
 // less reports whether the schedule is smaller than another one.
 func (s size) less(other size) bool { return slices.Compare(s[:], other[:]) < 0 }
 
-// sizeOf returns the size of the last run.
-func (s *shrinker) sizeOf(scenario *engine.Scenario, result *engine.Result) (size size) {
+// sizeOf returns the size of a schedule that fails.
+func sizeOf(scenario *engine.Scenario, result *engine.Result) (size size) {
 	size[processes], size[cycles] = scenario.Clients, scenario.Cycles
 	size[deviations] = len(result.Deviations)
 	if scenario.OutOfContract(result, result.Violations[0]) {
 		size[outOfContract] = 1
 	}
-	for _, segment := range segments(s.recorder.steps, result.Deviations) {
-		switch n := len(segment.deviations); {
-		case n == 0:
-		case segment.fault():
+	for _, group := range groups(result.Deviations) {
+		switch group[0].Step.Kind {
+		case sim.Fault:
 			size[faultCount]++
+			size[units]++
+		case sim.Tick:
+			size[switches]++
 			size[units]++
 		default:
 			size[switches]++
-			size[units] += len(segment.units())
+			size[units] += len(group)
 		}
 	}
 	return size
 }
 
-// A segment is a part of a run in which one process or server takes all steps, in which time passes
-// without any other step, or which is a single fault.
-type segment struct {
-	from, to   int // its steps
-	first      sim.Step
-	deviations []engine.Deviation
-}
+// A group is a part of a schedule's deviations that a reader takes for one decision: steps of one
+// process, a run of ticks, or a fault. A group without some of its deviations, and a schedule
+// without some of its groups, has no more groups than before. So a schedule only becomes smaller if
+// deviations are dropped.
+type group []engine.Deviation
 
-func (s *segment) fault() bool { return s.first.Kind == sim.Fault }
-
-// continues reports whether a step belongs to the same segment.
-func (s *segment) continues(step sim.Step) bool {
-	tick := step.Kind == sim.Tick || s.first.Kind == sim.Tick
-	return !s.fault() && step.Kind != sim.Fault && step.Process == s.first.Process &&
-		(!tick || step.Kind == s.first.Kind)
-}
-
-// units divides the deviations of a segment into those that are dropped together.
-func (s *segment) units() [][]engine.Deviation {
-	if s.first.Kind == sim.Tick && len(s.deviations) > 0 {
-		return [][]engine.Deviation{s.deviations}
-	}
-	var units [][]engine.Deviation
-	for i := range s.deviations {
-		units = append(units, s.deviations[i:i+1])
-	}
-	return units
-}
-
-// segments divides a run into segments.
-func segments(steps []sim.Step, deviations []engine.Deviation) []segment {
-	var all []segment
-	for i, step := range steps {
-		if len(all) == 0 || !all[len(all)-1].continues(step) {
-			all = append(all, segment{from: i, first: step})
+// groups divides a schedule into as few groups as possible.
+func groups(deviations []engine.Deviation) (all []group) {
+	from := 0
+	for i := range deviations {
+		if i+1 == len(deviations) || !together(deviations[i].Step, deviations[i+1].Step) {
+			all = append(all, deviations[from:i+1])
+			from = i + 1
 		}
-		last := &all[len(all)-1]
-		last.to = i + 1
-		from := 0
-		for from < len(deviations) && deviations[from].Index < last.from {
-			from++
-		}
-		to := from
-		for to < len(deviations) && deviations[to].Index < last.to {
-			to++
-		}
-		deviations, last.deviations = deviations[from:], deviations[from:to]
 	}
 	return all
+}
+
+// together reports whether two steps in a row belong to the same group.
+func together(a, b sim.Step) bool {
+	alone := func(step sim.Step) bool { return step.Kind == sim.Fault || step.Kind == sim.Fair }
+	return !alone(a) && !alone(b) && a.Process == b.Process
+}
+
+// unitBounds returns where the units of a schedule begin and end among its deviations.
+func unitBounds(deviations []engine.Deviation) (bounds [][2]int) {
+	from := 0
+	for _, group := range groups(deviations) {
+		if group[0].Step.Kind == sim.Tick {
+			bounds = append(bounds, [2]int{from, from + len(group)})
+		} else {
+			for i := range group {
+				bounds = append(bounds, [2]int{from + i, from + i + 1})
+			}
+		}
+		from += len(group)
+	}
+	return bounds
 }

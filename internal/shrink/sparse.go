@@ -18,8 +18,8 @@ type sparse struct {
 	horizon int  // about how many decisions remain
 	fair    bool // the last switch begins the fair phase
 
-	current segment // the one under way
-	steps   int     // how many steps it still has
+	first sim.Step // of the group under way
+	steps int      // how many steps that still has
 }
 
 // Choose deviates from the default policy at a few random decisions.
@@ -27,7 +27,7 @@ func (s *sparse) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 	if s.steps > 0 {
 		s.steps--
 		for i := range enabled {
-			if s.current.continues(enabled[i].Step) {
+			if together(s.first, enabled[i].Step) {
 				return i
 			}
 		}
@@ -44,12 +44,12 @@ func (s *sparse) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 		return engine.BeginFair
 	}
 	chosen := engine.UsualFirst(1+int(s.source.Below(uint64(len(enabled)-1))), defaultIndex)
-	s.current = segment{first: enabled[chosen].Step}
+	s.first = enabled[chosen].Step
 	s.steps = s.length(enabled[chosen].Step)
 	return chosen
 }
 
-// length draws how many steps follow on the first one of a segment.
+// length draws how many steps follow on the first one of a group.
 func (s *sparse) length(first sim.Step) int {
 	most := uint64(4)
 	if first.Kind == sim.Tick {
