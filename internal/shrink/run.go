@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -21,7 +23,7 @@ const (
 	// runCost is the cost of a run without steps.
 	runCost = 20
 	// realStepCost is how much slower the real client is than its model.
-	realStepCost = 10
+	realStepCost = 16
 )
 
 // try runs a candidate, and keeps it if it fails in the same way and is smaller.
@@ -40,7 +42,7 @@ func (s *shrinker) try(scenario engine.Scenario, strategy engine.Strategy) bool 
 
 // replay tries a schedule.
 func (s *shrinker) replay(scenario engine.Scenario, deviations []engine.Deviation) bool {
-	key := scenarioKey(&scenario, 1)
+	key := xxhash.Sum64String(scenario.String())
 	for _, d := range deviations {
 		key = hash64.Mix(hash64.Mix(key, uint64(d.Index)), stepKey(d.Step))
 	}
@@ -49,7 +51,7 @@ func (s *shrinker) replay(scenario engine.Scenario, deviations []engine.Deviatio
 
 // follow tries a schedule that takes the steps in their order as far as they are enabled.
 func (s *shrinker) follow(scenario engine.Scenario, steps []sim.Step) bool {
-	key := scenarioKey(&scenario, 2)
+	key := ^xxhash.Sum64String(scenario.String())
 	for _, step := range steps {
 		key = hash64.Mix(key, stepKey(step))
 	}
@@ -64,15 +66,6 @@ func (s *shrinker) first(key uint64) bool {
 	}
 	s.tried[key] = true
 	return true
-}
-
-// scenarioKey returns a 64-bit hash of what candidates differ in, other than their schedule.
-func scenarioKey(scenario *engine.Scenario, form uint64) uint64 {
-	key := hash64.Mix(form, uint64(scenario.Clients)<<32|uint64(scenario.Cycles))
-	for kind := range faults.Kinds {
-		key = hash64.Mix(key, uint64(scenario.Faults.Of[kind]))
-	}
-	return hash64.Mix(key, uint64(scenario.Faults.Any))
 }
 
 func stepKey(step sim.Step) uint64 {

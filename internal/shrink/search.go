@@ -14,7 +14,7 @@ const (
 	sparseSchedules = 1000
 	sparseMax       = 3
 	// searchCost bounds the cost of each of these searches.
-	searchCost = 150_000
+	searchCost = 400_000
 )
 
 // search looks for the failure in another scenario, which has other schedules.
@@ -25,6 +25,18 @@ func (s *shrinker) search(scenario engine.Scenario) bool {
 	}
 	s.searched[name] = true
 	return s.single(scenario) || s.held(scenario) || s.random(scenario) || s.sparser(scenario, sparseMax)
+}
+
+// otherFault looks for a schedule that needs only one fault of another kind, or such a fault and
+// time.
+func (s *shrinker) otherFault() bool {
+	scenario := s.scenario
+	scenario.Faults = s.plan
+	if s.size[faultCount] != 1 || s.size[switches] == 0 || s.searched[scenario.String()] {
+		return false
+	}
+	s.searched[scenario.String()] = true
+	return s.single(scenario) || s.size[switches] > 1 && s.held(scenario)
 }
 
 // afford returns a function that reports whether the search that begins now may go on.

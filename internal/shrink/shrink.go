@@ -91,7 +91,7 @@ func (s *shrinker) shrink() {
 	s.projections()
 	s.fewerDeviations()
 	for s.fewerFaults() || s.fewerProcesses() || s.fewerCycles() || s.fewerDeviations() ||
-		s.sparser(s.scenario, s.size[units]-1) {
+		s.otherFault() || s.sparser(s.scenario, s.size[units]-1) {
 	}
 }
 
