@@ -9,8 +9,8 @@ import (
 
 // fewerDeviations tries to remove deviations, and reports whether it could.
 func (s *shrinker) fewerDeviations() bool {
-	return s.dropUseless() || s.dropChunks() || s.dropInOrder() || s.joinGroups() ||
-		s.swapProcesses() || s.shortenTicks() || s.earlierFair()
+	return s.dropUseless() || s.dropChunks(unitBounds) || s.dropInOrder() || s.joinGroups() ||
+		s.swapProcesses() || s.dropChunks(singleBounds) || s.earlierFair()
 }
 
 // dropped tries the schedule without some deviations.
@@ -27,15 +27,16 @@ func (s *shrinker) dropUseless() bool {
 	return kept < len(s.deviations) && s.dropped(kept, len(s.deviations))
 }
 
-// dropChunks drops chunks of units, of halving size, which is the first half of delta debugging
-// (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002).
-func (s *shrinker) dropChunks() (any bool) {
-	bounds := unitBounds(s.deviations)
+// dropChunks drops chunks of halving size, which is the first half of delta debugging (Zeller and
+// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002). The function
+// divides deviations into the smallest chunks.
+func (s *shrinker) dropChunks(divide func([]engine.Deviation) [][2]int) (any bool) {
+	bounds := divide(s.deviations)
 	for size := len(bounds); size >= 1; size /= 2 {
 		// From the end: what comes early decides what the rest means.
 		for end := len(bounds); end > 0; end -= size {
 			if s.dropped(bounds[max(0, end-size)][0], bounds[end-1][1]) {
-				any, bounds = true, unitBounds(s.deviations)
+				any, bounds = true, divide(s.deviations)
 				end = min(end, len(bounds))
 			}
 		}
@@ -122,19 +123,6 @@ func swapped(steps []sim.Step, one, other int32) []sim.Step {
 		}
 	}
 	return steps
-}
-
-// shortenTicks keeps only the first ticks of a run of them, or only the last.
-func (s *shrinker) shortenTicks() bool {
-	for _, bounds := range unitBounds(s.deviations) {
-		from, to := bounds[0], bounds[1]
-		for kept := 1; kept < to-from; kept++ {
-			if s.dropped(from+kept, to) || s.dropped(from, to-kept) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // earlierFair begins the fair phase earlier, if the failure is one of that phase.

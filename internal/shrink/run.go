@@ -23,7 +23,7 @@ const (
 	// runCost is the cost of a run without steps.
 	runCost = 20
 	// realStepCost is how much slower the real client is than its model.
-	realStepCost = 16
+	realStepCost = 20
 )
 
 // try runs a candidate, and keeps it if it fails in the same way and is smaller.

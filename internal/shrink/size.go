@@ -90,3 +90,11 @@ func unitBounds(deviations []engine.Deviation) (bounds [][2]int) {
 	}
 	return bounds
 }
+
+// singleBounds returns the bounds of each deviation, ticks too.
+func singleBounds(deviations []engine.Deviation) (bounds [][2]int) {
+	for i := range deviations {
+		bounds = append(bounds, [2]int{i, i + 1})
+	}
+	return bounds
+}
