@@ -85,10 +85,7 @@ func (f *finding) explain(report *report.Report, w io.Writer) {
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", failure.Schedule,
 		counted(len(failure.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
-	for _, d := range c.Recording.Deviations {
-		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, engine.ListDeviations(c.Recording.Deviations))
 	explained.Decisive(w)
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
