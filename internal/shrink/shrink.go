@@ -12,16 +12,15 @@ import (
 )
 
 // Shrink returns a scenario and a schedule that fail with the same signature as the given ones and
-// are smaller: with the fewest faults, then processes, then cycles, then process switches, then
-// deviations that it finds; see [size]. The result is 1-minimal: it does not fail any more without
-// any one of its faults, processes, cycles or deviations, where a run of ticks counts as one
-// deviation. Shrink returns the best so far if the context or its budget ends. The given schedule
-// must fail; if it does not, Shrink returns it as it is.
+// are smaller; see [size]. The given schedule must fail; if it does not, Shrink returns it as it is.
+//
+// The result is 1-minimal: without any one of its faults, processes, cycles or deviations, it does
+// not fail. A run of ticks counts as one deviation. If the context or the budget of runs ends,
+// Shrink returns the smallest schedule so far, which may not be 1-minimal.
 //
 // The plan of the given scenario allows the returned schedule, fault by fault: kind, phase, target
 // and number of each. The plan of the returned scenario is the part that the schedule needs.
-// Processes and servers keep their numbers in a smaller scenario, so that c1 in a plan is the same
-// process there.
+// Processes may exchange their numbers if the plan allows it.
 //
 // If the given schedule panics, Shrink shrinks the panic, whatever the signature. Otherwise it
 // rejects schedules that panic. A failure within the contract never becomes one out of contract;
@@ -83,9 +82,9 @@ type shrinker struct {
 	tried    map[uint64]bool // schedules that are no smaller or do not fail, by hash
 }
 
-// shrink applies the passes until none of them finds a smaller schedule. The passes for what
-// matters most come first. The cheap ones come before all others, because every later run is
-// shorter for them.
+// shrink applies passes until none of them finds a smaller schedule. A pass keeps what it finds and
+// reports whether it found anything. Passes for what matters most come first, after those that are
+// cheap and shorten all later runs.
 func (s *shrinker) shrink() {
 	s.defaultPolicy()
 	s.projections()
