@@ -14,7 +14,7 @@ import (
 // held tries every schedule in which a fault, or none, strikes and one process stays in its
 // critical section for long from there on, or all wait long to enter and leave theirs.
 func (s *shrinker) held(scenario engine.Scenario) bool {
-	may := s.afford()
+	may := s.afford(searchCost)
 	survey := new(survey)
 	s.try(scenario, survey)
 	isNoFault := func(d engine.Deviation) bool { return d.Step.Kind != sim.Fault }

@@ -60,17 +60,23 @@ func (g *guide) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	return defaultIndex
 }
 
-// A survey follows the default policy and records what else could be chosen.
+// A survey follows a schedule of at most one deviation and records what else could be chosen after
+// that.
 type survey struct {
+	engine.Replay
 	others []engine.Deviation
 }
 
-// Choose records the enabled steps that the default policy does not take.
+// Choose records the enabled steps that are not chosen.
 func (s *survey) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
+	chosen := s.Replay.Choose(index, enabled, defaultIndex)
+	if len(s.Deviations) > 0 && s.Deviations[0].Index >= index {
+		return chosen
+	}
 	for i := range enabled {
-		if i != defaultIndex {
+		if i != chosen {
 			s.others = append(s.others, engine.Deviation{Index: index, Step: enabled[i].Step})
 		}
 	}
-	return defaultIndex
+	return chosen
 }

@@ -15,6 +15,8 @@ const (
 	sparseMax       = 3
 	// searchCost bounds the cost of each of these searches.
 	searchCost = 400_000
+	// pairsCost bounds the cost of trying pairs of deviations.
+	pairsCost = 1_500_000
 )
 
 // search looks for the failure in another scenario, which has other schedules.
@@ -40,14 +42,14 @@ func (s *shrinker) otherFault() bool {
 }
 
 // afford returns a function that reports whether the search that begins now may go on.
-func (s *shrinker) afford() func() bool {
-	until := min(s.cost+searchCost, searchCostMax)
+func (s *shrinker) afford(cost int) func() bool {
+	until := min(s.cost+cost, searchCostMax)
 	return func() bool { return s.cost < until }
 }
 
 // random tries random schedules.
 func (s *shrinker) random(scenario engine.Scenario) bool {
-	may := s.afford()
+	may := s.afford(searchCost)
 	for i := 0; i < randomSchedules && may(); i++ {
 		if s.try(scenario, strategy.NewRandom(0, i)) {
 			return true
@@ -58,7 +60,7 @@ func (s *shrinker) random(scenario engine.Scenario) bool {
 
 // single tries every schedule with one deviation.
 func (s *shrinker) single(scenario engine.Scenario) bool {
-	may := s.afford()
+	may := s.afford(searchCost)
 	survey := new(survey)
 	if s.try(scenario, survey) {
 		return true
@@ -74,6 +76,33 @@ func (s *shrinker) single(scenario engine.Scenario) bool {
 	return s.fairPhase && s.fairAfter(scenario, nil)
 }
 
+// pairs tries every schedule with two deviations, if the present one has more. If it has a fault,
+// so have these, as the first of the two.
+func (s *shrinker) pairs() bool {
+	if s.size[units] < 3 || s.size[faultCount] > 1 {
+		return false
+	}
+	may := s.afford(pairsCost)
+	scenario, first := s.scenario, new(survey)
+	s.try(scenario, first)
+	for _, one := range first.others {
+		if (one.Step.Kind == sim.Fault) != (s.size[faultCount] > 0) {
+			continue
+		}
+		second := &survey{Replay: engine.Replay{Deviations: []engine.Deviation{one}}}
+		s.try(scenario, second)
+		for _, other := range second.others {
+			if !may() {
+				return false
+			}
+			if s.replay(scenario, []engine.Deviation{one, other}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // sparser looks for a schedule of the scenario with fewer deviations, the fewest first. (This is
 // delay-bounded search, sampled; see [strategy.Sparse].)
 func (s *shrinker) sparser(scenario engine.Scenario, deviations int) bool {
@@ -81,7 +110,7 @@ func (s *shrinker) sparser(scenario engine.Scenario, deviations int) bool {
 		return true
 	}
 	horizon := len(s.steps)
-	may := s.afford()
+	may := s.afford(searchCost)
 	for n := 2; n <= min(deviations, sparseMax); n++ {
 		for i := 0; i < sparseSchedules && may(); i++ {
 			if s.try(scenario, &sparse{

@@ -90,7 +90,7 @@ func (s *shrinker) shrink() {
 	s.projections()
 	s.fewerDeviations()
 	for s.fewerFaults() || s.fewerProcesses() || s.fewerCycles() || s.fewerDeviations() ||
-		s.otherFault() || s.sparser(s.scenario, s.size[units]-1) {
+		s.otherFault() || s.pairs() || s.sparser(s.scenario, s.size[units]-1) {
 	}
 }
 
