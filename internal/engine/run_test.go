@@ -246,8 +246,11 @@ func TestReplaySkipsImpossibleSteps(t *testing.T) {
 func TestListDeviations(t *testing.T) {
 	tick, cut := sim.Step{Kind: sim.Tick}, sim.Step{Kind: sim.Fault, Process: 2}
 	got := engine.ListDeviations([]engine.Deviation{
-		{Index: 3, Step: tick}, {Index: 4, Step: cut}, {Index: 5, Step: tick},
-		{Index: 7, Step: tick}, {Index: 9, Step: tick},
+		{Index: 3, Step: tick},
+		{Index: 4, Step: cut},
+		{Index: 5, Step: tick},
+		{Index: 7, Step: tick},
+		{Index: 9, Step: tick},
 	})
 	want := "  step 3: tick\n  step 4: cut c2\n  steps 5 to 9: tick, 3 times\n"
 	if got != want {

@@ -14,13 +14,13 @@ import (
 // held tries every schedule in which a fault, or none, strikes and one process stays in its
 // critical section for long from there on, or all wait long to enter and leave theirs.
 func (s *shrinker) held(scenario engine.Scenario) bool {
-	may := s.afford(searchCost)
+	remains := s.budget(searchCost)
 	survey := new(survey)
 	s.try(scenario, survey)
 	isNoFault := func(d engine.Deviation) bool { return d.Step.Kind != sim.Fault }
 	starts := append([]engine.Deviation{{}}, slices.DeleteFunc(survey.others, isNoFault)...)
 	for _, start := range starts {
-		for process := 0; process <= scenario.Clients && may(); process++ {
+		for process := 0; process <= scenario.Clients && remains(); process++ {
 			if s.try(scenario, &hold{start: start, process: int32(process), ticks: heldTicks}) {
 				return true
 			}

@@ -55,13 +55,13 @@ func firstFailure(t *testing.T, subject scenarios.Subject, plan faults.Plan,
 const runsMax = 15_000
 
 // The first failure of each broken lock shrinks to one with at most one fault and two switches.
-// Without any one of its faults, processes, cycles and deviations, it does not fail. The test logs what shrinking
-// costs.
+// Without any one of its faults, processes, cycles and deviations, it does not fail. The test logs
+// what shrinking costs.
 func TestShrinkBrokenLocks(t *testing.T) {
 	var rows strings.Builder
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "lock\tfound with\truns\tseconds\tfaults\tprocesses\tcycles\tswitches\t"+
-		"deviations\t")
+	fmt.Fprintln(table, "lock\tfound with\truns\tseconds\tfaults\tprocesses\tcycles\t"+
+		"switches\tdeviations\t")
 	for _, subject := range brokenLocks(t) {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario, given, signature := firstFailure(t, subject, faults.Default())

@@ -11,9 +11,9 @@ import (
 // defaultPolicy tries the default policy in all scenarios up to the present one, the smallest
 // first. If the failure is one of the fair phase, that phase begins at each decision in turn.
 func (s *shrinker) defaultPolicy() {
-	largest := s.scenario
+	largest, remains := s.scenario, s.budget(searchCost)
 	for clients := 1; clients <= largest.Clients; clients++ {
-		for cycles := 1; cycles <= largest.Cycles; cycles++ {
+		for cycles := 1; cycles <= largest.Cycles && remains(); cycles++ {
 			scenario := largest
 			scenario.Clients, scenario.Cycles, scenario.Faults = clients, cycles, faults.Plan{}
 			if s.replay(scenario, nil) || s.fairPhase && s.fairAfter(scenario, nil) {
@@ -33,11 +33,11 @@ func (s *shrinker) fairAfter(scenario engine.Scenario, deviations []engine.Devia
 		for kept < len(deviations) && deviations[kept].Index < i {
 			kept++
 		}
-		fair := engine.Deviation{Index: i, Step: sim.Step{Kind: sim.Fair}}
+		runs, fair := s.runs, engine.Deviation{Index: i, Step: sim.Step{Kind: sim.Fair}}
 		if s.replay(scenario, append(slices.Clone(deviations[:kept]), fair)) {
 			return true
 		}
-		if len(deviations) == 0 && len(s.recorder.steps) <= i {
+		if s.runs > runs && len(s.recorder.steps) <= i {
 			return false // The run ended before.
 		}
 	}

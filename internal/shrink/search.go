@@ -9,8 +9,8 @@ import (
 const (
 	// randomSchedules is how many random schedules of a smaller scenario are tried.
 	randomSchedules = 500
-	// sparseSchedules is how many schedules are tried with each number of deviations up to
-	// sparseMax.
+	// sparseSchedules is how many random schedules are tried with each number of switches from 2
+	// to sparseMax.
 	sparseSchedules = 1000
 	sparseMax       = 3
 	// searchCost bounds the cost of each of these searches.
@@ -26,11 +26,18 @@ func (s *shrinker) search(scenario engine.Scenario) bool {
 		return false
 	}
 	s.searched[name] = true
-	return s.single(scenario) || s.held(scenario) || s.random(scenario) || s.sparser(scenario, sparseMax)
+	return s.single(scenario) || s.held(scenario) || s.random(scenario) ||
+		s.sparse(scenario, sparseMax)
 }
 
-// otherFault looks for a schedule that needs only one fault of another kind, or such a fault and
-// time.
+// searchHere looks for a smaller schedule of the present scenario.
+func (s *shrinker) searchHere() bool {
+	fewer := s.size[units] - 1
+	return fewer > 0 && s.single(s.scenario) || fewer > 1 && (s.held(s.scenario) || s.pairs() ||
+		s.sparse(s.scenario, min(fewer, sparseMax)))
+}
+
+// otherFault looks for a schedule with one fault of another kind that needs less besides.
 func (s *shrinker) otherFault() bool {
 	scenario := s.scenario
 	scenario.Faults = s.plan
@@ -41,16 +48,16 @@ func (s *shrinker) otherFault() bool {
 	return s.single(scenario) || s.size[switches] > 1 && s.held(scenario)
 }
 
-// afford returns a function that reports whether the search that begins now may go on.
-func (s *shrinker) afford(cost int) func() bool {
+// budget returns a function that reports whether the search that begins now may go on.
+func (s *shrinker) budget(cost int) (remains func() bool) {
 	until := min(s.cost+cost, searchCostMax)
 	return func() bool { return s.cost < until }
 }
 
 // random tries random schedules.
 func (s *shrinker) random(scenario engine.Scenario) bool {
-	may := s.afford(searchCost)
-	for i := 0; i < randomSchedules && may(); i++ {
+	remains := s.budget(searchCost)
+	for i := 0; i < randomSchedules && remains(); i++ {
 		if s.try(scenario, strategy.NewRandom(0, i)) {
 			return true
 		}
@@ -60,13 +67,13 @@ func (s *shrinker) random(scenario engine.Scenario) bool {
 
 // single tries every schedule with one deviation.
 func (s *shrinker) single(scenario engine.Scenario) bool {
-	may := s.afford(searchCost)
+	remains := s.budget(searchCost)
 	survey := new(survey)
 	if s.try(scenario, survey) {
 		return true
 	}
 	for _, d := range survey.others {
-		if !may() {
+		if !remains() {
 			return false
 		}
 		if s.replay(scenario, []engine.Deviation{d}) {
@@ -76,13 +83,13 @@ func (s *shrinker) single(scenario engine.Scenario) bool {
 	return s.fairPhase && s.fairAfter(scenario, nil)
 }
 
-// pairs tries every schedule with two deviations, if the present one has more. If it has a fault,
-// so have these, as the first of the two.
+// pairs tries every schedule with two deviations. If the present schedule has a fault, so have
+// these, as the first of the two.
 func (s *shrinker) pairs() bool {
-	if s.size[units] < 3 || s.size[faultCount] > 1 {
+	if s.size[faultCount] > 1 {
 		return false
 	}
-	may := s.afford(pairsCost)
+	remains := s.budget(pairsCost)
 	scenario, first := s.scenario, new(survey)
 	s.try(scenario, first)
 	for _, one := range first.others {
@@ -92,7 +99,7 @@ func (s *shrinker) pairs() bool {
 		second := &survey{Replay: engine.Replay{Deviations: []engine.Deviation{one}}}
 		s.try(scenario, second)
 		for _, other := range second.others {
-			if !may() {
+			if !remains() {
 				return false
 			}
 			if s.replay(scenario, []engine.Deviation{one, other}) {
@@ -103,18 +110,13 @@ func (s *shrinker) pairs() bool {
 	return false
 }
 
-// sparser looks for a schedule of the scenario with fewer deviations, the fewest first. (This is
-// delay-bounded search, sampled; see [strategy.Sparse].)
-func (s *shrinker) sparser(scenario engine.Scenario, deviations int) bool {
-	if deviations > 0 && s.single(scenario) || deviations > 1 && s.held(scenario) {
-		return true
-	}
-	horizon := len(s.steps)
-	may := s.afford(searchCost)
-	for n := 2; n <= min(deviations, sparseMax); n++ {
-		for i := 0; i < sparseSchedules && may(); i++ {
+// sparse tries random schedules with few switches, the fewest first.
+func (s *shrinker) sparse(scenario engine.Scenario, switchesMax int) bool {
+	remains := s.budget(searchCost)
+	for n := 2; n <= switchesMax; n++ {
+		for i := 0; i < sparseSchedules && remains(); i++ {
 			if s.try(scenario, &sparse{
-				source: strategy.NewRandom(uint64(n), i), left: n, horizon: horizon,
+				source: strategy.NewRandom(uint64(n), i), left: n, horizon: len(s.steps),
 				fair: s.fair(),
 			}) {
 				return true

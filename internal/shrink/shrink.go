@@ -12,7 +12,8 @@ import (
 )
 
 // Shrink returns a scenario and a schedule that fail with the same signature as the given ones and
-// are smaller; see [size]. The given schedule must fail; if it does not, Shrink returns it as it is.
+// are smaller; see [size]. The given schedule must fail; if it does not, Shrink returns it
+// unchanged.
 //
 // The result is 1-minimal: without any one of its faults, processes, cycles or deviations, it does
 // not fail. A run of ticks counts as one deviation. If the context or the budget of runs ends,
@@ -90,7 +91,7 @@ func (s *shrinker) shrink() {
 	s.projections()
 	s.fewerDeviations()
 	for s.fewerFaults() || s.fewerProcesses() || s.fewerCycles() || s.fewerDeviations() ||
-		s.otherFault() || s.pairs() || s.sparser(s.scenario, s.size[units]-1) {
+		s.otherFault() || s.searchHere() {
 	}
 }
 
