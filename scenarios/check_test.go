@@ -71,14 +71,14 @@ func TestChecked(t *testing.T) {
 	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
 }
 
-// computing returns the lock with about a millisecond of computation in each call of Lock.
+// computing returns the lock with about 0.1 ms of computation in each call of Lock.
 func computing(s scenarios.Subject) scenarios.Subject {
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		locker, err := open(p)
 		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 			var sum [sha256.Size]byte
-			for range 10_000 {
+			for range 1000 {
 				sum = sha256.Sum256(sum[:])
 			}
 			return locker.Lock(ctx)
