@@ -30,22 +30,22 @@ func (s *shrinker) dropUseless() bool {
 // dropChunks drops chunks of halving size, which is the first half of delta debugging (Zeller and
 // Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002). The function
 // divides deviations into the smallest chunks.
-func (s *shrinker) dropChunks(divide func([]engine.Deviation) [][2]int) (any bool) {
+func (s *shrinker) dropChunks(divide func([]engine.Deviation) [][2]int) (found bool) {
 	bounds := divide(s.deviations)
 	for size := len(bounds); size >= 1; size /= 2 {
 		// From the end: what comes early decides what the rest means.
 		for end := len(bounds); end > 0; end -= size {
 			if s.dropped(bounds[max(0, end-size)][0], bounds[end-1][1]) {
-				any, bounds = true, divide(s.deviations)
+				found, bounds = true, divide(s.deviations)
 				end = min(end, len(bounds))
 			}
 		}
 	}
-	return any
+	return found
 }
 
-// dropInOrder leaves the steps of a group, or one of them, to the default policy, and keeps the
-// order of all others.
+// dropInOrder drops the steps from the first to the last of a group, or one deviation, and keeps
+// the order of all others.
 func (s *shrinker) dropInOrder() bool {
 	for _, group := range slices.Backward(groups(s.deviations)) {
 		first, last := group[0].Index, group[len(group)-1].Index

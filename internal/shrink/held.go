@@ -11,8 +11,8 @@ import (
 // section. Random schedules rarely have so many ticks in a row. So these schedules are searched one
 // by one.
 
-// held tries every schedule in which a fault, or none, strikes and one process stays in its
-// critical section for long from there on, or all wait long to enter and leave theirs.
+// held tries every schedule in which a fault, or none, strikes and much time passes then: nothing
+// is healed, and one process stays in its critical section, or none enters or leaves its own.
 func (s *shrinker) held(scenario engine.Scenario) bool {
 	remains := s.budget(searchCost)
 	survey := new(survey)
@@ -29,11 +29,11 @@ func (s *shrinker) held(scenario engine.Scenario) bool {
 	return false
 }
 
-// A hold is the default policy, except that a fault strikes and that from there on a process does
-// not leave its critical section for some ticks.
+// A hold is the default policy, except that a fault strikes, and that for some ticks from there on
+// nothing is healed and a process does not leave its critical section.
 type hold struct {
 	start   engine.Deviation // its step is a fault, or the zero Step for none
-	process int32            // 0 for all: then they do not enter theirs either
+	process int32            // 0 for all, which then do not enter theirs either
 	ticks   int              // still to pass
 	others  []sim.EnabledStep
 	indexes []int
