@@ -31,24 +31,26 @@ func brokenLocks(t *testing.T) []scenarios.Subject {
 	return append(locks, locktest.Named(t, "zk-lock"))
 }
 
-// firstFailure runs the campaign of interlock check up to its first failure.
-func firstFailure(t *testing.T, subject scenarios.Subject, plan faults.Plan,
-) (*engine.Scenario, []engine.Deviation, string) {
+// usual returns the scenario of interlock check.
+func usual(subject scenarios.Subject, plan faults.Plan) engine.Scenario {
+	s := engine.Scenario{Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Faults: plan}
+	if s.Subject.Real {
+		s.Client = engine.Real
+	}
+	return s
+}
+
+// firstFailure runs a campaign up to its first failure.
+func firstFailure(t *testing.T, scenario engine.Scenario) ([]engine.Deviation, string) {
 	t.Helper()
 	c := &campaign.Campaign{
-		Seed: 1, Schedules: 20_000, Workers: runtime.GOMAXPROCS(0),
-		Scenario: engine.Scenario{
-			Subject: binding.Subject(subject), Clients: 3, Cycles: 2, Faults: plan,
-		},
-	}
-	if c.Scenario.Subject.Real {
-		c.Scenario.Client = engine.Real
+		Seed: 1, Schedules: 20_000, Workers: runtime.GOMAXPROCS(0), Scenario: scenario,
 	}
 	failure := c.Run(context.Background(), t).Failure
 	if failure == nil {
-		t.Fatalf("%v: no schedule fails", &c.Scenario)
+		t.Fatalf("%v: no schedule fails", &scenario)
 	}
-	return &c.Scenario, failure.Deviations, failure.Violations[0].Signature()
+	return failure.Deviations, failure.Violations[0].Signature()
 }
 
 // runsMax bounds the runs that shrinking takes: a second or so.
@@ -64,9 +66,10 @@ func TestShrinkBrokenLocks(t *testing.T) {
 		"switches\tdeviations\t")
 	for _, subject := range brokenLocks(t) {
 		t.Run(subject.Name, func(t *testing.T) {
-			scenario, given, signature := firstFailure(t, subject, faults.Default())
+			scenario := usual(subject, faults.Default())
+			given, signature := firstFailure(t, scenario)
 			runner, began := engine.NewRunner(t), time.Now()
-			m := shrink.Measure(context.Background(), runner, *scenario, given, signature)
+			m := shrink.Measure(context.Background(), runner, scenario, given, signature)
 			fmt.Fprintf(table, "%s\t%d\t%d\t%.2f\t%d\t%d\t%d\t%d\t%d\t\n", subject.Name, len(given),
 				m.Runs, time.Since(began).Seconds(), m.Faults, m.Scenario.Clients,
 				m.Scenario.Cycles, m.Switches, len(m.Deviations))
@@ -81,6 +84,23 @@ func TestShrinkBrokenLocks(t *testing.T) {
 	}
 	table.Flush()
 	t.Logf("%d processors\n%s", runtime.GOMAXPROCS(0), rows.String())
+}
+
+// Schedules with several servers, and with more processes, cycles and faults, are shrunk as well.
+func TestShrinkLargeScenarios(t *testing.T) {
+	for _, name := range []string{"no-recheck", "silent-loss"} {
+		for _, servers := range []int{1, 3} {
+			scenario := usual(locktest.Named(t, name), faults.Plan{Any: 4})
+			scenario.Clients, scenario.Cycles, scenario.Servers = 5, 4, servers
+			given, signature := firstFailure(t, scenario)
+			runner := engine.NewRunner(t)
+			m := shrink.Measure(context.Background(), runner, scenario, given, signature)
+			if m.Faults > 1 || m.Scenario.Clients > 3 || m.Runs > 2*runsMax {
+				t.Errorf("shrunk to %v with %v in %d runs", &m.Scenario, m.Deviations, m.Runs)
+			}
+			checkMinimal(t, runner, &m, signature)
+		}
+	}
 }
 
 // checkMinimal checks that the schedule fails, and does not fail without any one of its parts.
@@ -137,8 +157,9 @@ func TestShrinkKeepsTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario, given, signature := firstFailure(t, subjects.NoRecheck(), plan)
-		small, deviations := shrink.Shrink(context.Background(), engine.NewRunner(t), *scenario,
+		scenario := usual(subjects.NoRecheck(), plan)
+		given, signature := firstFailure(t, scenario)
+		small, deviations := shrink.Shrink(context.Background(), engine.NewRunner(t), scenario,
 			given, signature)
 		struck := slices.ContainsFunc(deviations,
 			func(d engine.Deviation) bool { return d.Step.String() == "cut "+target })
@@ -152,8 +173,9 @@ func TestShrinkKeepsTarget(t *testing.T) {
 func TestShrinkCountsTicksOnce(t *testing.T) {
 	var plan faults.Plan
 	plan.Of[faults.Cut] = 1
-	scenario, given, signature := firstFailure(t, locktest.Named(t, "deaf-to-expiry"), plan)
-	m := shrink.Measure(context.Background(), engine.NewRunner(t), *scenario, given, signature)
+	scenario := usual(locktest.Named(t, "deaf-to-expiry"), plan)
+	given, signature := firstFailure(t, scenario)
+	m := shrink.Measure(context.Background(), engine.NewRunner(t), scenario, given, signature)
 	ticks := 0
 	for _, d := range m.Deviations {
 		if d.Step.Kind == sim.Tick {
