@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects mutate mutate-search agree referee mutations alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects shrinking mutate mutate-search agree referee mutations alarms docs ci clean
 
 ##@ Build and test
 
@@ -58,6 +58,9 @@ ci: ## Run everything that CI runs.
 
 defects: ## Show how soon each broken lock is found on one processor, and by which property; twins must pass 10,000 schedules.
 	go test ./scenarios/subjects -count=1 -cpu=1 -run='^TestDefects$$' -v -args -twins=10000
+
+shrinking: ## Show what shrinking costs for each broken lock, on one processor.
+	go test ./internal/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v
 
 mutate: ## Insert each known defect into the lock and verify that its test fails.
 	go run ./internal/lockmutation

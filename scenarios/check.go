@@ -305,12 +305,7 @@ func stepList(deviations []engine.Deviation) string {
 	if len(deviations) == 0 {
 		return "under the default policy\n"
 	}
-	var text strings.Builder
-	text.WriteString("with these deviations:\n")
-	for _, d := range deviations {
-		text.WriteString("  step " + strconv.Itoa(d.Index) + ": " + d.Step.String() + "\n")
-	}
-	return text.String()
+	return "with these deviations:\n" + engine.ListDeviations(deviations)
 }
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or

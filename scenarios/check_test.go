@@ -1,6 +1,8 @@
 package scenarios_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,13 +65,29 @@ func TestChecked(t *testing.T) {
 	case "hangs":
 		engine.WatchdogLimit = 200 * time.Millisecond
 		s.Subject = locktest.SharedMutex()
-	case "slow to shrink": // No smaller scenario fails, and the shrinker needs long to find out.
-		s = scenario(locktest.PanicsLate(60), 2, 60, 0)
+	case "slow to shrink": // Shrinking takes thousands of runs, with much computation in each.
+		s = scenario(computing(locktest.PanicsLate(60)), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
 	}
 	s.Subject.Name = name // The fixed lock has the same name.
 	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
+}
+
+// computing returns the lock with about 0.1 ms of computation in each call of Lock.
+func computing(s scenarios.Subject) scenarios.Subject {
+	open := s.Open
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			var sum [sha256.Size]byte
+			for range 1000 {
+				sum = sha256.Sum256(sum[:])
+			}
+			return locker.Lock(ctx)
+		}), err
+	}
+	return s
 }
 
 // runChecked runs TestChecked in the directory. It returns the output and reports whether the test

@@ -129,15 +129,15 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.failure.Schedule,
 		counted(len(f.failure.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
-	for i, d := range c.Recording.Deviations {
-		if len(f.distinct) > 0 && i == distinctSteps {
-			fmt.Fprintf(w, "  and %d more\n", len(c.Recording.Deviations)-i)
-			break
-		}
-		fmt.Fprintf(w, "  step %d: %v\n", d.Index, d.Step)
+	listed := c.Recording.Deviations
+	if len(f.distinct) > 0 {
+		listed = listed[:min(len(listed), distinctSteps)]
+	}
+	fmt.Fprintln(w, engine.ListDeviations(listed))
+	if n := len(c.Recording.Deviations) - len(listed); n > 0 {
+		fmt.Fprintf(w, "  and %d more\n", n)
 	}
 	if len(f.distinct) == 0 {
-		fmt.Fprintln(w)
 		explained.Decisive(w)
 	}
 	if f.directory != "" {

@@ -242,6 +242,22 @@ func TestReplaySkipsImpossibleSteps(t *testing.T) {
 	}
 }
 
+// A list of deviations has one line for ticks in a row.
+func TestListDeviations(t *testing.T) {
+	tick, cut := sim.Step{Kind: sim.Tick}, sim.Step{Kind: sim.Fault, Process: 2}
+	got := engine.ListDeviations([]engine.Deviation{
+		{Index: 3, Step: tick},
+		{Index: 4, Step: cut},
+		{Index: 5, Step: tick},
+		{Index: 7, Step: tick},
+		{Index: 9, Step: tick},
+	})
+	want := "  step 3: tick\n  step 4: cut c2\n  steps 5 to 9: tick, 3 times\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // A shrunk counterexample has the same failure and fewer deviations, and none of them can be
 // omitted.
 func TestShrink(t *testing.T) {

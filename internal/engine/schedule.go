@@ -1,11 +1,36 @@
 package engine
 
-import "github.com/interlock-sim/interlock/sim"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/sim"
+)
 
 // A Deviation is a decision of a schedule that differs from the default policy.
 type Deviation struct {
 	Index int      `json:"index"` // the number of the decision in the run, from 0
 	Step  sim.Step `json:"step"`  // the step that is taken
+}
+
+// ListDeviations lists deviations in lines. Ticks in a row share a line.
+func ListDeviations(deviations []Deviation) string {
+	var text strings.Builder
+	for i := 0; i < len(deviations); {
+		first, ticks := deviations[i], 1
+		for first.Step.Kind == sim.Tick && i+ticks < len(deviations) &&
+			deviations[i+ticks].Step.Kind == sim.Tick {
+			ticks++
+		}
+		i += ticks
+		if ticks == 1 {
+			fmt.Fprintf(&text, "  step %d: %v\n", first.Index, first.Step)
+		} else {
+			fmt.Fprintf(&text, "  steps %d to %d: tick, %d times\n", first.Index,
+				deviations[i-1].Index, ticks)
+		}
+	}
+	return text.String()
 }
 
 // A Replay is the strategy that follows a recorded schedule, and the default policy where the

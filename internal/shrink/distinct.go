@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
-// distinctRunsMin is how many runs each distinct failure gets at least, however many there are.
-const distinctRunsMin = 20_000
+// distinctCostMin is the cost that each distinct failure may take at least, however many there are.
+const distinctCostMin = costMax / 6
 
 // A Group is the distinct failures that one counterexample shows.
 type Group struct {
@@ -25,7 +25,7 @@ type Group struct {
 
 // Distinct shrinks the distinct failures of a search that kept going, in their order, and records
 // them as [Shorten] does. A counterexample also stands for all later failures whose signatures it
-// shows. The failures share the runs that a single one may take, within a minimum for each. When
+// shows. The failures share the cost that a single one may take, within a minimum for each. When
 // the context ends, the remaining failures are recorded as they were found.
 //
 // Before it shrinks a failure, Distinct calls begin with its index.
@@ -34,7 +34,7 @@ func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report
 ) iter.Seq[*Group] {
 	return func(yield func(*Group) bool) {
 		shown := make([]bool, len(r.Distinct))
-		runsMax := max(distinctRunsMin, shrinkRunsMax/max(1, len(r.Distinct)))
+		budget := max(distinctCostMin, costMax/max(1, len(r.Distinct)))
 		for i := range r.Distinct {
 			if shown[i] {
 				continue
@@ -44,7 +44,7 @@ func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report
 			group := &Group{Failures: []*report.DistinctFailure{failure}}
 			// A counterexample is valid until the next run of its runner.
 			group.Counterexample, group.Err = shorten(ctx, engine.NewRunner(t), c, failure.First,
-				failure.Signature, runsMax)
+				failure.Signature, budget)
 			for j := i + 1; group.Err == nil && j < len(r.Distinct); j++ {
 				if !shown[j] && shows(group.Counterexample, r.Distinct[j].Signature) {
 					shown[j] = true

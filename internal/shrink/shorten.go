@@ -27,7 +27,7 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	if failure == nil {
 		return nil, nil
 	}
-	c, err := shorten(ctx, r, campaign, failure, failure.Violations[0].Signature(), shrinkRunsMax)
+	c, err := shorten(ctx, r, campaign, failure, failure.Violations[0].Signature(), costMax)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +37,12 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	return c, nil
 }
 
-// shorten shrinks a failure with a signature in at most so many runs, and records it.
+// shorten shrinks a failure with a signature within a bound on the cost of its runs, and records
+// it.
 func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
-	failure *report.Failure, signature string, runsMax int,
+	failure *report.Failure, signature string, budget int,
 ) (*recording.Counterexample, error) {
-	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, runsMax)
+	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
 	if err != nil {
