@@ -106,15 +106,34 @@ func (e *Explorer) RunOn(ctx context.Context, path Path) (*State, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	state, err := e.follow(ctx, &follower{path: Path{engine.StepsMax, here.Deviations}})
-	if err != nil || len(here.Violations) > 0 || len(state.Violations) == 0 {
-		return state, err
+	end, err := e.follow(ctx, &follower{path: Path{engine.StepsMax, here.Deviations}})
+	if err != nil || len(here.Violations) > 0 {
+		return end, err
 	}
-	// The longest path known to violate nothing, and the shortest known to violate something. What
-	// a path violates, longer ones violate too, except at the end of the run.
-	holds, broken := here.Length, state
+	return e.firstViolation(ctx, here.Length, end)
+}
+
+// FirstViolation returns the first state on a path in which a property is broken, or the last state
+// if there is none.
+func (e *Explorer) FirstViolation(ctx context.Context, path Path) (*State, error) {
+	end, err := e.At(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.firstViolation(ctx, -1, end)
+}
+
+// firstViolation returns the first state on the path to the given one in which a property is
+// broken, or the given one if there is none. Nothing is broken after holds decisions.
+func (e *Explorer) firstViolation(ctx context.Context, holds int, broken *State) (*State, error) {
+	if len(broken.Violations) == 0 {
+		return broken, nil
+	}
+	// What a path violates, longer ones violate too.
 	for broken.Length-holds > 1 {
-		middle, err := e.follow(ctx, &follower{path: state.To((holds + broken.Length) / 2)})
+		middle, err := e.follow(ctx, &follower{path: broken.To((holds + broken.Length) / 2)})
 		switch {
 		case err != nil:
 			return nil, err
