@@ -275,7 +275,7 @@ func (f *follower) words(p *Process, state *engine.ProcessState, peer *sim.Peer,
 // waits says what a process waits for.
 func (f *follower) waits(process int32, peer *sim.Peer, names *timeline.Names) string {
 	if peer.Awaits != "" {
-		return "waits for the reply to " + names.In(peer.Awaits)
+		return "waits for the reply to " + short(peer.Awaits, names)
 	}
 	var watched []string
 	if f.seen.system != nil {
@@ -336,5 +336,16 @@ func first(messages []string, otherwise string, names *timeline.Names) string {
 	if len(messages) == 0 {
 		return otherwise
 	}
-	return names.In(messages[0])
+	return short(messages[0], names)
+}
+
+// short returns a text with the paths in it replaced by short names.
+func short(text string, names *timeline.Names) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		if path := strings.TrimSuffix(word, ":"); strings.HasPrefix(path, "/") {
+			words[i] = names.Of(path) + word[len(path):]
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -2,12 +2,14 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -209,7 +211,10 @@ func (m *Model) head() []line {
 		{m.explorer.Scenario().String(), bold},
 		{fmt.Sprintf("after decision %d of %d, %s", s.Length, m.path.Length, clock(s.At)), plain},
 	}
-	if m.skipped > 0 {
+	switch {
+	case m.skipped == 1:
+		lines[1].text += ", 1 recorded step is not possible any more"
+	case m.skipped > 1:
 		lines[1].text += fmt.Sprintf(", %d recorded steps are not possible any more", m.skipped)
 	}
 	switch {
@@ -266,13 +271,8 @@ func (m *Model) styleOf(e *explore.Event) style {
 func (m *Model) details(width int) []line {
 	s := m.state
 	var lines []line
-	for n, v := range s.Violations {
-		if n == 0 {
-			lines = append(lines, line{"Why", bold})
-			for _, part := range wrap(v.Why, width) {
-				lines = append(lines, line{part, plain})
-			}
-		}
+	if len(s.Violations) > 0 {
+		lines = append(lines, line{"Why", bold}, line{"  " + s.Violations[0].Why, plain})
 	}
 	if !s.Ended {
 		lines = append(lines, line{"Enabled steps", bold})
@@ -294,9 +294,9 @@ func (m *Model) details(width int) []line {
 		lines = append(lines, line{"Queue", bold}, line{"  " + strings.Join(names, " · "), plain})
 	}
 	if s.System != nil {
-		lines = append(lines, inspection(s.System)...)
+		lines = append(lines, inspection(s)...)
 	}
-	return lines
+	return fold(lines, width)
 }
 
 // enabled returns the enabled steps: the one that the recording takes first, faults last.
@@ -329,10 +329,14 @@ func (m *Model) enabled() []line {
 }
 
 // inspection returns the state of the service.
-func inspection(i *sim.Inspection) []line {
+func inspection(s *explore.State) []line {
+	i, names := s.System, make(map[string]string)
+	for _, w := range s.Queue {
+		names[w.Path] = w.Name
+	}
 	lines := []line{{"Znodes", bold}}
 	for _, n := range i.Nodes {
-		text := "  " + n.Path
+		text := "  " + cmp.Or(names[n.Path], n.Path)
 		if n.Process > 0 {
 			text += fmt.Sprintf(" of c%d", n.Process)
 		}
@@ -347,7 +351,7 @@ func inspection(i *sim.Inspection) []line {
 		if s.Server > 0 {
 			at = fmt.Sprintf("at s%d", s.Server)
 		}
-		lines = append(lines, line{fmt.Sprintf("  c%d %s, %s, expires at %s unless renewed",
+		lines = append(lines, line{fmt.Sprintf("  c%d %s, %s, until %s",
 			s.Process, s.ID, at, clock(s.Expires)), plain})
 	}
 	if len(i.Watches) > 0 {
@@ -359,7 +363,7 @@ func inspection(i *sim.Inspection) []line {
 			what = "children of "
 		}
 		lines = append(lines, line{fmt.Sprintf("  %d of c%d on %s%s", w.Number, w.Process, what,
-			w.Path), plain})
+			cmp.Or(names[w.Path], w.Path)), plain})
 	}
 	if len(i.Servers) > 1 {
 		lines = append(lines, line{"Servers", bold})
@@ -406,18 +410,23 @@ func cell(lines []line, i, width int) string {
 	return "\x1b[" + string(lines[i].style) + "m" + text + "\x1b[m"
 }
 
-// wrap splits a text into lines of at most the width.
-func wrap(text string, width int) []string {
-	lines := []string{" "}
-	for word := range strings.FieldsSeq(text) {
-		last := &lines[len(lines)-1]
-		if len([]rune(*last))+1+len([]rune(word)) > width && *last != " " {
-			lines = append(lines, " ")
-			last = &lines[len(lines)-1]
+// fold breaks lines that are longer than the width. Their other parts are indented.
+func fold(lines []line, width int) []line {
+	var folded []line
+	for _, l := range lines {
+		words := strings.SplitAfter(l.text, " ")
+		part, filled := "", false
+		for _, word := range words {
+			if filled && utf8.RuneCountInString(part)+utf8.RuneCountInString(word) > width {
+				folded = append(folded, line{part, l.style})
+				part, filled = "    ", false
+			}
+			part += word
+			filled = filled || word != " "
 		}
-		*last += " " + word
+		folded = append(folded, line{part, l.style})
 	}
-	return lines
+	return folded
 }
 
 // clock renders virtual time in seconds.
