@@ -121,7 +121,8 @@ func (f *exploreFlags) server(ctx context.Context, t *testing.T, given func(stri
 	}
 	for _, flag := range scenarioFlags {
 		if given(flag) {
-			return nil, fmt.Errorf("--%s cannot be combined with --schedule, which records it", flag)
+			return nil, fmt.Errorf("--%s cannot be combined with --schedule, which records it",
+				flag)
 		}
 	}
 	r, err := newReplayer(f.schedule)

@@ -97,8 +97,8 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newExplore(t), newReplay(t), newVerify(), newLocks(), newServe(), newConform(),
-		newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
+	root.AddCommand(newCheck(t), newExplore(t), newReplay(t), newVerify(), newLocks(), newServe(),
+		newConform(), newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

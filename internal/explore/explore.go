@@ -1,6 +1,6 @@
-// Package explore lets a person choose the schedule of a lock step by step. It runs the lock's real
-// code: a state is reached by a run that follows its path from the start and then ends, which takes
-// milliseconds.
+// Package explore lets a person choose the schedule of a lock step by step. It runs the real code
+// of the lock: a state is reached by a run that follows its path from the start and then ends. A run
+// takes milliseconds.
 //
 // # The JSON API
 //
@@ -9,7 +9,7 @@
 //
 //	GET  api/scenario              what is explored: [Scenario]
 //	POST api/state   PATH          the state at the end of a path: [State]
-//	POST api/choose  PATH + step   the state after another step, such as {…, "step": "cut c2"}
+//	POST api/choose  PATH + step   the state after another step, such as "step": "cut c2"
 //	POST api/run     PATH          the state after the default policy has gone on from the end of
 //	                               the path to the first violation, or to the end of the run
 //	POST api/save    PATH          saves the schedule as a counterexample: [Saved]
@@ -184,8 +184,8 @@ func (p Path) validate() error {
 	}
 	for i, d := range p.Deviations {
 		if d.Index < 0 || i > 0 && d.Index <= p.Deviations[i-1].Index {
-			return &BadPath{fmt.Sprintf("deviation %d: index %d is not greater than the one before",
-				i, d.Index)}
+			return &BadPath{fmt.Sprintf("deviation %d: index %d is not greater than the one "+
+				"before", i, d.Index)}
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ type follower struct {
 func (f *follower) Join(view engine.View) { f.view = view }
 
 // Settled returns false: no decision is settled.
-func (f *follower) Settled(int) (step sim.Step, deviates, ok bool) { return sim.Step{}, false, false }
+func (f *follower) Settled(int) (step sim.Step, deviates, ok bool) { return step, false, false }
 
 // Choose returns the step of the path, or ends the run at the end of the path.
 func (f *follower) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {

@@ -88,8 +88,7 @@ type Violation struct {
 	OutOfContract bool             `json:"out_of_contract,omitempty"` // not promised by the lock
 }
 
-// A snapshot is what a run shows of the state in which it ends. The state is gone once its processes
-// are torn down.
+// A snapshot is what a run shows of the state in which it ends, before its processes are torn down.
 type snapshot struct {
 	at        time.Duration
 	system    *sim.Inspection
@@ -153,6 +152,7 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 		s.Processes = append(s.Processes, f.process(int32(i+1), result.Events, names))
 	}
 	s.Queue = f.queue(names)
+	s.shorten(names)
 	scenario.Lead(result, "")
 	for _, why := range result.Explain(scenario).Whys {
 		v := why.Violation
@@ -162,6 +162,22 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 		})
 	}
 	return s
+}
+
+// shorten shortens the names of the znodes in the messages that are in flight.
+func (s *State) shorten(names *timeline.Names) {
+	if s.System == nil {
+		return
+	}
+	for i := range s.System.Peers {
+		p := &s.System.Peers[i]
+		p.Awaits = short(p.Awaits, names)
+		for _, texts := range [...][]string{p.Requests, p.Messages} {
+			for n := range texts {
+				texts[n] = short(texts[n], names)
+			}
+		}
+	}
 }
 
 // addEvents adds the events of a run.
