@@ -1,5 +1,5 @@
 // Package explore lets a person choose the schedule of a lock step by step. It runs the real code
-// of the lock: a state is reached by a run that follows its path from the start and then ends. A run
+// of the lock: a state is reached by a run that follows its path from the start and then ends, which
 // takes milliseconds.
 //
 // # The JSON API

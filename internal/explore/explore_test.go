@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -199,6 +201,49 @@ func TestEveryLock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A walk at random, through crashes, restarts and elections, never leaves what can be explored: each
+// step that a state offers can be taken, and adds to the events.
+func TestRandomWalk(t *testing.T) {
+	for _, lock := range []string{"mutex", "no-guid", "semaphore", "reentrant"} {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprintf("%s/%d", lock, seed), func(t *testing.T) {
+				scenario := newScenario(t, lock, 3, "any=4,restart=1,cancel=1")
+				scenario.Servers, scenario.Cycles = 3, 2
+				e, draw := explore.New(engine.NewRunner(t), scenario), rand.New(rand.NewPCG(seed, 0))
+				s := must(t)(e.At(t.Context(), explore.Path{}))
+				for s.Length < 80 && !s.Ended {
+					choices := slices.DeleteFunc(s.Enabled, func(c explore.Choice) bool {
+						return c.Step.Kind == sim.Fair
+					})
+					choice := choices[draw.IntN(len(choices))]
+					next := must(t)(e.Choose(t.Context(), s.Path, choice.Step))
+					if next.Length != s.Length+1 || next.Taken[s.Length].Step != choice.Step ||
+						next.Taken[s.Length].Deviates == choice.Default ||
+						!sameStart(s.Events, next.Events) {
+						t.Fatalf("after %d decisions, %v leads to %v", s.Length, choice, next.Path)
+					}
+					s = next
+				}
+				if len(s.Processes) < 3 || len(s.System.Servers) != 3 ||
+					len(s.System.Peers) != len(s.Processes) {
+					t.Errorf("%d processes, %+v", len(s.Processes), s.System)
+				}
+			})
+		}
+	}
+}
+
+// sameStart reports whether a longer history begins with the kinds and numbers of a shorter one.
+func sameStart(shorter, longer []explore.Event) bool {
+	for i := range shorter {
+		if i >= len(longer) || shorter[i].Kind != longer[i].Kind || shorter[i].At != longer[i].At ||
+			shorter[i].Process != longer[i].Process || shorter[i].Number != i {
+			return false
+		}
+	}
+	return true
 }
 
 // A step that is not enabled, or a schedule that does not reach its step, is an error that says so.
