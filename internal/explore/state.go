@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
 	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/sim"
@@ -147,7 +148,7 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 		fair := sim.EnabledStep{Step: sim.Step{Kind: sim.Fair}}
 		s.Enabled = append(s.Enabled, Choice{Step: fair.Step, Text: f.describe(&fair, names)})
 	}
-	s.addEvents(result.Events)
+	s.addEvents(result.Events, names)
 	for i := range f.seen.processes {
 		s.Processes = append(s.Processes, f.process(int32(i+1), result.Events, names))
 	}
@@ -181,16 +182,17 @@ func (s *State) shorten(names *timeline.Names) {
 }
 
 // addEvents adds the events of a run.
-func (s *State) addEvents(events []history.Event) {
+func (s *State) addEvents(events []history.Event, names *timeline.Names) {
 	decision := -1 // before the first decision
 	s.Events = make([]Event, len(events))
-	for i, sentence := range timeline.Sentences(events) {
+	phrases := timeline.NewPhrases(cause.New(events), names)
+	for i := range events {
 		for decision+1 < len(s.Taken) && s.Taken[decision+1].Event <= i {
 			decision++
 		}
 		e := &events[i]
 		s.Events[i] = Event{
-			i, decision, e.At, e.Kind, e.Process, sentence.Text, sentence.Source, e.Facts,
+			i, decision, e.At, e.Kind, e.Process, phrases.Event(i), phrases.Source(i), e.Facts,
 		}
 	}
 }
