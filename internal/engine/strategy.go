@@ -19,13 +19,6 @@ type stateAware interface {
 	Settled(steps int) (step sim.Step, deviates, ok bool)
 }
 
-// An observer is a strategy that sees the state in which a run ends, before its processes are torn
-// down. It does not see the end of a run that is cancelled.
-type observer interface {
-	Strategy
-	Observe(View)
-}
-
 // What is chosen that is no option.
 const (
 	Prune     = -1 // prune ends a run in a state whose future the search knows.
