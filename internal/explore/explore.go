@@ -1,11 +1,11 @@
 // Package explore lets a person choose the schedule of a lock step by step. It runs the real code
-// of the lock: a state is reached by a run that follows its path from the start and then ends, which
+// of the lock: to reach a state, a run follows the path to it from the start and then ends. That
 // takes milliseconds.
 //
 // # The JSON API
 //
-// [Handler] serves a page and these requests below a secret path; see [Handler]. A body is a JSON
-// object. Times are in nanoseconds of virtual time.
+// A [Server] serves a page and these requests below a secret path. A body is a JSON object. Times
+// are in nanoseconds of virtual time.
 //
 //	GET  api/scenario              what is explored: [Scenario]
 //	POST api/state   PATH          the state at the end of a path: [State]

@@ -176,8 +176,8 @@ func TestStateForPeople(t *testing.T) {
 func TestEveryLock(t *testing.T) {
 	for _, subject := range subjects.All() {
 		if subject.Real && simzk.RaceDetector || subject.Name == "spin" {
-			// The real client is nondeterministic under the race detector. The run of a spinning lock
-			// has a hundred thousand events.
+			// The real client is nondeterministic under the race detector. The run of a lock that
+			// spins has a hundred thousand events.
 			continue
 		}
 		t.Run(subject.Name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestEveryLock(t *testing.T) {
 	}
 }
 
-// A walk at random, through crashes, restarts and elections, never leaves what can be explored: each
+// A random walk, through crashes, restarts and elections, never leaves what can be explored: each
 // step that a state offers can be taken, and adds to the events.
 func TestRandomWalk(t *testing.T) {
 	for _, lock := range []string{"mutex", "no-guid", "semaphore", "reentrant"} {
@@ -211,7 +211,8 @@ func TestRandomWalk(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", lock, seed), func(t *testing.T) {
 				scenario := newScenario(t, lock, 3, "any=4,restart=1,cancel=1")
 				scenario.Servers, scenario.Cycles = 3, 2
-				e, draw := explore.New(engine.NewRunner(t), scenario), rand.New(rand.NewPCG(seed, 0))
+				e := explore.New(engine.NewRunner(t), scenario)
+				draw := rand.New(rand.NewPCG(seed, 0))
 				s := must(t)(e.At(t.Context(), explore.Path{}))
 				for s.Length < 80 && !s.Ended {
 					choices := slices.DeleteFunc(s.Enabled, func(c explore.Choice) bool {

@@ -267,16 +267,12 @@ func (m *Model) styleOf(e *explore.Event) style {
 	return plain
 }
 
-// details returns the explanation of violations, the enabled steps and the state.
+// details returns the explanation of the first violation, the state, and the enabled steps.
 func (m *Model) details(width int) []line {
 	s := m.state
 	var lines []line
 	if len(s.Violations) > 0 {
 		lines = append(lines, line{"Why", bold}, line{"  " + s.Violations[0].Why, plain})
-	}
-	if !s.Ended {
-		lines = append(lines, line{"Enabled steps", bold})
-		lines = append(lines, m.enabled()...)
 	}
 	lines = append(lines, line{"Processes", bold})
 	for _, p := range s.Processes {
@@ -292,6 +288,10 @@ func (m *Model) details(width int) []line {
 			names[i] = s.Queue[i].Name
 		}
 		lines = append(lines, line{"Queue", bold}, line{"  " + strings.Join(names, " · "), plain})
+	}
+	if !s.Ended {
+		lines = append(lines, line{"Enabled steps", bold})
+		lines = append(lines, m.enabled()...)
 	}
 	if s.System != nil {
 		lines = append(lines, inspection(s)...)
