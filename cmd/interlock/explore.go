@@ -110,6 +110,9 @@ func (f *exploreFlags) server(ctx context.Context, t *testing.T, given func(stri
 	if f.out == "" {
 		return nil, errors.New("--out needs a directory")
 	}
+	if err := checkWritable(f.out); err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
 	s := &explore.Server{Out: f.out, ReplayBy: replayCommand}
 	if !given("schedule") {
 		scenario, err := f.scenario(given)
