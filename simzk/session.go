@@ -351,6 +351,7 @@ type SessionInfo struct {
 	Expires   time.Duration
 	Ephemeral []string // the paths of its ephemeral nodes
 	Server    int      // server of its connection, or -1
+	Process   int      // of its client; 0 if the client is not a process of the run
 }
 
 // SessionList returns the live sessions, by id.
@@ -359,7 +360,7 @@ func (c *Cluster) SessionList() []SessionInfo {
 	for i, s := range c.sessions {
 		list[i] = SessionInfo{
 			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().timeOf(s.expires),
-			Ephemeral: c.tree.Ephemerals(s.id), Server: -1,
+			Ephemeral: c.tree.Ephemerals(s.id), Server: -1, Process: s.owner.Process(),
 		}
 		if s.link != nil {
 			list[i].Server = s.link.server

@@ -27,9 +27,9 @@ import (
 
 // replayFlags holds the flags of replay as they were given.
 type replayFlags struct {
-	full, run bool
-	times     int
-	json      string
+	full, run, step bool
+	times           int
+	json            string
 }
 
 func newReplay(t *testing.T) *cobra.Command {
@@ -40,7 +40,8 @@ func newReplay(t *testing.T) *cobra.Command {
 		Long: `Replay runs the schedule of a counterexample directory, or of a schedule file,
 and shows the decisive part of its timeline. A recorded step that is no longer
 enabled is skipped and named, so that a schedule can be replayed after the lock
-has changed.
+has changed. With --step it shows the schedule in a terminal, step by step, with
+the state of the processes and of ZooKeeper.
 
 The schedule of a lock of your own is replayed by the test that found it.
 Replay prints its command, and runs it with --run: go test executes code of the
@@ -48,7 +49,7 @@ directory, and a counterexample may come from someone else. It runs only the
 command that the test writes, in the package where the test wrote it.
 
 Exit status:
-  0  no violation
+  0  no violation, or --step
   1  the recorded violation, or another one
   2  bad usage, or an unusable file
   3  nondeterminism, a failed write or an internal error`,
@@ -66,6 +67,10 @@ Exit status:
 				return fmt.Errorf("--times must be at least 1, not %d", f.times)
 			case cmd.Flags().Changed("json") && f.json == "":
 				return errNoReport
+			case f.step && (f.full || f.json != "" || cmd.Flags().Changed("times")):
+				return errors.New("--step cannot be combined with --full, --json or --times")
+			case f.step:
+				return runStep(cmd.Context(), t, arguments[0])
 			}
 			if err := f.validateRun(cmd); err != nil {
 				return err
@@ -76,6 +81,7 @@ Exit status:
 	}
 	command.Flags().BoolVar(&f.full, "full", false, "show the whole timeline")
 	command.Flags().BoolVar(&f.run, "run", false, "run the test of a lock of your own")
+	command.Flags().BoolVar(&f.step, "step", false, "go through the schedule step by step")
 	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
 	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
 	return command

@@ -23,6 +23,9 @@ type Names struct {
 // sequence matches the number of a sequential znode.
 var sequence = regexp.MustCompile(`[0-9]{10}$`)
 
+// Sequential reports whether a path ends with the number of a sequential znode.
+func Sequential(path string) bool { return sequence.MatchString(path) }
+
 // guid matches the unique part of a node's name, with or without dashes.
 var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}`)
 

@@ -202,7 +202,7 @@ func copyModule(t *testing.T, to string) {
 			return os.MkdirAll(filepath.Join(to, relative), 0o755)
 		case strings.HasSuffix(name, "_test.go"),
 			!strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, "go.") &&
-				!strings.Contains(relative, "testdata"):
+				!strings.HasSuffix(name, ".html") && !strings.Contains(relative, "testdata"):
 			return nil
 		}
 		content, err := os.ReadFile(path)

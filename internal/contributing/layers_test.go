@@ -40,6 +40,9 @@ func TestLayers(t *testing.T) {
 		"internal/replay":     replay,
 		"internal/likelihood": with(strategy, "internal/likelihood"),
 		"internal/campaign":   slices.Concat(report, strategy, []string{"internal/campaign"}),
+		"internal/explore":    with(recording, "internal/explore"),
+		"internal/explore/terminal": with(recording, "internal/explore",
+			"internal/explore/terminal"),
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
 			[]string{"internal/file", "internal/exhaustive"}),
 	} {

@@ -193,6 +193,9 @@ func (l *Loop) run() {
 	}
 	l.result.Steps = l.steps
 	ended = !l.result.Pruned
+	if o, ok := l.strategy.(observer); ok {
+		o.Observe(View{l})
+	}
 }
 
 // begin starts all processes.
@@ -290,8 +293,8 @@ func (l *Loop) over() bool {
 	if l.fair {
 		return false
 	}
-	if l.settling || l.steps >= stepsMax || l.IdleTicks >= idleTicksMax {
-		l.result.CutOff = !l.settling && l.steps >= stepsMax
+	if l.settling || l.steps >= StepsMax || l.IdleTicks >= idleTicksMax {
+		l.result.CutOff = !l.settling && l.steps >= StepsMax
 		l.beginFairPhase()
 	}
 	return false

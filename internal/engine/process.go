@@ -23,6 +23,14 @@ const (
 	finished
 )
 
+// String returns the name of the stage.
+func (s stage) String() string {
+	return [...]string{
+		idle: "idle", locking: "locking", holding: "holding", releasing: "releasing",
+		finished: "finished",
+	}[s]
+}
+
 // A Process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own
 // goroutine while that runs, and to the loop while the goroutine is blocked.
 type Process struct {

@@ -156,8 +156,8 @@ func (s *Scenario) fairSteps() int {
 
 // The bounds of a run.
 const (
-	// stepsMax ends the part of a run in which the strategy decides.
-	stepsMax = 2000
+	// StepsMax ends the part of a run in which the strategy decides.
+	StepsMax = 2000
 	// idleTicksMax ends that part after so many ticks in a row in which nothing happened, and after
 	// which only a tick or a fault is enabled. The last of them is a time jump.
 	idleTicksMax = 16

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -78,3 +80,17 @@ func (v View) CanSave() bool {
 
 // Save stores the current state of the run in the snapshot.
 func (v View) Save(s *Snapshot) { v.loop.save(s) }
+
+// Inspect returns the state of the system for people, or nil if the system cannot be inspected.
+func (v View) Inspect() *sim.Inspection {
+	if system, ok := v.loop.System.(sim.Inspector); ok {
+		return system.Inspect()
+	}
+	return nil
+}
+
+// State returns what the run knows of the code of a process.
+func (v View) State(number int32) ProcessState { return v.process(number).ProcessState }
+
+// Now returns the virtual time since the start of the run.
+func (v View) Now() time.Duration { return v.loop.System.Now() }
