@@ -19,7 +19,7 @@ func TestLayers(t *testing.T) {
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"internal/callsite")
 	report := with(engine, "internal/report")
-	recording := with(engine, "internal/recording", "internal/file")
+	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
 	for of, known := range map[string][]string{
@@ -32,6 +32,7 @@ func TestLayers(t *testing.T) {
 		"internal/zookeeper": slices.Concat(sim, simzk,
 			[]string{"internal/zookeeper", "internal/hash64"}),
 		"internal/report":    report,
+		"internal/page":      with(explained, "internal/page"),
 		"internal/recording": recording,
 		"internal/strategy":  strategy,
 		"internal/replay":    replay,
