@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { AboutPanel } from "./about";
 import type { Data } from "./data";
 import { layOut, shows, stopAt } from "./rows";
 import { States } from "./state";
@@ -152,6 +153,9 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
   });
 
   const first = data.violations[0];
+  const prefix = `${data.about.lock}, `; // The title shows it.
+  const scenario = data.about.scenario.startsWith(prefix)
+    ? data.about.scenario.slice(prefix.length) : data.about.scenario;
   const nextTheme: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
   const counted = needle === "" ? "" : matches.length === 0 ? "none"
     : matches.includes(stop) ? `${matches.indexOf(stop) + 1} of ${matches.length}`
@@ -161,8 +165,12 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
     timeline: <Timeline data={data} layout={layout} current={layout.stops[stop] ?? -1}
       matches={matches} needle={needle} narrow={narrow} select={goTo} />,
     state: <StatePanel data={data} state={state} step={step} />,
-    why: <WhyPanel data={data} step={step} goTo={goTo} />,
+    why: <WhyPanel data={data} step={step} goTo={(to) => {
+      goTo(to);
+      setTab("timeline");
+    }} />,
   };
+  const about = <AboutPanel data={data} />;
   const liveSlot = live && <section id="live" class="live" />;
 
   return (
@@ -178,7 +186,7 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
               and {data.violations.length - 1} more
             </span>}
         </div>
-        <p class="scenario">{data.about.scenario}</p>
+        <p class="scenario">{scenario}</p>
         <div class="tools">
           <label class="search">
             <span class="hidden">Search</span>
@@ -208,8 +216,12 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
           </button>)}
       </nav>}
       {narrow
-        ? <main>{tab === "state" && liveSlot}{panels[tab]}</main>
-        : <main>{panels.timeline}<aside>{liveSlot}{panels.why}{panels.state}</aside></main>}
+        ? <main>{tab === "timeline" ? panels.timeline
+          : <div class="panel">{tab === "state" && liveSlot}{panels[tab]}{tab === "why" && about}</div>}
+        </main>
+        : <main>{panels.timeline}
+          <aside>{liveSlot}{panels.why}{panels.state}{about}</aside>
+        </main>}
       <Transport data={data} layout={layout} stop={stop} row={row} goTo={goToStop} />
     </div>
   );

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Change, Data, NodeState, ProcessState } from "./data";
 import type { State } from "./state";
+import { rich } from "./timeline";
 import { process } from "./transport";
 
 // StatePanel shows the state after a step: beliefs, queues, znodes, sessions, watches, servers.
@@ -38,9 +39,10 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
         {state.watches.size === 0 ? <p class="none">none</p> : <table>
           {[...state.watches.values()].map((w) => <tr class={changed(change.watches, w.id)}>
             <td><Chip number={w.process ?? 0} /></td>
-            <td><span class="node">{w.on}</span></td>
-            <td class="detail">{w.fired ? `fired: ${w.fired}, on its way`
-              : w.kind === "exist" ? "waits for its creation" : w.kind}</td>
+            <td>{rich(w.on ?? "", "")}</td>
+            <td class="detail">{w.id}, {w.fired ? `fired: ${w.fired}, event under way`
+              : { data: "for its change", exist: "for its creation", child: "for its children" }[w.kind ?? ""]
+                ?? w.kind}</td>
           </tr>)}
         </table>}
       </Part>
@@ -141,7 +143,7 @@ function Tree({ data, state, change }: { data: Data; state: State; change: Chang
         {nodes.map((n) => {
           const path = data.nodes[n.id]!.path;
           return <li class={change.nodes?.some((c) => c.id === n.id) ? "changed" : ""}>
-            <code class="leaf" title={path}>{path.slice(path.lastIndexOf("/") + 1)}</code>
+            <code class="leaf" title={path}><bdi>{path.slice(path.lastIndexOf("/") + 1)}</bdi></code>
             <span class="detail">{data.nodes[n.id]!.name}{n.session ? "" : ", persistent"}
               {n.data ? `, data ${JSON.stringify(n.data)}` : ""}</span>
           </li>;

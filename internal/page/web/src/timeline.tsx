@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Bar, Data } from "./data";
+import type { Data } from "./data";
 import type { Layout, Row } from "./rows";
 import { clock, rowAt, shows, stopAt } from "./rows";
 import { hue } from "./transport";
@@ -27,7 +27,8 @@ export function Timeline({ data, layout, current, matches, needle, narrow, selec
 
   // A scroll event sets the view only if the drawn part no longer covers what is visible.
   const look = () => {
-    const { scrollTop: top, clientHeight: height } = box.current!;
+    if (!box.current) return; // An observer may report once more after the end.
+    const { scrollTop: top, clientHeight: height } = box.current;
     setView((old) => Math.abs(old.top - top) < overscan / 2 && old.height === height ? old
       : { top, height });
   };
@@ -159,8 +160,11 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
   const edge = (step: number) => {
     if (step < 0) return layout.height;
     if (shows(layout, step)) return center(step);
-    const row = layout.rows[layout.stops[stopAt(layout, step)]!]!;
-    return row.first > step ? 0 : row.top + row.height;
+    const stop = stopAt(layout, step);
+    const row = layout.rows[layout.stops[stop]!]!;
+    if (row.first > step) return 0;
+    const next = layout.rows[layout.stops[stop + 1] ?? -1];
+    return next ? (row.top + row.height + next.top) / 2 : layout.height;
   };
   if (layout.stops.length === 0) return shapes;
 
@@ -172,8 +176,8 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
 
   const wide = Math.min(10, lane * 0.4);
   const widths: Record<string, number> = {
-    alive: 1, session: 2, disconnected: 4, waits: wide * 0.6, holds: wide, lost: wide,
-    inside: wide, paused: wide + 6,
+    alive: 1, session: 2, waits: wide * 0.6, holds: wide, lost: wide, inside: wide,
+    paused: wide + 6, disconnected: 2,
   };
   const order = Object.keys(widths);
   const bars = data.bars.filter((b) => b.kind in widths)
@@ -182,7 +186,9 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
     const top = edge(b.from);
     const bottom = edge(b.to);
     if (bottom <= top) continue;
-    shapes.push({ top, bottom, draw: bar(b, x(b.lane), top, bottom, widths[b.kind]!, hue(data, b.lane)) });
+    const beside = b.kind === "disconnected" ? wide / 2 + 4 : 0;
+    shapes.push({ top, bottom, draw:
+      bar(b.kind, x(b.lane) + beside, top, bottom, widths[b.kind]!, hue(data, b.lane)) });
   }
 
   for (const a of data.arrows) {
@@ -195,7 +201,7 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
     const y2 = center(end ? a.to : a.from);
     const lost = a.to < 0;
     const x1 = x(source);
-    const x2 = lost ? (x1 + x(a.lane)) / 2 : x(a.lane);
+    const x2 = lost ? x(a.lane) - Math.sign(x(a.lane) - x1) * lane / 2 : x(a.lane);
     const process = a.kind === "request" ? source : a.lane;
     shapes.push({ top: Math.min(y1, y2) - 8, bottom: Math.max(y1, y2) + 8, draw:
       arrow(a.kind, lost, x1, y1, x2, y2, hue(data, process)) });
@@ -213,25 +219,27 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
     shapes.push({ top: row.top, bottom: row.top + row.height, draw: <g class={`dot ${color}`}>
       {violated && <circle class="ring" cx={cx} cy={cy} r={9} />}
       {kind === "fault" || kind === "crashed"
-        ? <path class="bolt" d={`M${cx} ${cy - 8}l8 8l-8 8l-8 -8z`} />
+        ? <path class="bolt" d={`M${cx} ${cy - 7}l7 7l-7 7l-7 -7z`} />
         : <circle class={kind} cx={cx} cy={cy} r={quiet.has(kind) ? 3 : 4.5} />}
-      {(kind === "fault" || kind === "crashed") &&
-        <path class="cut" d={`M${cx - 3} ${cy - 3}l6 6m0 -6l-6 6`} />}
     </g> });
   }
   return shapes;
 }
 
-function bar(b: Bar, x: number, top: number, bottom: number, width: number, color: string) {
-  if (width <= 4 && b.kind !== "waits") {
-    return <line class={`bar ${b.kind} ${color}`} x1={x} x2={x} y1={top} y2={bottom}
+// bar draws a bar.
+export function bar(kind: string, x: number, top: number, bottom: number, width: number,
+  color: string) {
+  if (width <= 2) {
+    return <line class={`bar ${kind} ${color}`} x1={x} x2={x} y1={top} y2={bottom}
       stroke-width={width} />;
   }
-  return <rect class={`bar ${b.kind} ${color}`} x={x - width / 2} y={top} width={width}
+  return <rect class={`bar ${kind} ${color}`} x={x - width / 2} y={top} width={width}
     height={bottom - top} rx={Math.min(3, width / 2)} />;
 }
 
-function arrow(kind: string, lost: boolean, x1: number, y1: number, x2: number, y2: number, color: string) {
+// arrow draws a message.
+export function arrow(kind: string, lost: boolean, x1: number, y1: number, x2: number, y2: number,
+  color: string) {
   const length = Math.hypot(x2 - x1, y2 - y1);
   const dx = (x2 - x1) / length;
   const dy = (y2 - y1) / length;

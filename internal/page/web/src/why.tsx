@@ -1,16 +1,18 @@
 import type { JSX } from "preact";
 import type { Data } from "./data";
+import { rich } from "./timeline";
 
 // linked makes links of the numbers of events in a text.
 function linked(text: string, step: number, goTo: (step: number) => void): (string | JSX.Element)[] {
-  return text.split(/(\bevents? \d+)/).map((part) => {
-    const number = /^events? (\d+)$/.exec(part)?.[1];
-    if (number === undefined) return part;
-    return <a href={`#step=${number}`} class={Number(number) === step ? "here" : ""}
+  const parts = text.split(/(\bevents? \d+|(?<=\bevents \d+ and )\d+)/);
+  return parts.flatMap((part, n) => {
+    if (n % 2 === 0) return rich(part, "");
+    const number = part.replace(/\D+/, "");
+    return [<a href={`#step=${number}`} class={Number(number) === step ? "here" : ""}
       onClick={(e) => {
         e.preventDefault();
         goTo(Number(number));
-      }}>{part}</a>;
+      }}>{part}</a>];
   });
 }
 
@@ -18,19 +20,19 @@ function linked(text: string, step: number, goTo: (step: number) => void): (stri
 export function WhyPanel({ data, step, goTo }: {
   data: Data; step: number; goTo: (step: number) => void;
 }) {
-  const { about } = data;
+  const [first, ...others] = data.violations;
   return (
     <section class="why" aria-label="Why">
-      {data.violations.length === 0 && <p>The run violates no property.</p>}
-      {data.violations.map((v, n) => <article>
-        <h2>{n === 0 ? "Why" : v.property}</h2>
-        {n === 0 && <p class="reason"><b>{v.property}</b>: {v.reason}</p>}
+      {!first && <p>The run violates no property.</p>}
+      {first && <>
+        <h2>Why</h2>
+        <p class="reason"><b>{first.property}</b>: {first.reason}</p>
+        <p>{linked(first.why, step, goTo)}</p>
+      </>}
+      {others.map((v) => <details>
+        <summary>also <b>{v.property}</b></summary>
         <p>{linked(v.why, step, goTo)}</p>
-      </article>)}
-      {(about.deviations ?? []).length > 0 && <p class="meta">
-        <b>Schedule</b> {about.deviations!.join(" · ")}
-      </p>}
-      {about.replay && <p class="meta"><b>Replay</b> <code>{about.replay}</code></p>}
+      </details>)}
     </section>
   );
 }
