@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/interlock-sim/interlock/internal/page"
 )
@@ -26,6 +28,7 @@ type browser struct {
 	*testing.T
 	tab  context.Context
 	path string
+	live bool // of the page
 
 	mutex    sync.Mutex
 	problems []string // errors in the console, and requests other than that for the page
@@ -77,7 +80,7 @@ func (b *browser) write(data *page.Data) {
 	b.Helper()
 	f, err := os.Create(b.path)
 	b.must(err)
-	b.must((&page.Page{Data: data}).Write(f))
+	b.must((&page.Page{Data: data, Live: b.live}).Write(f))
 	b.must(f.Close())
 }
 
@@ -140,11 +143,20 @@ func (b *browser) prefer(scheme string) {
 	b.must(err)
 }
 
-// press presses keys one after another.
-func (b *browser) press(keys ...string) {
+// press presses keys one after another. As with a keyboard, a key types its character only if the
+// page lets it.
+func (b *browser) press(texts ...string) {
 	b.Helper()
-	for _, key := range keys {
-		b.do(chromedp.KeyEvent(key))
+	for _, key := range strings.Join(texts, "") {
+		events := kb.Encode(key)
+		down := *events[0]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		for _, event := range []*input.DispatchKeyEventParams{&down, events[len(events)-1]} {
+			_, err := chromedp.Call(b.tab, input.DispatchKeyEvent, *event)
+			b.must(err)
+		}
 	}
 }
 
@@ -172,9 +184,9 @@ func (b *browser) click(selector string) {
 }
 
 // evaluate returns the value of an expression.
-func evaluate[T any](b *browser, expression string) T {
+func evaluate[T any](b *browser, expression string, options ...chromedp.EvaluateOption) T {
 	b.Helper()
-	value, err := chromedp.Run(b.tab, chromedp.Evaluate[T](expression))
+	value, err := chromedp.Run(b.tab, chromedp.Evaluate[T](expression, options...))
 	if err != nil {
 		b.Fatalf("%s: %v", expression, err)
 	}

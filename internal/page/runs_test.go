@@ -18,6 +18,18 @@ import (
 // node, whose deletion wakes c3 while c1 holds the lock.
 func brokenLock(t *testing.T) *page.Data {
 	t.Helper()
+	report := brokenReport(t)
+	return page.New(page.About{
+		Lock: "no-recheck", Scenario: report.Title, TraceHash: "ebf0e605f96021e9",
+		Replay: "interlock replay " +
+			"interlock-failures/no-recheck-server-mutual-exclusion-ebf0e605f96021e9",
+		Deviations: []string{"step 10: cut c2"},
+	}, report)
+}
+
+// brokenReport returns the report of that run.
+func brokenReport(t *testing.T) *explain.Report {
+	t.Helper()
 	var deviations []engine.Deviation
 	if err := json.Unmarshal([]byte(`[{"index": 10, "step": "cut c2"}]`), &deviations); err != nil {
 		t.Fatal(err)
@@ -36,12 +48,7 @@ func brokenLock(t *testing.T) *page.Data {
 		t.Fatal("the run violates nothing")
 	}
 	scenario.Lead(result, "")
-	return page.New(page.About{
-		Lock: "no-recheck", Scenario: scenario.String(),
-		TraceHash:  engine.TraceHash(result.TraceHash).String(),
-		Replay:     "interlock replay interlock-failures/no-recheck-server-mutual-exclusion-ebf0e605f96021e9",
-		Deviations: []string{"step 10: cut c2"},
-	}, result.Explain(scenario))
+	return result.Explain(scenario)
 }
 
 // randomRun returns a run of a lock by a random schedule with faults.

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { AboutPanel } from "./about";
 import type { Data } from "./data";
 import { layOut, shows, stopAt } from "./rows";
@@ -70,6 +70,10 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
     const target = layout.rows[layout.stops[bounded] ?? -1];
     if (target) setPlace((now) => ({ ...now, step: target.step }));
   }, [layout]);
+  const move = useCallback((by: number) => setPlace((now) => {
+    const stop = Math.max(0, Math.min(stopAt(layout, now.step) + by, layout.stops.length - 1));
+    return { ...now, step: layout.rows[layout.stops[stop] ?? -1]?.step ?? now.step };
+  }), [layout]);
   const setFull = useCallback((now: boolean) => {
     if (complete) return;
     setPlace((place) => {
@@ -118,7 +122,8 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
     else document.documentElement.dataset.theme = theme;
   }, [theme]);
 
-  useEffect(() => {
+  // A layout effect, because the next key may come before the page has been painted.
+  useLayoutEffect(() => {
     const pressed = (e: KeyboardEvent) => {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       const inSearch = e.target === search.current;
@@ -134,10 +139,10 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
       if (e.target instanceof HTMLInputElement && e.target.type !== "range" ||
         e.target instanceof HTMLTextAreaElement || e.target instanceof HTMLSelectElement) return;
       switch (e.key) {
-        case "ArrowRight": case "ArrowDown": case "j": goToStop(stop + 1); break;
-        case "ArrowLeft": case "ArrowUp": case "k": goToStop(stop - 1); break;
-        case "PageDown": goToStop(stop + 10); break;
-        case "PageUp": goToStop(stop - 10); break;
+        case "ArrowRight": case "ArrowDown": case "j": move(1); break;
+        case "ArrowLeft": case "ArrowUp": case "k": move(-1); break;
+        case "PageDown": move(10); break;
+        case "PageUp": move(-10); break;
         case "Home": goToStop(0); break;
         case "End": goToStop(layout.stops.length - 1); break;
         case "f": setFull(!full); break;
