@@ -89,14 +89,15 @@ func (b *browser) hear(event any) {
 	problem := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		problem = fmt.Sprintf("exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+		problem = fmt.Sprintf("exception: %s %v", e.ExceptionDetails.Text,
+			e.ExceptionDetails.Exception)
 	case *runtime.EventConsoleAPICalled:
 		problem = fmt.Sprintf("console.%s", e.Type)
 	case *log.EventEntryAdded:
 		problem = fmt.Sprintf("log: %s", e.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		if address := e.Request.URL; !strings.HasPrefix(address, "data:") && address != "about:blank" &&
-			!strings.HasPrefix(address, "file://"+b.path) {
+		if address := e.Request.URL; !strings.HasPrefix(address, "data:") &&
+			address != "about:blank" && !strings.HasPrefix(address, "file://"+b.path) {
 			problem = "request of " + address
 		}
 	}

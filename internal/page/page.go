@@ -46,7 +46,10 @@ func (p *Page) Write(w io.Writer) error {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src %s %s; style-src %s; img-src data:; connect-src %s; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:;
+script-src %s %s;
+style-src %s; connect-src %s;
+base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">

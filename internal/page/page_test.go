@@ -125,8 +125,10 @@ func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		events := []history.Event{
 			{Kind: history.NodeCreated, Process: 1, Zxid: 1, Session: 1, Path: "/" + name + "/n-0000000000"},
-			{Kind: history.Send, Process: 1, Request: 1, Op: name, Path: "/" + name,
-				Facts: &history.Facts{Line: name, Data: name}},
+			{
+				Kind: history.Send, Process: 1, Request: 1, Op: name, Path: "/" + name,
+				Facts: &history.Facts{Line: name, Data: name},
+			},
 			{Kind: history.Fault, Process: 1, Name: name, Op: name},
 			{Kind: history.LockReturn, Process: 1, Err: name},
 		}

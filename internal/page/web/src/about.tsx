@@ -21,7 +21,9 @@ export function AboutPanel({ data }: { data: Data }) {
           <Sign text="reply">{arrow("reply", false, 1, 11, 34, 11, "p1")}</Sign>
           <Sign text="watch event">{arrow("watch", false, 1, 11, 34, 11, "p1")}</Sign>
           <Sign text="lost message">{arrow("request", true, 1, 11, 22, 11, "p1")}</Sign>
-          <Sign text="fault"><g class="dot"><path class="bolt" d="M14 4l7 7l-7 7l-7 -7z" /></g></Sign>
+          <Sign text="fault">
+            <g class="dot"><path class="bolt" d="M14 4l7 7l-7 7l-7 -7z" /></g>
+          </Sign>
           <Sign text="violation"><g class="dot p1">
             <circle class="ring" cx="14" cy="11" r="8" /><circle cx="14" cy="11" r="4" />
           </g></Sign>

@@ -200,7 +200,9 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
               onInput={(e) => setQuery(e.currentTarget.value)} />
             {needle === "" ? <kbd>/</kbd>
               : elsewhere > 0
-                ? <button class="elsewhere" onClick={() => setFull(true)}>{elsewhere} in full</button>
+                ? <button class="elsewhere" onClick={() => setFull(true)}>
+                  {elsewhere} in full
+                </button>
                 : <output>{counted}</output>}
           </label>
           {!complete && <div class="switch" role="group" aria-label="Events shown">
@@ -222,7 +224,9 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
       </nav>}
       {narrow
         ? <main>{tab === "timeline" ? panels.timeline
-          : <div class="panel">{tab === "state" && liveSlot}{panels[tab]}{tab === "why" && about}</div>}
+          : <div class="panel">
+            {tab === "state" && liveSlot}{panels[tab]}{tab === "why" && about}
+          </div>}
         </main>
         : <main>{panels.timeline}
           <aside>{liveSlot}{panels.why}{panels.state}{about}</aside>

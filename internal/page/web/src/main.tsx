@@ -22,8 +22,8 @@ const { interlock } = window;
 function show(data: Data, step?: number) {
   interlock.data = data;
   if (data.version !== version) {
-    render(<p class="refused">This page reads version {version} of the data, not {data.version}.</p>,
-      root);
+    const text = `This page reads version ${version} of the data, not ${data.version}.`;
+    render(<p class="refused">{text}</p>, root);
     return;
   }
   render(<App data={data} live={interlock.live} wanted={step} />, root);

@@ -103,7 +103,7 @@ export function duration(ns: number): string {
   const seconds = ns / 1e9;
   if (seconds >= 2 * 3600) return `${Math.round(seconds / 3600)} hours`;
   if (seconds >= 120) return `${Math.round(seconds / 60)} minutes`;
-  if (seconds >= 1 || seconds === 0) return `${seconds.toFixed(1).replace(/\.0$/, "")} s`;
+  if (seconds >= 0.9995 || seconds === 0) return `${seconds.toFixed(1).replace(/\.0$/, "")} s`;
   return `${Math.round(ns / 1e6)} ms`;
 }
 

@@ -18,8 +18,11 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
             const p = state.processes.get(l.number) ?? { id: l.number, belief: "idle" };
             return <tr class={changed(change.processes, l.number)}>
               <td><Chip number={l.number} /></td>
-              <td><Belief p={p} />{p.inside && <span class={`belief inside ${process(p.id)}`}>inside</span>}
-                {p.paused && <span class="belief paused">paused</span>}</td>
+              <td>
+                <Belief p={p} />
+                {p.inside && <span class={`belief inside ${process(p.id)}`}>inside</span>}
+                {p.paused && <span class="belief paused">paused</span>}
+              </td>
               <td class="detail">{detail(data, state, p)}</td>
             </tr>;
           })}
@@ -41,14 +44,14 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
             <td><Chip number={w.process ?? 0} /></td>
             <td>{rich(w.on ?? "", "")}</td>
             <td class="detail">{w.id}, {w.fired ? `fired: ${w.fired}, event under way`
-              : { data: "for its change", exist: "for its creation", child: "for its children" }[w.kind ?? ""]
-                ?? w.kind}</td>
+              : awaited[w.kind ?? ""] ?? w.kind}</td>
           </tr>)}
         </table>}
       </Part>
       <Part title="Sessions">
         <table>
-          {[...state.sessions.values()].map((s) => <tr class={`${changed(change.sessions, s.id)} ${s.state}`}>
+          {[...state.sessions.values()].map((s) => <tr
+            class={`${changed(change.sessions, s.id)} ${s.state}`}>
             <td><Chip number={s.process} /></td>
             <td><code>{s.id}</code></td>
             <td class="detail">{s.state}</td>
@@ -76,6 +79,11 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
   );
 }
 
+// What a watch of each kind waits for.
+const awaited: Record<string, string> = {
+  data: "for its change", exist: "for its creation", child: "for its children",
+};
+
 function Part({ title, hint, children }: {
   title: string; hint?: string; children: ComponentChildren;
 }) {
@@ -93,7 +101,8 @@ function Chip({ number }: { number: number }) {
 function Belief({ p, node }: { p?: ProcessState; node?: number }) {
   if (!p || node !== undefined && p.node !== undefined && p.node !== node) return null;
   const name = p.belief.replace(/ /g, "-");
-  return <span class={`belief ${name} ${p.belief === "holds" ? process(p.id) : ""}`}>{p.belief}</span>;
+  const color = p.belief === "holds" ? process(p.id) : "";
+  return <span class={`belief ${name} ${color}`}>{p.belief}</span>;
 }
 
 // detail says more about a process: its node, its request, its connection.
@@ -123,7 +132,8 @@ function queues(data: Data, state: State): [string, NodeState[]][] {
 
 function NodeName({ data, n }: { data: Data; n: NodeState }) {
   const node = data.nodes[n.id]!;
-  return <span class={`node ${n.process ? process(n.process) : ""}`} title={node.path}>{node.name}</span>;
+  const color = n.process ? process(n.process) : "";
+  return <span class={`node ${color}`} title={node.path}>{node.name}</span>;
 }
 
 // Tree shows the znodes by their paths.
@@ -143,7 +153,9 @@ function Tree({ data, state, change }: { data: Data; state: State; change: Chang
         {nodes.map((n) => {
           const path = data.nodes[n.id]!.path;
           return <li class={change.nodes?.some((c) => c.id === n.id) ? "changed" : ""}>
-            <code class="leaf" title={path}><bdi>{path.slice(path.lastIndexOf("/") + 1)}</bdi></code>
+            <code class="leaf" title={path}>
+              <bdi>{path.slice(path.lastIndexOf("/") + 1)}</bdi>
+            </code>
             <span class="detail">{data.nodes[n.id]!.name}{n.session ? "" : ", persistent"}
               {n.data ? `, data ${JSON.stringify(n.data)}` : ""}</span>
           </li>;

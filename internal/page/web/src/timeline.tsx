@@ -20,8 +20,8 @@ export function Timeline({ data, layout, current, matches, needle, narrow, selec
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
   const lane = narrow ? Math.max(15, Math.min(26, 110 / data.lanes.length))
-    : Math.max(20, Math.min(64, 420 / data.lanes.length));
-  const margin = narrow ? 50 : 108;
+    : Math.max(20, Math.min(64, 320 / data.lanes.length));
+  const margin = narrow ? 50 : 116;
   const x = (n: number) => margin + lane * (n + 0.5);
   const right = margin + lane * data.lanes.length + (narrow ? 6 : 12);
 
@@ -64,7 +64,9 @@ export function Timeline({ data, layout, current, matches, needle, narrow, selec
     <section class="timeline" ref={box} onScroll={look} aria-label="Timeline" tabIndex={-1}>
       <div class="heads" style={{ height: `${head}px` }}>
         {data.lanes.map((l, n) =>
-          <span class={`head ${l.kind} ${hue(data, n)}`} style={{ left: `${x(n)}px` }}>{l.name}</span>)}
+          <span class={`head ${l.kind} ${hue(data, n)}`} style={{ left: `${x(n)}px` }}>
+            {l.name}
+          </span>)}
       </div>
       <div class="rows" style={{ height: `${layout.height + 24}px` }} role="list">
         {rows.map((row, n) => <RowLine key={first + n} data={data} row={row} right={right}
@@ -99,7 +101,9 @@ const quiet = new Set(["send", "serve", "logged", "applied", "session-state", "h
   "session-opened", "finished"]);
 const loud = new Set(["enter", "leading", "crashed", "lost"]);
 
-const RowLine = memo(function RowLine({ data, row, right, time, here, found, needle, broken, select }: {
+const RowLine = memo(function RowLine({
+  data, row, right, time, here, found, needle, broken, select,
+}: {
   data: Data; row: Row; right: number; time: boolean; here: boolean; found: boolean;
   needle: string; broken: boolean; select: (step: number) => void;
 }) {
@@ -111,8 +115,9 @@ const RowLine = memo(function RowLine({ data, row, right, time, here, found, nee
         : quiet.has(kind) ? "quiet" : "";
   const selectable = row.kind !== "gap" && row.kind !== "note";
   return (
-    <div role="listitem" class={`row ${of} ${here ? "here" : ""} ${found ? "found" : ""} ${broken ? "broken" : ""}`}
-      style={{ top: `${row.top}px`, height: `${row.height}px` }} aria-current={here ? "step" : undefined}
+    <div role="listitem" aria-current={here ? "step" : undefined}
+      class={["row", of, here && "here", found && "found", broken && "broken"].filter(Boolean).join(" ")}
+      style={{ top: `${row.top}px`, height: `${row.height}px` }}
       data-step={selectable ? row.step : undefined} title={row.text}
       onClick={() => select(row.step)}>
       {selectable && <span class="number">{row.kind === "stuck" ? "end"
@@ -134,7 +139,8 @@ export function rich(text: string, needle: string): (string | JSX.Element)[] {
       const number = /^c(\d+)/.exec(part)?.[1];
       if (number !== undefined && /^c\d+(#\d+)?$/.test(part)) {
         const process = `p${(Number(number) - 1) % 6 + 1}`;
-        parts.push(<span class={`${part.includes("#") ? "node" : "name"} ${process}`}>{part}</span>);
+        const kind = part.includes("#") ? "node" : "name";
+        parts.push(<span class={`${kind} ${process}`}>{part}</span>);
       } else if (part !== "") parts.push(part);
     });
   };

@@ -2,6 +2,13 @@ import type { Data } from "./data";
 import type { Layout, Row } from "./rows";
 import { clock } from "./rows";
 
+const buttons = [
+  { sign: "⇤", name: "First", key: "Home", to: () => 0 },
+  { sign: "←", name: "Previous", key: "←", to: (stop: number) => stop - 1 },
+  { sign: "→", name: "Next", key: "→", to: (stop: number) => stop + 1 },
+  { sign: "⇥", name: "Last", key: "End", to: (_: number, last: number) => last },
+];
+
 // Transport moves through the steps: buttons, a slider with marks, and the current step in words.
 export function Transport({ data, layout, stop, row, goTo }: {
   data: Data; layout: Layout; stop: number; row?: Row; goTo: (stop: number) => void;
@@ -21,21 +28,27 @@ export function Transport({ data, layout, stop, row, goTo }: {
   return (
     <footer>
       <div class="buttons">
-        <button onClick={() => goTo(0)} disabled={stop <= 0} aria-label="First step" title="First (Home)">⇤</button>
-        <button onClick={() => goTo(stop - 1)} disabled={stop <= 0} aria-label="Previous step" title="Previous (←)">←</button>
-        <button onClick={() => goTo(stop + 1)} disabled={stop >= last} aria-label="Next step" title="Next (→)">→</button>
-        <button onClick={() => goTo(last)} disabled={stop >= last} aria-label="Last step" title="Last (End)">⇥</button>
+        {buttons.map(({ sign, name, key, to }) => {
+          const target = Math.max(0, Math.min(to(stop, last), last));
+          return <button onClick={() => goTo(target)} disabled={target === stop}
+            aria-label={`${name} step`} title={`${name} (${key})`}>{sign}</button>;
+        })}
       </div>
       <div class="slide">
         <div class="marks" aria-hidden="true">
-          {marks.map((m) => <i class={`mark ${m.mark} ${hue(data, m.lane)}`} style={{ left: `${m.x}%` }} />)}
+          {marks.map((m) =>
+            <i class={`mark ${m.mark} ${hue(data, m.lane)}`} style={{ left: `${m.x}%` }} />)}
         </div>
         <input type="range" min={0} max={Math.max(last, 0)} value={stop} aria-label="Step"
           aria-valuetext={row ? `Event ${row.step}: ${row.text}` : ""}
           onInput={(e) => goTo(Number(e.currentTarget.value))} />
       </div>
       <p class="now" aria-live="polite">
-        {row && <><b>{row.kind === "stuck" ? "end" : row.step}</b> <time>{clock(step?.at ?? 0)}</time> <span>{row.text}</span></>}
+        {row && <>
+          <b>{row.kind === "stuck" ? "end" : row.step}</b>
+          <time>{clock(step?.at ?? 0)}</time>
+          <span>{row.text}</span>
+        </>}
       </p>
     </footer>
   );

@@ -3,7 +3,8 @@ import type { Data } from "./data";
 import { rich } from "./timeline";
 
 // linked makes links of the numbers of events in a text.
-function linked(text: string, step: number, goTo: (step: number) => void): (string | JSX.Element)[] {
+function linked(text: string, step: number, goTo: (step: number) => void):
+(string | JSX.Element)[] {
   const parts = text.split(/(\bevents? \d+|(?<=\bevents \d+ and )\d+)/);
   return parts.flatMap((part, n) => {
     if (n % 2 === 0) return rich(part, "");
