@@ -118,5 +118,10 @@ export interface Stuck {
   text: string;
 }
 
+// grants reports whether a process is granted the lock at a step.
+export function grants(step: Step): boolean {
+  return step.kind === "lock-return" && step.change?.processes?.[0]?.belief === "holds";
+}
+
 // The version of the data that this program reads.
 export const version = 1;

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Data } from "./data";
+import { grants } from "./data";
 import type { Layout, Row } from "./rows";
 import { clock, rowAt, shows, stopAt } from "./rows";
 import { hue } from "./transport";
@@ -111,12 +112,13 @@ const RowLine = memo(function RowLine({
   const kind = step?.kind ?? "";
   const of = row.kind !== "event" ? row.kind
     : kind === "fault" ? "fault"
-      : loud.has(kind) || kind === "lock-return" && row.text.includes("HAS THE LOCK") ? "loud"
+      : loud.has(kind) || step && grants(step) ? "loud"
         : quiet.has(kind) ? "quiet" : "";
   const selectable = row.kind !== "gap" && row.kind !== "note";
   return (
     <div role="listitem" aria-current={here ? "step" : undefined}
-      class={["row", of, here && "here", found && "found", broken && "broken"].filter(Boolean).join(" ")}
+      class={["row", of, here && "here", found && "found", broken && "broken"]
+        .filter(Boolean).join(" ")}
       style={{ top: `${row.top}px`, height: `${row.height}px` }}
       data-step={selectable ? row.step : undefined} title={row.text}
       onClick={() => select(row.step)}>

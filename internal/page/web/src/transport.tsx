@@ -1,4 +1,5 @@
 import type { Data } from "./data";
+import { grants } from "./data";
 import type { Layout, Row } from "./rows";
 import { clock } from "./rows";
 
@@ -18,11 +19,11 @@ export function Transport({ data, layout, stop, row, goTo }: {
   const broken = new Set(data.violations.map((v) => v.step));
   const marks = layout.stops.flatMap((r, n) => {
     const at = layout.rows[r]!;
-    const kind = data.steps[at.step]?.kind;
+    const shown = data.steps[at.step]!;
     const mark = broken.has(at.step) && at.kind === "event" || at.kind === "stuck" ? "violation"
       : at.kind !== "event" ? ""
-        : kind === "fault" || kind === "crashed" ? "fault"
-          : kind === "lock-return" && at.text.includes("HAS THE LOCK") ? "grant" : "";
+        : shown.kind === "fault" || shown.kind === "crashed" ? "fault"
+          : grants(shown) ? "grant" : "";
     return mark === "" ? [] : [{ mark, x: last > 0 ? (n / last) * 100 : 0, lane: at.lane }];
   });
   return (
