@@ -24,7 +24,7 @@ race: ## Run the tests under the race detector, except long searches.
 	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
 clean: ## Remove build products, profiles and counterexamples.
-	rm -rf bin interlock-failures coverage
+	rm -rf bin interlock-failures coverage internal/page/web/node_modules
 	rm -f interlock *.test *.prof coverage*.out coverage.html
 
 ##@ Checks

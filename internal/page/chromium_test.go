@@ -236,6 +236,34 @@ func TestTheme(t *testing.T) {
 	b.wait(light)
 }
 
+// The state at a step shows what a process believes and what the ensemble has: here a holder that
+// was notified of its loss, and a session that has expired with its node.
+func TestStateAtStep(t *testing.T) {
+	data := reported(smallHistory())
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	for _, at := range []struct {
+		step       int
+		has, hasNo string
+	}{
+		{4, "waits", "holds"},
+		{8, "holds", "c2#1"},
+		{17, "for its change", "believes lost"},
+		{21, "holds", "c2#1 waits"},
+		{22, "fired: deleted", "expired"},
+		{24, "expired", "fired"},
+		{25, "believes lost", "holds"},
+		{28, "idle", "believes lost"},
+	} {
+		b.load(fmt.Sprintf("#step=%d", at.step))
+		b.atStep(at.step)
+		text := strings.Join(strings.Fields(b.text(".state")), " ")
+		if !strings.Contains(text, at.has) || strings.Contains(text, at.hasNo) {
+			t.Errorf("step %d: %q, want %q and no %q", at.step, text, at.has, at.hasNo)
+		}
+	}
+}
+
 // A process that waits forever is shown at the end.
 func TestStuckProcess(t *testing.T) {
 	events := smallHistory()
