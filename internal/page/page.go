@@ -25,7 +25,9 @@ var (
 // A Page shows a run.
 type Page struct {
 	Data *Data `json:"data"`
-	// The page lets the reader choose steps, and connects to the server that it came from.
+	// The page may connect to the server that it came from. It has an empty element with the id
+	// live for controls, takes new data by interlock.show(data, step), and announces the step that
+	// its reader chooses by the event interlock:step.
 	Live bool `json:"live"`
 }
 

@@ -63,7 +63,7 @@ export function Timeline({ data, layout, current, matches, needle, narrow, selec
 
   return (
     <section class="timeline" ref={box} onScroll={look} aria-label="Timeline" tabIndex={-1}>
-      <div class="heads" style={{ height: `${head}px` }}>
+      <div class={lane < 25 ? "heads tight" : "heads"} style={{ height: `${head}px` }}>
         {data.lanes.map((l, n) =>
           <span class={`head ${l.kind} ${hue(data, n)}`} style={{ left: `${x(n)}px` }}>
             {l.name}
