@@ -88,6 +88,3 @@ func (b *builder) pause(resumed int) {
 		}
 	}
 }
-
-// closeBars forgets the bars that last to the end.
-func (b *builder) closeBars() { clear(b.open) }

@@ -35,7 +35,6 @@ func New(about About, report *explain.Report) *Data {
 		b.change(i)
 		b.bars(i)
 	}
-	b.closeBars()
 	b.arrows()
 	if len(report.Whys) > 0 {
 		b.Decisive = append(b.Decisive, report.Show...)
@@ -100,7 +99,10 @@ func (d *Data) laneOf(e *history.Event) int {
 	case e.Process != 0:
 		return d.lane(Process, e.Process)
 	}
-	return d.lane(Server, max(e.Server, int32(e.Peer)))
+	if e.Server == 0 {
+		return d.lane(Server, int32(e.Peer))
+	}
+	return d.lane(Server, e.Server)
 }
 
 // arrows adds the messages.
