@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects shrinking mutate mutate-search agree referee mutations alarms docs ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite defects shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
 
 ##@ Build and test
 
@@ -24,7 +24,7 @@ race: ## Run the tests under the race detector, except long searches.
 	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
 clean: ## Remove build products, profiles and counterexamples.
-	rm -rf bin interlock-failures coverage
+	rm -rf bin interlock-failures coverage internal/page/web/node_modules
 	rm -f interlock *.test *.prof coverage*.out coverage.html
 
 ##@ Checks
@@ -91,3 +91,18 @@ bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's Zo
 
 docs: ## Regenerate the command output in the documentation.
 	go run docs/output.go README.md docs/*.md
+
+##@ The page timeline.html
+
+page: ## Rebuild the page's bundle from its TypeScript; needs Node.js and npm.
+	cd internal/page/web && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && npm run --silent build
+
+page-check: ## Rebuild the page's bundle and verify that it is the one checked in.
+	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && cd internal/page/web && \
+	npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && \
+	npm run --silent build -- "$$built" && \
+	for file in bundle.js bundle.css; do \
+		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/page/$$file"; exit 1; }; done
+
+page-images: ## Take the screenshots in docs/images; needs Chromium.
+	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/page -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images

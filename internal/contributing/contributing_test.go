@@ -196,13 +196,14 @@ func copyModule(t *testing.T, to string) {
 		name := d.Name()
 		switch {
 		case d.IsDir() && path != module && strings.HasPrefix(name, "."), d.IsDir() &&
-			name == "docs":
+			(name == "docs" || name == "node_modules"):
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, relative), 0o755)
 		case strings.HasSuffix(name, "_test.go"),
 			!strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, "go.") &&
-				!strings.HasSuffix(name, ".html") && !strings.Contains(relative, "testdata"):
+				!strings.HasSuffix(name, ".html") && !strings.HasPrefix(name, "bundle.") &&
+				!strings.Contains(relative, "testdata"):
 			return nil
 		}
 		content, err := os.ReadFile(path)

@@ -22,7 +22,7 @@ func TestLayers(t *testing.T) {
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"internal/callsite")
 	report := with(engine, "internal/report")
-	recording := with(engine, "internal/recording", "internal/file")
+	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
 	for of, known := range map[string][]string{
@@ -34,6 +34,7 @@ func TestLayers(t *testing.T) {
 		"internal/engine": engine,
 		"internal/zookeeper": slices.Concat(sim, simzk,
 			[]string{"internal/zookeeper", "internal/hash64"}),
+		"internal/page":       with(explained, "internal/page"),
 		"internal/report":     report,
 		"internal/recording":  recording,
 		"internal/strategy":   strategy,

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/page"
 )
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
@@ -179,7 +180,8 @@ type reportedViolation struct {
 }
 
 // Write writes the counterexample to a new directory below the given one and returns its path. The
-// directory appears atomically. It holds report.json, schedule.json, trace.jsonl and timeline.txt.
+// directory appears atomically. It holds report.json, schedule.json, trace.jsonl, timeline.txt and
+// timeline.html.
 func (c *Counterexample) Write(below string) (string, error) {
 	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
 		c.Recording.Property,
@@ -203,6 +205,18 @@ func (c *Counterexample) Write(below string) (string, error) {
 		return "", err
 	}
 	return directory, os.Rename(draft, directory)
+}
+
+// about names the run for the page.
+func (c *Counterexample) about(directory string) page.About {
+	a := page.About{
+		Lock: c.Recording.Lock, Scenario: c.Scenario.String(),
+		TraceHash: c.Recording.TraceHash.String(), Replay: c.ReplayBy(directory),
+	}
+	for _, d := range c.Recording.Deviations {
+		a.Deviations = append(a.Deviations, fmt.Sprintf("step %d: %v", d.Index, d.Step))
+	}
+	return a
 }
 
 func (c *Counterexample) writeFiles(draft, directory string) error {
@@ -235,6 +249,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		return err
 	}
 	if err := file.Write(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {
+		return err
+	}
+	shown := &page.Page{Data: page.New(c.about(directory), explained)}
+	if err := file.Write(filepath.Join(draft, "timeline.html"), shown.Write); err != nil {
 		return err
 	}
 	return file.Write(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)

@@ -82,6 +82,12 @@ func TestWriteAndReplay(t *testing.T) {
 	if err != nil || report.Replay != "replay "+directory {
 		t.Errorf("the replay command in report.json is %q, error %v", report.Replay, err)
 	}
+	shown, err := os.ReadFile(filepath.Join(directory, "timeline.html"))
+	if err != nil || !strings.Contains(string(shown), "replay "+directory) ||
+		!strings.Contains(string(shown), `"property":"`+c.Recording.Property) {
+		t.Errorf("timeline.html has %d bytes and lacks the violation or the command for replay, "+
+			"error %v", len(shown), err)
+	}
 	// A second Write replaces the first and leaves no temporary files.
 	_, err = recording.NewCounterexample(runner, c.Scenario, c.Recording.Deviations, "", 1, 0)
 	if err != nil {

@@ -1,0 +1,387 @@
+package page_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/page"
+)
+
+// atStep waits until the page shows a step.
+func (b *browser) atStep(step int) {
+	b.Helper()
+	b.wait(fmt.Sprintf(`document.querySelector('[aria-current="step"]')?.dataset.step === "%d" &&
+		new URLSearchParams(location.hash.slice(1)).get("step") === "%d"`, step, step))
+}
+
+// full waits until the page shows all events, or only those that mattered.
+func (b *browser) full(want bool) {
+	b.Helper()
+	b.wait(fmt.Sprintf(`(document.querySelector('.switch [aria-pressed="true"]').innerText !==
+		"Decisive") === %t`, want))
+}
+
+// violated returns the step of the first violation.
+func violated(data *page.Data) int { return data.Violations[0].Step }
+
+// stepOf returns the first step that matches.
+func stepOf(t *testing.T, data *page.Data, matches func(*page.Step) bool) int {
+	t.Helper()
+	n := slices.IndexFunc(data.Steps, func(s page.Step) bool { return matches(&s) })
+	if n < 0 {
+		t.Fatal("no such step")
+	}
+	return n
+}
+
+// A reader begins at the violation, where two processes believe that they hold the lock.
+func TestStart(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	b.atStep(violated(data))
+	b.full(false)
+	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 2 {
+		t.Errorf("%d processes hold the lock, want 2", n)
+	}
+	if text := b.text(".why"); !strings.Contains(text, "took the lock without listing again") {
+		t.Errorf("the reason is %q", text)
+	}
+	if rows := evaluate[int](b, `document.querySelectorAll(".row[data-step]").length`); rows !=
+		len(data.Decisive) {
+		t.Errorf("%d rows, want %d", rows, len(data.Decisive))
+	}
+	for _, text := range []string{"c1", "c2", "c3", "zk"} {
+		if !strings.Contains(b.text(".heads"), text) {
+			t.Errorf("no lane %s in %q", text, b.text(".heads"))
+		}
+	}
+}
+
+// The slider moves through the steps, and the state follows.
+func TestSlider(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	at := func(part float64) {
+		t.Helper()
+		place := evaluate[[]float64](b, `(() => {
+			const r = document.querySelector("input[type=range]").getBoundingClientRect();
+			return [r.left, r.width, r.top + r.height / 2];
+		})()`)
+		b.do(chromedp.MouseClickXY(place[0]+4+(place[1]-8)*part, place[2]))
+	}
+	at(0)
+	b.atStep(data.Decisive[0])
+	if n := evaluate[int](b, `document.querySelectorAll(".state .belief.holds").length`); n != 0 {
+		t.Errorf("%d processes hold the lock at the beginning", n)
+	}
+	if text := b.text(".state"); strings.Contains(text, "c1#0") {
+		t.Errorf("the state at the beginning is %q", text)
+	}
+	at(1)
+	b.atStep(data.Decisive[len(data.Decisive)-1])
+	b.click(`[aria-label="Previous step"]`)
+	b.atStep(data.Decisive[len(data.Decisive)-2])
+	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
+		t.Errorf("%d processes hold the lock before the violation, want 1", n)
+	}
+	armed := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.WatchArmed })
+	b.load("#step=" + strconv.Itoa(armed))
+	b.wait(`document.querySelector(".state").innerText.includes("for its change")`)
+}
+
+// The search finds events, and counts those that the decisive part leaves out.
+func TestSearch(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	grants := []int{
+		stepOf(t, data, func(s *page.Step) bool { return s.Text == "c1 HAS THE LOCK by c1#0" }),
+		stepOf(t, data, func(s *page.Step) bool { return s.Text == "c3 HAS THE LOCK by c3#2" }),
+	}
+	b.press("/", "has the lock")
+	b.wait(`document.querySelectorAll(".row.found").length === 2 &&
+		document.querySelectorAll("mark").length === 2`)
+	b.press(kb.Enter)
+	b.atStep(grants[0])
+	b.wait(`document.querySelector(".search output").innerText === "1 of 2"`)
+	b.press(kb.Enter)
+	b.atStep(grants[1])
+	b.press(kb.Escape)
+	b.wait(`document.querySelector("input[type=search]").value === "" &&
+		document.querySelectorAll(".row.found").length === 0`)
+
+	b.press("/", "sends connect")
+	b.wait(`document.querySelector(".elsewhere") !== null`)
+	b.click(".elsewhere")
+	b.full(true)
+	b.press("/", kb.Enter)
+	b.atStep(stepOf(t, data, func(s *page.Step) bool { return s.Text == "c2 sends connect" }))
+}
+
+// A link leads to a step. If the decisive part lacks the step, the page shows all events.
+func TestStepLink(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load(fmt.Sprintf("#step=%d", data.Decisive[3]))
+	b.atStep(data.Decisive[3])
+	b.full(false)
+	hidden := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.SessionState })
+	b.load(fmt.Sprintf("#step=%d", hidden))
+	b.atStep(hidden)
+	b.full(true)
+	evaluate[string](b, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
+	b.atStep(data.Decisive[0])
+	b.load(fmt.Sprintf("#step=%d&full", data.Decisive[3]))
+	b.atStep(data.Decisive[3])
+	b.full(true)
+	for _, wrong := range []string{"#step=", "#step=x", "#step=-3", "#other"} {
+		b.load(wrong)
+		b.atStep(violated(data))
+	}
+	b.load("#step=999999")
+	b.atStep(len(data.Steps) - 1)
+
+	// The numbers in the explanation are links too.
+	b.load("")
+	first := data.Violations[0].Events[0]
+	b.click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
+	b.atStep(first)
+}
+
+// All steps can be reached by keys.
+func TestKeyboard(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	shown := data.Decisive
+	b.press(kb.Home)
+	b.atStep(shown[0])
+	b.press(kb.ArrowRight, kb.ArrowDown)
+	b.atStep(shown[2])
+	b.press(kb.ArrowLeft)
+	b.atStep(shown[1])
+	b.press(kb.End)
+	b.atStep(shown[len(shown)-1])
+	b.press("f")
+	b.full(true)
+	b.press(kb.Home)
+	b.atStep(0)
+	b.press(kb.ArrowRight)
+	b.atStep(1)
+	b.press(kb.End)
+	b.atStep(len(data.Steps) - 1)
+	b.press("f")
+	b.full(false)
+	b.press(kb.Home, "/", "c2", kb.Enter, kb.ArrowRight) // An arrow in the search moves its cursor.
+	found := stepOf(t, data, func(s *page.Step) bool { return s.Text == "c2 asks for the lock" })
+	b.atStep(found)
+}
+
+// At the width of a phone the page has tabs, and nothing is wider than the window.
+func TestPhone(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.size(390, 844, 2)
+	b.load("")
+	b.atStep(violated(data))
+	for n, want := range []string{"c3 HAS THE LOCK", "Sessions", "took the lock without listing"} {
+		b.click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
+		b.wait(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
+		if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+			t.Errorf("tab %d is %d pixels wide", n+1, wide)
+		}
+		if over := evaluate[string](b, `[...document.querySelectorAll("main *, header *, footer *")]
+			.filter((e) => e.getBoundingClientRect().right > 391 && e.closest(".leaf") === null)
+			.map((e) => e.tagName + "." + e.getAttribute("class")).join(" ")`); over != "" {
+			t.Errorf("tab %d: beyond the edge: %s", n+1, over)
+		}
+	}
+	b.click(fmt.Sprintf(`.why a[href="#step=%d"]`, data.Violations[0].Events[0]))
+	b.wait(`document.querySelector("main .timeline") !== null`)
+	b.atStep(data.Violations[0].Events[0])
+}
+
+// The page follows the color scheme of the system unless its reader chooses one.
+func TestTheme(t *testing.T) {
+	b := open(t, brokenLock(t))
+	b.size(1440, 900, 1)
+	const light = `getComputedStyle(document.querySelector(".timeline")).backgroundColor ===
+		"rgb(255, 255, 255)"`
+	b.prefer("dark")
+	b.load("")
+	b.wait("!(" + light + ")")
+	b.prefer("light")
+	b.wait(light)
+	b.click(".theme") // light
+	b.prefer("dark")
+	b.wait(light)
+	b.click(".theme") // dark
+	b.prefer("light")
+	b.wait("!(" + light + ")")
+	b.click(".theme") // as the system
+	b.wait(light)
+}
+
+// The state at a step shows what a process believes and what the ensemble has: here a holder that
+// was notified of its loss, and a session that has expired with its node.
+func TestStateAtStep(t *testing.T) {
+	data := reported(smallHistory())
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	for _, at := range []struct {
+		step       int
+		has, hasNo string
+	}{
+		{4, "waits", "holds"},
+		{8, "holds", "c2#1"},
+		{17, "for its change", "believes lost"},
+		{21, "holds", "c2#1 waits"},
+		{22, "fired: deleted", "expired"},
+		{24, "expired", "fired"},
+		{25, "believes lost", "holds"},
+		{28, "idle", "believes lost"},
+	} {
+		b.load(fmt.Sprintf("#step=%d", at.step))
+		b.atStep(at.step)
+		text := strings.Join(strings.Fields(b.text(".state")), " ")
+		if !strings.Contains(text, at.has) || strings.Contains(text, at.hasNo) {
+			t.Errorf("step %d: %q, want %q and no %q", at.step, text, at.has, at.hasNo)
+		}
+	}
+}
+
+// A process that waits forever is shown at the end.
+func TestStuckProcess(t *testing.T) {
+	events := smallHistory()
+	data := reported(events, &history.Violation{
+		Property: history.Progress, Event: 9, Reason: "a process waits for the lock for ever",
+	})
+	b := open(t, data)
+	b.load("")
+	b.atStep(len(events) - 1)
+	if row := b.text(".row.stuck"); !strings.Contains(row, "c2 STILL WAITS") {
+		t.Errorf("the last row is %q", row)
+	}
+	b.press(kb.Home)
+	b.atStep(9)
+}
+
+// A run of 3,000 events scrolls smoothly: the page draws only what is near the visible part. The
+// test logs the time of a frame and bounds the number of elements.
+func TestScroll(t *testing.T) {
+	data := longRun(t)
+	data.Decisive = []int{}
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("#step=0")
+	b.atStep(0)
+	result := evaluate[[]float64](b, `(async () => {
+		const box = document.querySelector(".timeline");
+		const frame = () => new Promise(requestAnimationFrame);
+		const times = [];
+		let elements = 0;
+		while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
+			const begin = performance.now();
+			box.scrollTop += 1200;
+			await frame();
+			await frame();
+			times.push((performance.now() - begin) / 2);
+			elements = Math.max(elements, box.querySelectorAll("*").length);
+		}
+		times.sort((a, b) => a - b);
+		const visible = [...box.querySelectorAll(".row[data-step]")].at(-1).dataset.step;
+		return [times.length, times[times.length >> 1], elements, Number(visible)];
+	})()`, chromedp.EvalAwaitPromise)
+	t.Logf("%v frames, median %.1f ms, at most %v elements", result[0], result[1], result[2])
+	if result[0] < 20 || int(result[3]) != len(data.Steps)-1 {
+		t.Errorf("%v frames down to step %v", result[0], result[3])
+	}
+	if result[2] > 2000 {
+		t.Errorf("%v elements, want at most 2,000", result[2])
+	}
+	b.press(kb.End)
+	b.atStep(len(data.Steps) - 1)
+	b.press(kb.Home)
+	b.atStep(0)
+}
+
+// Names in a run are text for the browser too.
+func TestHostileNamesInBrowser(t *testing.T) {
+	const name = `</script><img src=x onerror=alert(1)><b>`
+	data := page.New(page.About{Lock: name, Scenario: name, Replay: name, Deviations: []string{name}},
+		brokenReport(t))
+	for i := range data.Steps {
+		data.Steps[i].Text, data.Steps[i].Source = name, name
+	}
+	for i := range data.Nodes {
+		data.Nodes[i].Name, data.Nodes[i].Path = name, "/lock/"+name+"0000000001"
+	}
+	data.Violations[0].Why, data.Violations[0].Detail = name, name
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	b.wait(`document.querySelector("h1") !== null`)
+	if text := b.text("h1"); text != name {
+		t.Errorf("the title is %q", text)
+	}
+	if n := evaluate[int](b, `document.querySelectorAll("img, .row b").length`); n != 0 {
+		t.Errorf("%d elements from names", n)
+	}
+}
+
+// The browser refuses requests of the page, and the tests would notice one.
+func TestNoConnections(t *testing.T) {
+	b := open(t, brokenLock(t))
+	b.load("")
+	if text := evaluate[string](b, `fetch("http://127.0.0.1:9/").then(() => "", (e) => e.name)`,
+		chromedp.EvalAwaitPromise); text != "TypeError" {
+		t.Errorf("a request ends with %q", text)
+	}
+	b.wait("true")
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if !slices.ContainsFunc(b.problems, func(problem string) bool {
+		return strings.Contains(problem, "Content Security Policy")
+	}) {
+		t.Errorf("the browser reports %q", b.problems)
+	}
+	b.problems = nil
+}
+
+// A live page has a place for controls, takes new data, and announces the steps of its reader.
+func TestLive(t *testing.T) {
+	data := brokenLock(t)
+	b := open(t, data)
+	b.live = true
+	b.write(data)
+	b.size(1440, 900, 1)
+	b.load("")
+	b.wait(`document.querySelector("#live") !== null`)
+	evaluate[bool](b, `window.addEventListener("interlock:step", (e) => { window.heard = e.detail }) ??
+		true`)
+	b.press(kb.Home)
+	b.wait("window.heard === 0")
+	evaluate[bool](b, `(() => {
+		const data = structuredClone(interlock.data);
+		data.steps.length = 20;
+		Object.assign(data, { decisive: [], violations: [], arrows: [], bars: [] });
+		interlock.show(data);
+		return true;
+	})()`)
+	b.atStep(19)
+	b.wait(`document.querySelector("header").innerText.includes("no violation")`)
+}

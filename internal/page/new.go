@@ -1,0 +1,199 @@
+package page
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
+)
+
+// New returns the data of a reported run.
+func New(about About, report *explain.Report) *Data {
+	events := report.Timeline.Events
+	b := &builder{
+		Data: &Data{
+			Version: Version, About: about, Lanes: lanesOf(events), Nodes: []Node{},
+			Steps: make([]Step, len(events)), Decisive: []int{}, Violations: []Violation{},
+			Arrows: []Arrow{}, Bars: []Bar{}, Stuck: []Stuck{},
+		},
+		graph: cause.New(events), names: timeline.NewNames(events),
+		processes: make(map[int32]*ProcessState), requests: make(map[int32]int32),
+		servers: make(map[int32]*ServerState), watches: make(map[int32]*WatchState),
+		nodes: make(map[string]int), open: make(map[barKey]int),
+	}
+	b.phrases = timeline.NewPhrases(b.graph, b.names)
+	for i := range events {
+		e := &events[i]
+		b.Steps[i] = Step{
+			At: e.At, Kind: e.Kind, Lane: b.laneOf(e), Text: b.phrases.Event(i),
+			Source: b.phrases.Source(i),
+		}
+		b.change(i)
+		b.bars(i)
+	}
+	b.arrows()
+	if len(report.Whys) > 0 {
+		b.Decisive = append(b.Decisive, report.Show...)
+	}
+	for _, why := range report.Whys {
+		b.violation(why)
+	}
+	b.stuck(report.Timeline.Violations)
+	return b.Data
+}
+
+// A builder builds Data.
+type builder struct {
+	*Data
+	graph   *cause.Graph
+	names   *timeline.Names
+	phrases *timeline.Phrases
+
+	processes map[int32]*ProcessState
+	requests  map[int32]int32 // the number of the request in ProcessState.Request
+	servers   map[int32]*ServerState
+	watches   map[int32]*WatchState
+	nodes     map[string]int // indexes of Nodes, by path
+	open      map[barKey]int // indexes of the bars that have not ended
+}
+
+// lanesOf returns the lanes of a history: the ensemble, its servers if it has several, and the
+// processes.
+func lanesOf(events []history.Event) []Lane {
+	var servers, processes int32
+	for i := range events {
+		e := &events[i]
+		servers = max(servers, e.Server, int32(e.Peer))
+		processes = max(processes, e.Process)
+	}
+	lanes := []Lane{{Ensemble, 0, "zk"}}
+	if servers > 1 {
+		for n := range servers {
+			lanes = append(lanes, Lane{Server, n + 1, fmt.Sprintf("s%d", n+1)})
+		}
+	}
+	for n := range processes {
+		lanes = append(lanes, Lane{Process, n + 1, fmt.Sprintf("c%d", n+1)})
+	}
+	return lanes
+}
+
+// lane returns the index of a lane, or that of the ensemble if there is none.
+func (d *Data) lane(kind string, number int32) int {
+	return max(0, slices.IndexFunc(d.Lanes, func(l Lane) bool {
+		return l.Kind == kind && l.Number == number
+	}))
+}
+
+// laneOf returns the lane of an event, or -1 if it concerns all.
+func (d *Data) laneOf(e *history.Event) int {
+	switch {
+	case e.Kind == history.Tick || e.Kind == history.FairPhase:
+		return -1
+	case e.Kind >= history.Serve && e.Kind <= history.Leading:
+		return d.lane(Server, e.Server)
+	case e.Process != 0:
+		return d.lane(Process, e.Process)
+	}
+	if e.Server == 0 {
+		return d.lane(Server, int32(e.Peer))
+	}
+	return d.lane(Server, e.Server)
+}
+
+// arrows adds the messages.
+func (b *builder) arrows() {
+	events := b.graph.Events
+	for _, r := range b.graph.Requests() {
+		lane := b.lane(Process, r.Process)
+		reached := r.Serve // the first event in the ensemble
+		for _, i := range r.Changes {
+			reached = earlier(reached, i)
+		}
+		if r.Watch != nil {
+			reached = earlier(reached, r.Watch.Armed)
+		}
+		switch unanswered := r.Reply >= 0 && events[r.Reply].Zxid == 0 &&
+			events[r.Reply].Err != ""; {
+		case reached < 0:
+			if r.Reply >= 0 { // Otherwise it is still under way.
+				b.Arrows = append(b.Arrows, Arrow{Request, r.Send, -1, 0})
+			}
+			continue
+		case r.Serve >= 0 && unanswered:
+			b.Arrows = append(b.Arrows, Arrow{Reply, r.Serve, -1, lane})
+		case r.Serve >= 0 && r.Reply >= 0:
+			b.Arrows = append(b.Arrows, Arrow{Reply, r.Serve, r.Reply, lane})
+		}
+		b.Arrows = append(b.Arrows, Arrow{Request, r.Send, reached, b.Steps[reached].Lane})
+	}
+	committed := make(map[int64]int)
+	for i := range events {
+		switch e := &events[i]; e.Kind {
+		case history.NodeCreated, history.NodeDeleted, history.NodeChanged, history.SessionOpened,
+			history.SessionExpired, history.SessionClosed:
+			if _, ok := committed[e.Zxid]; !ok {
+				committed[e.Zxid] = i
+			}
+		case history.Applied:
+			if from, ok := committed[e.Zxid]; ok && b.Steps[from].Lane != b.Steps[i].Lane {
+				b.Arrows = append(b.Arrows, Arrow{Replication, from, i, b.Steps[i].Lane})
+			}
+		case history.WatchFired:
+			lane := b.lane(Process, e.Process)
+			if w := b.graph.Watch(e.Watch); w != nil && w.Event >= 0 {
+				b.Arrows = append(b.Arrows, Arrow{WatchEvent, i, w.Event, lane})
+			} else if w != nil && w.Gone >= 0 {
+				b.Arrows = append(b.Arrows, Arrow{WatchEvent, i, -1, lane})
+			}
+		}
+	}
+	slices.SortStableFunc(b.Arrows, func(x, y Arrow) int { return x.From - y.From })
+}
+
+// earlier returns the lesser of two indexes, of which a negative one is none.
+func earlier(a, b int) int {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func (b *builder) violation(why explain.Why) {
+	v := why.Violation
+	step := v.Event
+	if step < 0 || step >= len(b.Steps) {
+		step = -1
+	}
+	detail := b.names.In(v.Detail)
+	if v.Guarantee != nil {
+		detail += " (" + v.Guarantee.Error() + ")"
+	}
+	b.Violations = append(b.Violations, Violation{
+		v.Property, v.Reason, detail, why.Text, step, slices.Concat([]int{}, why.Events),
+	})
+}
+
+// stuck adds the process that waits forever, if that is the first violation, and what its
+// goroutines are blocked on.
+func (b *builder) stuck(violations []*history.Violation) {
+	events := b.graph.Events
+	if len(violations) == 0 || violations[0].Property != history.Progress ||
+		violations[0].Event < 0 || violations[0].Event >= len(events) {
+		return
+	}
+	p := events[violations[0].Event].Process
+	text := fmt.Sprintf("c%d STILL WAITS", p)
+	if facts := events[len(events)-1].Facts; facts != nil {
+		for _, w := range facts.Waits {
+			if w.Process == p && w.Line != "" {
+				text += fmt.Sprintf(" · %s at %s", w.On, path.Base(w.Line))
+			}
+		}
+	}
+	b.Stuck = append(b.Stuck, Stuck{b.lane(Process, p), text})
+}

@@ -1,0 +1,66 @@
+package page_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// brokenLock returns a run in which two processes are granted a lock: c2 is cut off and deletes its
+// node, whose deletion wakes c3 while c1 holds the lock.
+func brokenLock(t *testing.T) *page.Data {
+	t.Helper()
+	report := brokenReport(t)
+	return page.New(page.About{
+		Lock: "no-recheck", Scenario: report.Title, TraceHash: "ebf0e605f96021e9",
+		Replay: "interlock replay " +
+			"interlock-failures/no-recheck-server-mutual-exclusion-ebf0e605f96021e9",
+		Deviations: []string{"step 10: cut c2"},
+	}, report)
+}
+
+// brokenReport returns the report of that run.
+func brokenReport(t *testing.T) *explain.Report {
+	t.Helper()
+	var deviations []engine.Deviation
+	if err := json.Unmarshal([]byte(`[{"index": 10, "step": "cut c2"}]`), &deviations); err != nil {
+		t.Fatal(err)
+	}
+	plan := faults.Plan{}
+	if err := plan.UnmarshalText([]byte("cut=1")); err != nil {
+		t.Fatal(err)
+	}
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.NoRecheck()), Clients: 3, Cycles: 1, Faults: plan,
+	}
+	runner := engine.NewRunner(t)
+	runner.GatherFacts(true)
+	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
+	if len(result.Violations) == 0 {
+		t.Fatal("the run violates nothing")
+	}
+	scenario.Lead(result, "")
+	return result.Explain(scenario)
+}
+
+// randomRun returns a run of a lock by a random schedule with faults.
+func randomRun(t *testing.T, subject scenarios.Subject, clients, cycles, servers, schedule int,
+) (*engine.Result, *explain.Report) {
+	t.Helper()
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles, Servers: servers,
+		Faults: faults.Default(),
+	}
+	runner := engine.NewRunner(t)
+	runner.GatherFacts(true)
+	result := runner.Run(scenario, strategy.NewRandom(1, schedule))
+	return result, result.Explain(scenario)
+}
