@@ -18,8 +18,10 @@ func TestFactsOfChildren(t *testing.T) {
 	var log history.Log
 	log.GatherFacts(true)
 	for _, e := range []history.Event{
-		nodeEvent(history.NodeCreated, 1, "/l/a", 1), nodeEvent(history.NodeCreated, 2, "/l/b", 2), nodeEvent(history.NodeCreated, 1, "/l/again", 3), nodeEvent(history.NodeCreated, 1, "/a", 4),
-		nodeEvent(history.NodeDeleted, 2, "/l/b", 5), nodeEvent(history.NodeDeleted, 1, "/l/again", 6), nodeEvent(history.NodeCreated, 3, "/l/again", 7),
+		nodeEvent(history.NodeCreated, 1, "/l/a", 1), nodeEvent(history.NodeCreated, 2, "/l/b", 2),
+		nodeEvent(history.NodeCreated, 1, "/l/again", 3), nodeEvent(history.NodeCreated, 1, "/a", 4),
+		nodeEvent(history.NodeDeleted, 2, "/l/b", 5), nodeEvent(history.NodeDeleted, 1, "/l/again", 6),
+		nodeEvent(history.NodeCreated, 3, "/l/again", 7),
 		nodeEvent(history.NodeDeleted, 2, "/l/gone", 8),
 		{Kind: history.Reply, Process: 3, Op: "children", Path: "/l", Facts: children()},
 	} {
@@ -47,7 +49,7 @@ func TestFactsOfChildren(t *testing.T) {
 	}
 }
 
-// A listing without children differs from a reply of which nothing is known.
+// The facts of a listing without children differ from no facts.
 func TestFactsOfNoChildren(t *testing.T) {
 	log := history.NewLog([]history.Event{
 		{Kind: history.Reply, Facts: &history.Facts{Children: []history.Child{}}},

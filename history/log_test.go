@@ -26,7 +26,8 @@ var full = history.Event{
 	Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
 	Op: "op", Path: "/päth", Name: "name\n", Err: `"err"`,
 	Facts: &history.Facts{
-		Line: "billing/lock.go:42", Children: []history.Child{{Name: "n-1", Process: 1, Live: true}},
+		Line:     "billing/lock.go:42",
+		Children: []history.Child{{Name: "n-1", Process: 1, Live: true}},
 	},
 }
 

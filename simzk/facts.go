@@ -2,10 +2,12 @@ package simzk
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -150,44 +152,9 @@ func (s *callSites) of(r *request) callsite.Site {
 
 // sends reports whether a call can have sent a request.
 func (s *callSite) sends(r *request) bool {
-	switch r.Op {
-	case wire.OpCreate, wire.OpCreate2:
-		return s.method == "Create" || s.method == "CreateProtectedEphemeralSequential"
-	case wire.OpCreateContainer:
-		return s.method == "CreateContainer"
-	case wire.OpCreateTTL:
-		return s.method == "CreateTTL"
-	case wire.OpDelete:
-		return s.method == "Delete"
-	case wire.OpSetData:
-		return s.method == "Set"
-	case wire.OpGetData:
-		return s.method == r.withWatch("Get", "GetW")
-	case wire.OpExists:
-		return s.method == r.withWatch("Exists", "ExistsW")
-	case wire.OpGetChildren, wire.OpGetChildren2:
-		return s.method == r.withWatch("Children", "ChildrenW") ||
-			!r.Watch && s.method == "CreateProtectedEphemeralSequential"
-	case wire.OpGetACL:
-		return s.method == "GetACL"
-	case wire.OpSetACL:
-		return s.method == "SetACL"
-	case wire.OpSync:
-		return s.method == "Sync"
-	case wire.OpMulti:
-		return s.method == "Multi"
-	case wire.OpAuth:
-		return s.method == "AddAuth"
-	case wire.OpCloseSession:
-		return s.method == "Close"
+	methods := operation.Of(r.Op).Methods
+	if r.Watch && len(methods) > 0 {
+		return s.method == methods[0]+"W"
 	}
-	return false
-}
-
-// withWatch returns the name of the method that sends the request, which sets a watch or not.
-func (r *request) withWatch(without, with string) string {
-	if r.Watch {
-		return with
-	}
-	return without
+	return slices.Contains(methods, s.method)
 }

@@ -31,7 +31,7 @@ func newRegress() *cobra.Command {
 		Short: "Write a Go test that replays a counterexample",
 		Long: `Regress writes a test that fails as long as the schedule of the counterexample
 in DIR violates a property. If a test of your own has found it, the new test
-goes beside that one. For a bundled lock, the test goes with a copy of the
+goes into the same package. For a bundled lock, the test goes with a copy of the
 counterexample into the package of --package, by default the current
 directory; put your lock in the place of the bundled one there.
 

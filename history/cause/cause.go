@@ -30,7 +30,8 @@ type Graph struct {
 
 type requestKey struct{ process, request int32 }
 
-// A Request holds the indexes of the events of a request, -1 for one that the history lacks.
+// A Request holds the indexes of the events of a request. An index is -1 if the history lacks the
+// event.
 type Request struct {
 	Process            int32
 	Op, Path           string // as sent
@@ -39,7 +40,7 @@ type Request struct {
 	Watch              *Watch
 }
 
-// A Watch holds the indexes of the events of a watch, -1 for one that the history lacks.
+// A Watch holds the indexes of the events of a watch. An index is -1 if the history lacks the event.
 type Watch struct {
 	Number              int32
 	Process             int32

@@ -17,11 +17,14 @@ import (
 // events is a history in which c2 watches the znode of c1, whose session expires after a fault.
 // c3 has nothing to do with it.
 var events = []history.Event{
-	0:  {Kind: history.LockCall, Process: 1, Attempt: 1},
-	1:  {Kind: history.Send, Process: 1, Request: 1, Op: "create", Path: "/l/n-"},
-	2:  {Kind: history.NodeCreated, Process: 1, Path: "/l/n-0000000000", Zxid: 1, Session: 7},
-	3:  {Kind: history.Serve, Process: 1, Request: 1, Op: "create", Path: "/l/n-", Zxid: 1},
-	4:  {Kind: history.Reply, Process: 1, Request: 1, Op: "create", Path: "/l/n-0000000000", Zxid: 1},
+	0: {Kind: history.LockCall, Process: 1, Attempt: 1},
+	1: {Kind: history.Send, Process: 1, Request: 1, Op: "create", Path: "/l/n-"},
+	2: {Kind: history.NodeCreated, Process: 1, Path: "/l/n-0000000000", Zxid: 1, Session: 7},
+	3: {Kind: history.Serve, Process: 1, Request: 1, Op: "create", Path: "/l/n-", Zxid: 1},
+	4: {
+		Kind: history.Reply, Process: 1, Request: 1, Op: "create", Path: "/l/n-0000000000",
+		Zxid: 1,
+	},
 	5:  {Kind: history.LockCall, Process: 3, Attempt: 1},
 	6:  {Kind: history.LockCall, Process: 2, Attempt: 1},
 	7:  {Kind: history.Send, Process: 2, Request: 1, Op: "sync", Path: "/l"},
@@ -44,9 +47,15 @@ var events = []history.Event{
 	15: {Kind: history.Send, Process: 3, Request: 1, Op: "exists", Path: "/other"},
 	16: {Kind: history.Tick},
 	17: {Kind: history.NodeDeleted, Process: 1, Path: "/l/n-0000000000", Zxid: 2, Session: 7},
-	18: {Kind: history.WatchFired, Process: 2, Watch: 1, Path: "/l/n-0000000000", Zxid: 2, Name: "deleted"},
+	18: {
+		Kind: history.WatchFired, Process: 2, Watch: 1, Path: "/l/n-0000000000", Zxid: 2,
+		Name: "deleted",
+	},
 	19: {Kind: history.SessionExpired, Process: 1, Session: 7, Zxid: 2},
-	20: {Kind: history.WatchEvent, Process: 2, Watch: 1, Path: "/l/n-0000000000", Zxid: 2, Name: "deleted"},
+	20: {
+		Kind: history.WatchEvent, Process: 2, Watch: 1, Path: "/l/n-0000000000", Zxid: 2,
+		Name: "deleted",
+	},
 	21: {Kind: history.LockReturn, Process: 2, Attempt: 1},
 	22: {Kind: history.Reply, Process: 3, Request: 1, Op: "exists", Err: "no node", Zxid: 2},
 }
@@ -96,7 +105,10 @@ func TestStaleRead(t *testing.T) {
 func TestSlicesOfRuns(t *testing.T) {
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
-	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1}
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.Textbook()), Clients: 3,
+		Cycles: 1,
+	}
 	if err := scenario.Faults.UnmarshalText([]byte("any=2")); err != nil {
 		t.Fatal(err)
 	}

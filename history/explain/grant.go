@@ -188,7 +188,7 @@ func (s *story) deadGrant(grant int, path string) {
 	s.say("%s's last listing before the grant showed %s %s.", p, s.children(listing),
 		s.in(listing))
 	if listed, known := s.Listed(listing); known && !slices.Contains(listed, path) {
-		s.say("%s itself was not in it, and %s took the lock all the same.", s.node(path), p)
+		s.say("%s itself was not in it, and %s took the lock nevertheless.", s.node(path), p)
 	}
 	if told := s.next(s.Events[grant].Process, deleted, func(e *history.Event) bool {
 		return e.Kind == history.SessionState && e.Name == "expired" ||

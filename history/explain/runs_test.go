@@ -27,8 +27,9 @@ func TestRandomFailures(t *testing.T) {
 		for _, servers := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d", defect.Name, servers), func(t *testing.T) {
 				scenario := &engine.Scenario{
-					Subject: conversion.Subject(defect.Broken), Clients: 3, Cycles: 2, Servers: servers,
-					Faults: faults.Default(),
+					Subject: conversion.Subject(defect.Broken), Clients: 3, Cycles: 2,
+					Servers: servers,
+					Faults:  faults.Default(),
 				}
 				runner := engine.NewRunner(t)
 				runner.GatherFacts(true)

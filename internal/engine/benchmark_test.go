@@ -19,7 +19,10 @@ import (
 // random walk without faults, with history and all checkers. It alternates with bubbleFloor and
 // reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
-	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 1}
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+		Cycles: 1,
+	}
 	locktest.RunInTest(b, func(t *testing.T) {
 		runner := engine.NewRunner(t)
 		var schedules, floor time.Duration

@@ -22,7 +22,8 @@ func TestFacts(t *testing.T) {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
 			scenario := &engine.Scenario{
-				Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Client: client,
+				Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1,
+				Client: client,
 				Faults: faults.Default(),
 			}
 			runner := engine.NewRunner(t)

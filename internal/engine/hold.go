@@ -23,9 +23,3 @@ type Hold struct {
 	// Resource is what the lock protects, if it differs from Subject.Guard.
 	Resource *Resource
 }
-
-// A LockerFunc is a function that implements [Locker].
-type LockerFunc func(context.Context) (*Hold, error)
-
-// Lock calls the function.
-func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }

@@ -39,7 +39,7 @@ func (s *IsolatedProcess) System() sim.System { return s.loop.System }
 // Client returns the client of the process.
 func (s *IsolatedProcess) Client() sim.Client { return s.process.Client }
 
-// OpenGate lets the process go on, with the resource in the given state. Resuming tells whether the
+// OpenGate lets the process go on, with the resource in the given state. Resuming is true if the
 // process was paused until a moment ago.
 func (s *IsolatedProcess) OpenGate(resource Register, resuming bool) {
 	*s.process.Register, s.process.Resuming = resource, resuming

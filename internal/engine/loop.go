@@ -148,7 +148,7 @@ func (l *Loop) newcomer(cycles int) *Process {
 }
 
 // run executes the whole run unless it is cancelled. If the strategy panics, the processes are torn
-// down all the same.
+// down nevertheless.
 func (l *Loop) run() {
 	ended := false
 	defer func() { l.tearDown(ended) }()

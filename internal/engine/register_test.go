@@ -123,7 +123,9 @@ func (s *registerSystem) NextAge() uint64 {
 // RenumberAges makes the ages of messages follow the order in which they are in flight.
 func (s *registerSystem) RenumberAges() {
 	inFlight := slices.Clone(s.clients)
-	slices.SortStableFunc(inFlight, func(a, b *registerClient) int { return cmp.Compare(a.age, b.age) })
+	slices.SortStableFunc(inFlight, func(a, b *registerClient) int {
+		return cmp.Compare(a.age, b.age)
+	})
 	for _, c := range inFlight {
 		c.age = s.NextAge()
 	}
@@ -213,6 +215,11 @@ func (c *registerClient) Undelivered() int {
 	return 0
 }
 
+// A lockerFunc is a function that implements [engine.Locker].
+type lockerFunc func(context.Context) (*engine.Hold, error)
+
+func (f lockerFunc) Lock(ctx context.Context) (*engine.Hold, error) { return f(ctx) }
+
 // registerLock is a lock that tries, with pauses, until it has set the register from 0 to the
 // number of its process. Unless it is atomic, it reads the register before it writes.
 func registerLock(name string, atomic bool) engine.Subject {
@@ -235,7 +242,7 @@ func registerLock(name string, atomic bool) engine.Subject {
 				c.call(registerRequest{op: write})
 				return nil
 			}
-			return engine.LockerFunc(func(ctx context.Context) (*engine.Hold, error) {
+			return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
 				for !try() {
 					select {
 					case <-ctx.Done():
@@ -252,7 +259,10 @@ func registerLock(name string, atomic bool) engine.Subject {
 // The engine and the searches need nothing of ZooKeeper: they find the defect of a lock on another
 // service, and none in its twin.
 func TestAnotherService(t *testing.T) {
-	broken := engine.Scenario{Subject: registerLock("read-then-write", false), Clients: 2, Cycles: 1}
+	broken := engine.Scenario{
+		Subject: registerLock("read-then-write", false), Clients: 2,
+		Cycles: 1,
+	}
 	atomic := engine.Scenario{Subject: registerLock("compare-and-set", true), Clients: 2, Cycles: 2}
 	runner := engine.NewRunner(t)
 	found := 0

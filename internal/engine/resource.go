@@ -90,7 +90,7 @@ func (p *Process) read(resource *Resource) bool {
 }
 
 // write writes to the resource, unless the process was told meanwhile that it has lost the lock. A
-// process that was paused, and for which no time has passed since, writes all the same: it had
+// process that was paused, and for which no time has passed since, writes nevertheless: it had
 // checked before the pause. That is the case that fencing tokens are for.
 func (p *Process) write(resource *Resource) {
 	if p.Lost && !p.Resuming {

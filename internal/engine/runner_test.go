@@ -74,7 +74,10 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 		subject scenarios.Subject
 		want    []history.Property // each must be violated
 	}{
-		{locktest.NoLock(), []history.Property{history.ClientMutualExclusion, history.Linearizable}},
+		{locktest.NoLock(), []history.Property{
+			history.ClientMutualExclusion,
+			history.Linearizable,
+		}},
 		{locktest.NeverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
 		{locktest.Panics(), []history.Property{engine.NoPanic}},
 		{locktest.Leaks(), []history.Property{engine.NoGoroutineLeak}},
@@ -362,7 +365,8 @@ func TestRunsWithoutStateKeys(t *testing.T) {
 func TestRunsInReusedMemory(t *testing.T) {
 	used := engine.NewRunner(t)
 	others := []engine.Scenario{
-		locktest.Planned(t, subjects.Textbook(), 5, 2, "any=3"), locktest.Planned(t, locktest.Panics(), 2, 1, "none"),
+		locktest.Planned(t, subjects.Textbook(), 5, 2, "any=3"), locktest.Planned(t,
+			locktest.Panics(), 2, 1, "none"),
 		locktest.Planned(t, subjects.Mutex(), 2, 1, "restart=1"),
 		locktest.Planned(t, locktest.Leaks(), 2, 1, "none"),
 		{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Servers: 3},

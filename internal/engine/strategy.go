@@ -4,8 +4,8 @@ import "github.com/interlock-sim/interlock/sim"
 
 // A Strategy decides what happens next in a run.
 type Strategy interface {
-	// Choose returns the index of one of the enabled steps, of which there is at least one, in
-	// canonical order. Index is the number of decisions before this one in the run, and
+	// Choose returns the index of one of the enabled steps, which are in canonical order. At least
+	// one step is enabled. Index is the number of decisions before this one in the run, and
 	// defaultIndex the step that the default policy takes.
 	Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 }

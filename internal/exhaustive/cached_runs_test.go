@@ -16,7 +16,10 @@ import (
 // exhaustive search, alternating with runs of the code. It reports the cost of a cached schedule
 // relative to a run, and the number of local histories that each schedule of the second half adds.
 func BenchmarkCachedRuns(b *testing.B) {
-	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 1}
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+		Cycles: 1,
+	}
 	locktest.RunInTest(b, func(t *testing.T) {
 		runner, rehearse := engine.NewRunner(t), exhaustive.CachedRunner(t, scenario)
 		var rehearsed, run time.Duration

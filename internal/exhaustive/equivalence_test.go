@@ -199,7 +199,8 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{
-					Scenario:           locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles,
+						tc.plan),
 					ValidationInterval: 1, NoMerge: true,
 				}
 				prefixes, verdicts, r := processPrefixes(t, e)

@@ -44,7 +44,8 @@ func BenchmarkExhaustive(b *testing.B) {
 				b.Fatal(err)
 			}
 			s := engine.Scenario{
-				Subject: conversion.Subject(subjects.Mutex()), Clients: tc.clients, Cycles: tc.cycles,
+				Subject: conversion.Subject(subjects.Mutex()), Clients: tc.clients,
+				Cycles: tc.cycles,
 				Faults: plan,
 			}
 			if tc.servers > 1 {

@@ -26,7 +26,8 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			// delay-rewatch needs a client that lost its connection and sends a request before it
 			// has another.
 			if kind == faults.DelayRewatch {
-				s = locktest.Planned(t, subjects.Textbook(), 2, 1, "cut:c2@release=1,delay-rewatch=1")
+				s = locktest.Planned(t, subjects.Textbook(), 2, 1,
+					"cut:c2@release=1,delay-rewatch=1")
 			}
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, exhaustive.Search{

@@ -11,7 +11,7 @@ import (
 // A state in which only one step is tried always leads to the same next state, and a run that
 // reaches it again reaches that one too. So a search that stores only states with several steps
 // explores the same states and stores far fewer (Behrmann, Larsen and Pelánek, "To Store or Not To
-// Store", CAV 2003). Every unstoredMax-th state in a row is stored all the same, so that a long
+// Store", CAV 2003). Every unstoredMax-th state in a row is stored nevertheless, so that a long
 // path that many others join is not explored again and again.
 const unstoredMax = 8
 

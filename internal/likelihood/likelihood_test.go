@@ -214,7 +214,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// There is no likelihood of a schedule that does not fail in that way, and none if there is no time.
+// There is no likelihood of a schedule that does not fail in that way, and none if there is no
+// time.
 func TestNone(t *testing.T) {
 	r, scenario := read(t, "no-guid")
 	runner := engine.NewRunner(t)

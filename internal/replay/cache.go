@@ -62,7 +62,7 @@ type reaction struct {
 	// ActsAfter is when the process acts by itself if nothing reaches it before; see
 	// [Cache.PredictTimers].
 	ActsAfter      time.Duration
-	LostAfter      time.Duration // when its hold reports a loss, likewise
+	LostAfter      time.Duration // when its hold reports a loss if nothing reaches it before
 	PredictedUntil time.Duration // how far the two are known
 	dead           bool          // all its goroutines have ended
 	probed         bool          // leaks is known

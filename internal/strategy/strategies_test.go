@@ -98,9 +98,10 @@ func TestPortfolioFavorsNewBehaviours(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 3} {
 		c := &campaign.Campaign{
-			Scenario: *locktest.Scenario(subjects.Textbook(), 3, 1, 1), Seed: 3, Schedules: 6 * 1024,
-			Workers:  workers,
-			Strategy: strategy.PortfolioName,
+			Scenario: *locktest.Scenario(subjects.Textbook(), 3, 1, 1), Seed: 3,
+			Schedules: 6 * 1024,
+			Workers:   workers,
+			Strategy:  strategy.PortfolioName,
 		}
 		r := c.Run(context.Background(), t)
 		if r.Failure != nil || r.Nondeterministic != nil {

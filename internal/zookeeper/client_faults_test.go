@@ -122,7 +122,8 @@ func TestCut(t *testing.T) {
 
 func TestLoseReply(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
-		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.LoseReply, faults.DefaultSeverity())
+		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.LoseReply,
+			faults.DefaultSeverity())
 		s.flow()
 		if s.err != zk.ErrConnectionClosed || !s.exists() {
 			t.Errorf("error %v, the node exists: %v", s.err, s.exists())
@@ -160,7 +161,8 @@ func TestCloseSession(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		before := s.conn.SessionID()
-		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.CloseSession, faults.DefaultSeverity())
+		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.CloseSession,
+			faults.DefaultSeverity())
 		if s.exists() || s.cluster.Sessions() != 0 || s.conn.SessionID() != before {
 			t.Errorf("at once the node exists: %v, %d sessions live, the client's is %#x",
 				s.exists(),
@@ -182,7 +184,8 @@ func TestCloseSessionOfIsolated(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
 		s.flow()
 		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.Expire, faults.DefaultSeverity())
-		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.CloseSession, faults.DefaultSeverity())
+		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.CloseSession,
+			faults.DefaultSeverity())
 		s.pass(3 * time.Second)
 		if s.conn.State() != zk.StateHasSession {
 			t.Errorf("after 3s the client is in state %v", s.conn.State())
@@ -305,7 +308,8 @@ func TestClientClocks(t *testing.T) {
 		withClient(t, func(t *testing.T, s *faultyClient) {
 			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(kind, faults.Severity{Drift: 50})
 			s.flow()
-			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.Expire, faults.DefaultSeverity())
+			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.Expire,
+				faults.DefaultSeverity())
 			s.pass(end - time.Millisecond)
 			early := s.exists()
 			s.pass(time.Millisecond)
@@ -345,7 +349,8 @@ func TestDelayRewatch(t *testing.T) {
 				"delay-rewatch close-session")
 			if late {
 				key := s.cluster.Key()
-				zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.DelayRewatch, faults.DefaultSeverity())
+				zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.DelayRewatch,
+					faults.DefaultSeverity())
 				if s.cluster.Key() == key {
 					t.Error("the cluster's key is the same")
 				}

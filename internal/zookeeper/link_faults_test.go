@@ -85,8 +85,13 @@ func TestUnreachable(t *testing.T) {
 func TestUnknownLinkFault(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for name, apply := range map[string]func(){
-			"a client's link": func() { zookeeper.AtLinkTo(c, c.Links()[0], 0).Inject(faults.PartitionLink, faults.DefaultSeverity()) },
-			"servers":         func() { zookeeper.AtLinkOf(c, 0, 1).Inject(faults.Unreachable, faults.DefaultSeverity()) },
+			"a client's link": func() {
+				zookeeper.AtLinkTo(c, c.Links()[0], 0).
+					Inject(faults.PartitionLink, faults.DefaultSeverity())
+			},
+			"servers": func() {
+				zookeeper.AtLinkOf(c, 0, 1).Inject(faults.Unreachable, faults.DefaultSeverity())
+			},
 		} {
 			func() {
 				defer func() {

@@ -54,7 +54,8 @@ func TestPossibleAt(t *testing.T) {
 func TestVictims(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
 		for kind := range faults.Kinds {
-			client, server := zookeeper.AtClient(nil, c.Links()[0]).Possible(kind), zookeeper.AtServer(c, 0).Possible(kind)
+			client, server := zookeeper.AtClient(nil, c.Links()[0]).Possible(kind),
+				zookeeper.AtServer(c, 0).Possible(kind)
 			if server != kind.OnServer() || client && server {
 				t.Errorf("%v can strike a client: %v, a server: %v", kind, client, server)
 			}

@@ -91,7 +91,10 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 
 // A history with a watch event removed, duplicated or invented violates no-lost-watch.
 func TestWatchIsChecked(t *testing.T) {
-	scenario := &engine.Scenario{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 2}
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.Textbook()), Clients: 3,
+		Cycles: 2,
+	}
 	events := slices.Clone(engine.NewRunner(t).Run(scenario, strategy.NewRandom(1, 1)).Events)
 	delivered := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })

@@ -62,7 +62,8 @@ func TestCorrectLocks(t *testing.T) {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {
 					scenario := &engine.Scenario{
-						Subject: conversion.Subject(subject), Clients: tc.clients, Cycles: tc.cycles,
+						Subject: conversion.Subject(subject), Clients: tc.clients,
+						Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
 					t.Errorf("%v, schedule %d:\n%s", scenario, i, result.Describe(scenario))

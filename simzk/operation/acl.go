@@ -5,6 +5,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 var (
 	getACL = Operation{
 		Op: wire.OpGetACL, Name: "getACL", Cons: "GETA",
+		Methods: []string{"GetACL"},
 		Codec: wire.Codec{
 			Request: pathRequest,
 			Reply:   []wire.Field{wire.FieldACL, wire.FieldStat},
@@ -19,6 +20,7 @@ var (
 	}
 	setACL = Operation{
 		Op: wire.OpSetACL, Name: "setACL", Cons: "SETA",
+		Methods: []string{"SetACL"},
 		Codec: wire.Codec{
 			Request: []wire.Field{wire.FieldPath, wire.FieldACL, wire.FieldVersion},
 			Reply:   []wire.Field{wire.FieldStat},

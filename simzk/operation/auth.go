@@ -12,6 +12,7 @@ var (
 	// auth adds an identity to the connection. The server decodes it on arrival.
 	auth = Operation{
 		Op: wire.OpAuth, Name: "auth", Xid: wire.XidAuth,
+		Methods:   []string{"AddAuth"},
 		Codec:     wire.Codec{Request: []wire.Field{wire.FieldCredentials}},
 		Execute:   executeAuth,
 		Malformed: MalformedCloses, NoZxid: true, DropsStat: true,

@@ -11,6 +11,7 @@ import (
 var (
 	create = Operation{
 		Op: wire.OpCreate, Name: "create", Cons: "CREA",
+		Methods: []string{"Create", "CreateProtectedEphemeralSequential"},
 		Codec: wire.Codec{
 			Request: createRequest,
 			Reply:   []wire.Field{wire.FieldPath},
@@ -22,16 +23,19 @@ var (
 	}
 	create2 = Operation{
 		Op: wire.OpCreate2, Name: "create2", Verb: "create", Cons: "CREA",
+		Methods: []string{"Create", "CreateProtectedEphemeralSequential"},
 		Codec:   createdWithStat(createRequest),
 		Execute: commit, Write: true,
 	}
 	createContainer = Operation{
 		Op: wire.OpCreateContainer, Name: "createContainer", Cons: "CREA",
+		Methods: []string{"CreateContainer"},
 		Codec:   createdWithStat(createRequest),
 		Execute: commit, Write: true, DropsStat: true,
 	}
 	createTTL = Operation{
 		Op: wire.OpCreateTTL, Name: "createTTL", Cons: "CREA",
+		Methods: []string{"CreateTTL"},
 		Codec:   createdWithStat(slices.Concat(createRequest, []wire.Field{wire.FieldTTL})),
 		Execute: commit, Write: true, DropsStat: true,
 	}

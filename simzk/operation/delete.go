@@ -5,6 +5,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 var (
 	deleteNode = Operation{
 		Op: wire.OpDelete, Name: "delete", Cons: "DELE",
+		Methods: []string{"Delete"},
 		Codec: wire.Codec{
 			Request: []wire.Field{wire.FieldPath, wire.FieldVersion},
 			Multi:   wire.WriteInMulti,

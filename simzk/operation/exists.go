@@ -8,6 +8,7 @@ import (
 
 var exists = Operation{
 	Op: wire.OpExists, Name: "exists", Cons: "EXIS",
+	Methods: []string{"Exists"},
 	Codec:   wire.Codec{Request: watchedRequest, Reply: []wire.Field{wire.FieldStat}},
 	Execute: executeExists,
 	Case:    func(g Generator) *wire.Request { return randomRead(g, wire.OpExists) },

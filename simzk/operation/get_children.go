@@ -5,6 +5,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 var (
 	getChildren = Operation{
 		Op: wire.OpGetChildren, Name: "getChildren", Verb: "children", Cons: "GETC",
+		Methods: []string{"Children", "CreateProtectedEphemeralSequential"},
 		Codec: wire.Codec{
 			Request: watchedRequest,
 			Reply:   []wire.Field{wire.FieldChildren},
@@ -18,6 +19,7 @@ var (
 	// getChildren2 also returns the stat.
 	getChildren2 = Operation{
 		Op: wire.OpGetChildren2, Name: "getChildren2", Verb: "children", Cons: "GETC",
+		Methods: []string{"Children", "CreateProtectedEphemeralSequential"},
 		Codec: wire.Codec{
 			Request: watchedRequest,
 			Reply:   []wire.Field{wire.FieldChildren, wire.FieldStat},

@@ -4,6 +4,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 
 var getData = Operation{
 	Op: wire.OpGetData, Name: "getData", Verb: "get", Cons: "GETD",
+	Methods: []string{"Get"},
 	Codec: wire.Codec{
 		Request: watchedRequest,
 		Reply:   []wire.Field{wire.FieldData, wire.FieldStat},

@@ -9,6 +9,7 @@ var (
 	// multi executes all of its writes or none.
 	multi = Operation{
 		Op: wire.OpMulti, Name: "multi", Cons: "MULT",
+		Methods: []string{"Multi"},
 		Codec: wire.Codec{
 			Request: []wire.Field{wire.FieldOperations},
 			Reply:   []wire.Field{wire.FieldResults},

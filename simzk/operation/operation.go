@@ -32,6 +32,10 @@ type Operation struct {
 	// DropsStat means that the methods of the client library do not return the stat in the reply.
 	DropsStat bool
 
+	// Methods are the methods of go-zookeeper/zk that send a request. The method that also sets a
+	// watch has a W after the name of the first.
+	Methods []string
+
 	// Case returns a random request for comparisons with a real server. It is nil if the cases of
 	// another operation include this one. Weight is its relative frequency.
 	Case   func(g Generator) *wire.Request

@@ -9,6 +9,7 @@ var (
 	}
 	closeSession = Operation{
 		Op: wire.OpCloseSession, Name: "closeSession", Verb: "close", Cons: "CLOS",
+		Methods:   []string{"Close"},
 		DropsStat: true,
 	}
 	ping = Operation{

@@ -4,6 +4,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 
 var setData = Operation{
 	Op: wire.OpSetData, Name: "setData", Verb: "set", Cons: "SETD",
+	Methods: []string{"Set"},
 	Codec: wire.Codec{
 		Request: []wire.Field{wire.FieldPath, wire.FieldData, wire.FieldVersion},
 		Reply:   []wire.Field{wire.FieldStat},

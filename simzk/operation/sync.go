@@ -8,7 +8,8 @@ import (
 // sync returns the path. A server delays the reply until it has applied all transactions.
 var sync = Operation{
 	Op: wire.OpSync, Name: "sync", Cons: "SYNC",
-	Codec: wire.Codec{Request: pathRequest, Reply: []wire.Field{wire.FieldPath}},
+	Methods: []string{"Sync"},
+	Codec:   wire.Codec{Request: pathRequest, Reply: []wire.Field{wire.FieldPath}},
 	Execute: func(_ Server, r *wire.Request) Answer {
 		return Answer{Result: tree.Result{Path: r.Path}}
 	},
