@@ -40,7 +40,8 @@ type Request struct {
 	Watch              *Watch
 }
 
-// A Watch holds the indexes of the events of a watch. An index is -1 if the history lacks the event.
+// A Watch holds the indexes of the events of a watch. An index is -1 if the history lacks the
+// event.
 type Watch struct {
 	Number              int32
 	Process             int32

@@ -302,8 +302,8 @@ func (s *story) silent(w *cause.Watch, reply int) {
 	}
 }
 
-// unfired says whether the znode of a pending watch has changed since the watch was set, and whether
-// it had changed before.
+// unfired says whether the znode of a pending watch has changed since the watch was set, and
+// whether it had changed before.
 func (s *story) unfired(w *cause.Watch) {
 	concerns := func(e *history.Event) bool {
 		return (e.Kind == history.NodeCreated || e.Kind == history.NodeDeleted) &&

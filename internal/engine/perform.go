@@ -55,8 +55,8 @@ func (l *Loop) strike(step sim.Step) {
 }
 
 // tick lets time pass until the system's next deadline or until a process acts by itself, and no
-// longer than a bound, so that the strategy can decide while time passes. A process that was paused has
-// resumed by then; see [Process.write].
+// longer than a bound, so that the strategy can decide while time passes. A process that was paused
+// has resumed by then; see [Process.write].
 func (l *Loop) tick() {
 	for _, p := range l.Processes {
 		p.Resuming = p.Resuming && p.Client.Paused()

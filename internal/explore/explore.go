@@ -15,10 +15,10 @@
 //	POST api/save    PATH          saves the schedule as a counterexample: [Saved]
 //
 // PATH is {"length": 12, "deviations": [{"index": 10, "step": "cut c2"}]}: the first 12 decisions.
-// Number 10, counted from 0, takes that step; the others follow the default policy. Deviations at the length
-// or beyond it are ignored, so that a shorter length goes back, and every path is a branch of its
-// own. The answers to state, choose and run have the path in the same form. If a run ends before
-// the path does, the answer has the shorter path.
+// Number 10, counted from 0, takes that step; the others follow the default policy. Deviations at
+// the length or beyond it are ignored, so that a shorter length goes back, and every path is a
+// branch of its own. The answers to state, choose and run have the path in the same form. If a run
+// ends before the path does, the answer has the shorter path.
 //
 // An answer other than 200 is {"error": "…"}: 400 if a step of the path is not enabled or the body
 // is malformed, 409 if a schedule to be saved breaks nothing.
