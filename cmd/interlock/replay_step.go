@@ -28,9 +28,11 @@ func runStep(ctx context.Context, t *testing.T, path string) error {
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	// The context ends with a signal.
-	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithoutSignalHandler()).Run()
-	if err != nil && ctx.Err() == nil {
+	program := tea.NewProgram(model, tea.WithoutSignalHandler())
+	// A signal ends the context. Quit waits for the goroutine that reads the keys; with
+	// tea.WithContext the program would close its input while that goroutine still reads.
+	defer context.AfterFunc(ctx, program.Quit)()
+	if _, err := program.Run(); err != nil {
 		return &statusError{statusInternal, err}
 	}
 	return nil

@@ -68,9 +68,9 @@ func TestReplayStepInTerminal(t *testing.T) {
 		} else {
 			screen.press(end)
 		}
-		io.Copy(io.Discard, ours) // It ends with an error once the program has closed its end.
+		rest, _ := io.ReadAll(ours) // It ends with an error once the program has closed its end.
 		if err := command.Wait(); err != nil {
-			t.Errorf("ended by %q: %v", end, err)
+			t.Errorf("ended by %q: %v\n%s", end, err, rest)
 		}
 	}
 }
