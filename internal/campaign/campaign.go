@@ -88,7 +88,6 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
 	r := &report.Report{KeptGoing: c.KeepGoing}
 	merger := &merger{
 		campaign: c, report: r, waiting: make(map[int]*chunk),
-		states: stateset.New(report.StatesMax), traces: stateset.New(historiesMax),
 	}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // leakedGoroutines describes where the goroutines that a run left behind are blocked. They are
@@ -46,14 +47,24 @@ var (
 	stackFrame   = regexp.MustCompile(`(?m)^(\S+)\([^)]*\)\n\t.*/([^/\s]+:\d+)`)
 )
 
-// allStacks returns the stacks of all goroutines of the program.
+// allStacks returns the stacks of all goroutines of the program. A search can ask after every
+// schedule, so the buffer is kept.
 func allStacks() string {
-	for dump := make([]byte, 1<<20); ; dump = make([]byte, 2*len(dump)) {
-		if n := runtime.Stack(dump, true); n < len(dump) || len(dump) >= stacksMax {
-			return string(dump[:n])
+	buffer, _ := stackBuffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new(make([]byte, 1<<16))
+	}
+	defer stackBuffers.Put(buffer)
+	for {
+		n := runtime.Stack(*buffer, true)
+		if n < len(*buffer) || len(*buffer) >= stacksMax {
+			return string((*buffer)[:n])
 		}
+		*buffer = make([]byte, 2*len(*buffer))
 	}
 }
+
+var stackBuffers sync.Pool // of *[]byte
 
 // stacksMax bounds the size of the stacks in bytes.
 const stacksMax = 64 << 20

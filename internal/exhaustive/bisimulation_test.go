@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"runtime"
 	"slices"
@@ -85,27 +86,45 @@ func (p *observation) String() string {
 	return fmt.Sprint(p.lastAction, waiting, p.nodes)
 }
 
+var hashSeed = maphash.MakeSeed()
+
+// hashEvent returns the hash of a sequence of events from that of all but the last.
+func hashEvent(before uint64, e *history.Event) uint64 {
+	event := *e
+	event.Facts = nil
+	return maphash.Comparable(hashSeed, struct {
+		before uint64
+		event  history.Event
+	}{before, event})
+}
+
 // observations returns all observations of the runs of a search, and the verdicts.
 func observations(t *testing.T, e exhaustive.Search) (all, verdicts map[string]bool,
 	r *report.Report,
 ) {
 	t.Helper()
 	all, verdicts = make(map[string]bool), make(map[string]bool)
+	seen := make(map[uint64]bool) // prefixes of histories, by their hashes
 	e.Each = func(result *engine.Result) {
 		for _, v := range result.Violations {
 			verdicts[v.Signature()] = true
 		}
 		now := observation{make(map[int32]string), make(map[string]string), make(map[string]bool)}
+		prefix := uint64(0)
 		for i := range result.Events {
 			if result.Events[i].Kind == history.FairPhase {
 				break
 			}
 			now.update(&result.Events[i])
+			prefix = hashEvent(prefix, &result.Events[i])
 			if i+1 < len(result.Events) && result.Events[i+1].Kind == history.WatchFired {
 				// The order in which one write fires watches of different processes is irrelevant.
 				continue
 			}
-			all[now.String()] = true
+			if !seen[prefix] { // The runs of a search share prefixes.
+				seen[prefix] = true
+				all[now.String()] = true
+			}
 		}
 	}
 	if r = e.Run(context.Background(), t); !r.Complete {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,7 +224,7 @@ func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error
 }
 
 // programHash returns a hash of the program's executable file.
-func programHash() (string, error) {
+var programHash = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -238,7 +239,7 @@ func programHash() (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
-}
+})
 
 // resume restores the search from the checkpoint.
 func (x *dfs) resume(c *checkpoint, r *report.Report) {

@@ -124,18 +124,26 @@ func TestReductionLosesNothing(t *testing.T) {
 	}
 }
 
+// A processPrefix stands for a prefix of the history of one process, by the hash of its events.
+type processPrefix struct {
+	process int32
+	hash    uint64
+}
+
 // processPrefixes returns all prefixes of the histories of single processes in the runs of a
-// search. It omits the client's own requests and their replies, which do not reach the process.
-func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes, verdicts map[string]bool,
-	r *report.Report,
+// search; the value reports whether the prefix goes on after the end of its process, which no
+// checker considers. It omits the client's own requests and their replies, which do not reach the
+// process.
+func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes map[processPrefix]bool,
+	verdicts map[string]bool, r *report.Report,
 ) {
 	t.Helper()
-	prefixes, verdicts = make(map[string]bool), make(map[string]bool)
+	prefixes, verdicts = make(map[processPrefix]bool), make(map[string]bool)
 	e.Each = func(result *engine.Result) {
 		for _, v := range result.Violations {
 			verdicts[v.Signature()] = true
 		}
-		so := make(map[int32]string)
+		hashes, finished := make(map[int32]uint64), make(map[int32]bool)
 		for i := range result.Events {
 			e := &result.Events[i]
 			if e.Kind == history.FairPhase {
@@ -146,14 +154,14 @@ func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes, verdicts map[
 			}
 			switch e.Kind {
 			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
-				history.UnlockCall,
-				history.UnlockReturn, history.Finished, history.Send, history.Reply,
-				history.WatchEvent,
-				history.SessionState:
-				so[e.Process] += fmt.Sprintf("%v %v %d %s %s %s %s;", e.At, e.Kind, e.Request, e.Op,
-					e.Path,
-					e.Name, e.Err)
-				prefixes[fmt.Sprint(e.Process, so[e.Process])] = true
+				history.UnlockCall, history.UnlockReturn, history.Finished, history.Send,
+				history.Reply, history.WatchEvent, history.SessionState:
+				hashes[e.Process] = hashEvent(hashes[e.Process], &history.Event{
+					At: e.At, Kind: e.Kind, Request: e.Request, Op: e.Op, Path: e.Path,
+					Name: e.Name, Err: e.Err,
+				})
+				prefixes[processPrefix{e.Process, hashes[e.Process]}] = finished[e.Process]
+				finished[e.Process] = finished[e.Process] || e.Kind == history.Finished
 			}
 		}
 	}

@@ -14,15 +14,6 @@ type Set struct {
 	fetched uint64 // keeps the compiler from removing Prefetch
 }
 
-// New returns a set with room for that many keys.
-func New(keys int) Set {
-	slots := 1 << 10
-	for 3*slots < 4*(keys+1) {
-		slots *= 2
-	}
-	return Set{slots: make([]uint64, slots)}
-}
-
 // Add adds a key and reports whether it is new.
 func (s *Set) Add(key uint64) bool {
 	if key == 0 {
@@ -51,6 +42,9 @@ func (s *Set) Len() int { return s.count }
 // Prefetch loads the slots of the keys into the processor's caches before they are added. The loads
 // of a large set overlap here, while Add waits for each.
 func (s *Set) Prefetch(keys []uint64) {
+	if len(s.slots) == 0 {
+		return
+	}
 	last := uint64(len(s.slots) - 1)
 	for _, key := range keys {
 		s.fetched ^= s.slots[key&last]

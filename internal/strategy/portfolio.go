@@ -85,7 +85,7 @@ const scoreKept = 0.5
 
 // NewRounds returns the rounds of a new campaign.
 func NewRounds() *Rounds {
-	t := &Rounds{dealt: make(chan struct{}), seen: stateset.New(behavioursMax)}
+	t := &Rounds{dealt: make(chan struct{})}
 	var first allocation
 	for i := range first {
 		name := portfolio[i%len(portfolio)]
