@@ -73,7 +73,7 @@ type defectJSON struct {
 }
 
 func printDefects(cmd *cobra.Command) error {
-	for _, d := range subjects.Defects() {
+	for _, d := range subjects.Museum() {
 		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property,
 			d.Summary,
 			"", d.Source)
@@ -83,7 +83,7 @@ func printDefects(cmd *cobra.Command) error {
 
 func printDefectsJSON(cmd *cobra.Command) error {
 	var list []defectJSON
-	for _, d := range subjects.Defects() {
+	for _, d := range subjects.Museum() {
 		list = append(list, defectJSON{d.Name, d.Property, d.Summary, d.Source, d.Fixed.Name})
 	}
 	return encodeJSON(cmd.OutOrStdout(), list)

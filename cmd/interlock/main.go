@@ -98,7 +98,7 @@ Exit status:
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newCheck(t), newExplore(t), newReplay(t), newRegress(), newVerify(), newLocks(),
-		newServe(), newConform(), newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
+		newBugs(t), newServe(), newConform(), newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

@@ -14,6 +14,7 @@ type Defect struct {
 	Property history.Property // the first property that a search finds violated
 	Summary  string
 	Source   string            // a published lock with the defect
+	Servers  int               // the size of the smallest ensemble on which it shows
 	Broken   scenarios.Subject // the recipe with the defect
 	Fixed    scenarios.Subject // the same recipe without it
 }
@@ -210,24 +211,29 @@ var catalogue = []entry{
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.
 const mendedSuffix = "-fixed"
 
-// Defects returns the defects of the recipe, each with a lock that has it and one without it.
+// Defects returns the defects of the recipe that a switch turns on, each with a lock that has it and
+// one without it.
 func Defects() []Defect {
 	defects := make([]Defect, len(catalogue))
-	for i, e := range catalogue {
-		defective := e.base
-		e.inject(&defective)
-		d := Defect{
-			Name: e.name, Property: e.property, Summary: e.summary, Source: e.source,
-			Broken: recipeSubject(e.name, "broken: "+e.summary, defective),
-			Fixed: recipeSubject(e.name+mendedSuffix, e.name+" without its defect",
-				e.base),
-		}
-		d.Fixed.Claims = slices.DeleteFunc(d.Fixed.Claims,
-			func(p history.Property) bool { return slices.Contains(e.unclaimed, p) })
-		d.Broken.Claims = d.Fixed.Claims
-		defects[i] = d
+	for i := range catalogue {
+		defects[i] = catalogue[i].defect()
 	}
 	return defects
+}
+
+// defect builds the two locks.
+func (e *entry) defect() Defect {
+	defective := e.base.withSteps()
+	e.inject(&defective)
+	d := Defect{
+		Name: e.name, Property: e.property, Summary: e.summary, Source: e.source, Servers: 1,
+		Broken: recipeSubject(e.name, "broken: "+e.summary, defective),
+		Fixed:  recipeSubject(e.name+mendedSuffix, e.name+" without its defect", e.base),
+	}
+	d.Fixed.Claims = slices.DeleteFunc(d.Fixed.Claims,
+		func(p history.Property) bool { return slices.Contains(e.unclaimed, p) })
+	d.Broken.Claims = d.Fixed.Claims
+	return d
 }
 
 // brokenLock returns the lock with the named defect, which must exist.

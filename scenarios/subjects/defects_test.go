@@ -2,13 +2,9 @@ package subjects_test
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
-	"text/tabwriter"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -21,50 +17,6 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
-
-// defectSchedules is the number of schedules in which each defect must be found. All but the rarest
-// need a small fraction of it.
-const defectSchedules = 20_000
-
-// twinSchedules is the number of schedules that the lock without the defect must pass. The Makefile
-// target defects raises it.
-var twinSchedules = flag.Int("twins", 400,
-	"number of `schedules` for each lock without its defect")
-
-// In a campaign with the defaults of interlock check, each broken lock violates the property of its
-// Defect, and the same lock without the defect violates none. The test logs the time taken.
-func TestDefects(t *testing.T) {
-	var rows strings.Builder
-	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "lock\tproperty\tschedule\tseconds\tclean schedules without defect\t")
-	for _, d := range subjects.Defects() {
-		t.Run(d.Name, func(t *testing.T) {
-			broken := conversion.Subject(d.Broken)
-			if !broken.Claimed(d.Property) || !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
-				t.Fatalf("the broken lock claims %v, the lock without the defect %v",
-					d.Broken.Claims, d.Fixed.Claims)
-			}
-			report := runCampaign(t, d.Broken, defectSchedules)
-			if report.Failure == nil {
-				t.Fatal("the campaign found no violation")
-			}
-			if first := report.Failure.Violations[0]; first.Property != d.Property {
-				t.Errorf("schedule %d violated %s first (%s), want %s", report.Failure.Schedule,
-					first.Property, first.Reason, d.Property)
-			}
-			twin := runCampaign(t, d.Fixed, *twinSchedules)
-			if twin.Failure != nil {
-				t.Errorf("without the defect, schedule %d violated %s", twin.Failure.Schedule,
-					twin.Failure.Violations[0].Signature())
-			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%.2f\t%d\t\n", d.Name, d.Property,
-				report.Failure.Schedule,
-				report.Elapsed.Seconds(), twin.Schedules)
-		})
-	}
-	table.Flush()
-	t.Logf("%d processors\n%s", runtime.GOMAXPROCS(0), rows.String())
-}
 
 func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Report {
 	c := &campaign.Campaign{

@@ -108,9 +108,37 @@ type recipe struct {
 	blindCleanUp   bool
 	forgottenWait  bool
 	deafHolder     bool
+
+	steps steps // all of them, or none for correctSteps
+}
+
+// steps are the parts of the recipe that a defect can replace.
+type steps struct {
+	lock         func(*recipeLock, context.Context) (*scenarios.Hold, error)
+	enqueue      func(*recipeLock, context.Context) error
+	create       func(*recipeLock, context.Context) error
+	predecessors func(*recipeLock) ([]string, error)
+	wait         func(*recipeLock, context.Context, []string) (woken bool, err error)
+	cleanUp      func(*recipeLock, error) // after a failed attempt
+	release      func(*recipeLock) error
+}
+
+// correctSteps are the steps of the recipe itself.
+var correctSteps = steps{
+	(*recipeLock).lock, (*recipeLock).enqueue, (*recipeLock).create, (*recipeLock).predecessors,
+	(*recipeLock).wait, (*recipeLock).cleanUp, (*recipeLock).release,
+}
+
+// withSteps returns the recipe with all its steps.
+func (r recipe) withSteps() recipe {
+	if r.steps.lock == nil {
+		r.steps = correctSteps
+	}
+	return r
 }
 
 func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
+	recipe = recipe.withSteps()
 	s := scenarios.Subject{
 		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeLimits,
 		Sometimes: check.QueueSometimes(),
@@ -119,7 +147,9 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 				recipe: recipe, client: p.Client, directory: p.Directory,
 				timeout: p.SessionTimeout,
 			}
-			return scenarios.LockerFunc(r.lock), nil
+			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+				return r.steps.lock(r, ctx)
+			}), nil
 		},
 	}
 	switch {
@@ -196,6 +226,8 @@ type recipeLock struct {
 	session   int64
 	token     int64
 	count     int       // acquires without an unlock
+	attempts  int       // of defects that count them
+	canceled  bool      // of the defect sticky-cancel: the previous attempt was canceled
 	confirmed time.Time // when the last request that confirmed the node was sent
 	lost      chan struct{}
 	stop      chan struct{} // ends keepLease and forwardLoss
@@ -230,10 +262,8 @@ func (r *recipeLock) lock(ctx context.Context) (*scenarios.Hold, error) {
 }
 
 func (r *recipeLock) attempt(ctx context.Context) error {
-	if err := r.enqueue(ctx); err != nil {
-		if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
-			r.deleteSessionNodes()
-		}
+	if err := r.steps.enqueue(r, ctx); err != nil {
+		r.steps.cleanUp(r, err)
 		return err
 	}
 	if r.reentrant {
@@ -251,6 +281,13 @@ func (r *recipeLock) attempt(ctx context.Context) error {
 		go r.keepLease(r.node, r.session, r.confirmed, r.lost, r.stop)
 	}
 	return nil
+}
+
+// cleanUp removes what a failed attempt has left.
+func (r *recipeLock) cleanUp(err error) {
+	if !r.leakOnError && !(r.presumeExpiry && err == zk.ErrSessionExpired) {
+		r.deleteSessionNodes()
+	}
 }
 
 // hold returns the current hold.
@@ -283,7 +320,7 @@ func (r *recipeLock) unlock(context.Context) error {
 		}
 		return nil
 	}
-	if err := r.release(); !r.silentLoss {
+	if err := r.steps.release(r); !r.silentLoss {
 		return err
 	}
 	return nil
@@ -354,7 +391,7 @@ func (r *recipeLock) unlockReentry(context.Context) error {
 func (r *recipeLock) enqueue(ctx context.Context) error {
 	r.session = r.client.SessionID()
 	asked := time.Now()
-	if err := r.create(); err != nil {
+	if err := r.steps.create(r, ctx); err != nil {
 		return err
 	}
 	if !r.presumeExpiry {
@@ -366,7 +403,7 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 	}
 	for {
 		r.confirmed = time.Now()
-		ahead, err := r.predecessors()
+		ahead, err := r.steps.predecessors(r)
 		if err != nil {
 			return err
 		}
@@ -376,7 +413,7 @@ func (r *recipeLock) enqueue(ctx context.Context) error {
 		if len(ahead) == 0 {
 			return nil
 		}
-		woken, err := r.wait(ctx, ahead)
+		woken, err := r.steps.wait(r, ctx, ahead)
 		if err != nil || woken && r.noRecheck {
 			return err
 		}
@@ -405,7 +442,7 @@ func (r *recipeLock) readToken(asked time.Time) error {
 	return nil
 }
 
-func (r *recipeLock) create() (err error) {
+func (r *recipeLock) create(context.Context) (err error) {
 	r.node = ""
 	if !r.noGUID {
 		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
@@ -478,7 +515,7 @@ func (r *recipeLock) wait(ctx context.Context, ahead []string) (woken bool, err 
 	if r.retryLoop {
 		r.deleteNode()
 		time.Sleep(retryDelay)
-		return false, r.create()
+		return false, r.create(ctx)
 	}
 	next := ahead[len(ahead)-1]
 	if r.watchFirst {

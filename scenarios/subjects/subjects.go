@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// All returns the bundled locks, the production one first.
+// All returns the bundled locks, the production one first. [Museum] has more broken ones.
 func All() []scenarios.Subject {
 	all := []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
@@ -27,9 +27,12 @@ func All() []scenarios.Subject {
 // broken lock followed by -fixed names the same lock without the defect.
 func Named(name string) (scenarios.Subject, error) {
 	all := All()
-	for _, d := range Defects() {
-		if d.Fixed.Name == name {
+	for _, d := range Museum() {
+		switch name {
+		case d.Fixed.Name:
 			return d.Fixed, nil
+		case d.Broken.Name:
+			return d.Broken, nil
 		}
 	}
 	i := slices.IndexFunc(all, func(s scenarios.Subject) bool { return s.Name == name })

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/trackrecord"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// bugsFlags holds the flags of bugs as they were given.
+type bugsFlags struct {
+	bounds                trackrecord.Bounds
+	quick, json, markdown bool
+}
+
+// The bounds of bugs --quick.
+var quickBounds = trackrecord.Bounds{
+	Seeds: 1, Schedules: 20_000, Budget: time.Minute, TwinSchedules: 200, Shrink: true,
+}
+
+func newBugs(t *testing.T) *cobra.Command {
+	f := bugsFlags{bounds: trackrecord.Bounds{Shrink: true}}
+	command := &cobra.Command{
+		Use:   "bugs [NAME...]",
+		Short: "Find the known defects of published locks again",
+		Long: `Bugs searches for each known defect of published locks, with the scenario
+and the strategy of check on one processor, and once per seed. It prints the
+median of the schedules and the seconds that it took, and the size of the
+counterexample after shrinking. The same lock without the defect, its twin,
+must pass. Names restrict it to some of the defects (see interlock locks
+--defects).
+
+Exit status:
+  0  every defect found, and no twin flagged
+  1  a defect missed, or a twin flagged
+  2  bad usage
+  3  nondeterminism or an internal error`,
+		Example: `  interlock bugs --quick
+  interlock bugs no-recheck search-once --seeds 3`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			defects, err := namedDefects(names)
+			if err != nil {
+				return err
+			}
+			if err := f.validate(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return f.run(cmd, t, defects)
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&f.bounds.Seeds, "seeds", 10, "campaigns per defect")
+	flags.IntVar(&f.bounds.Schedules, "schedules", 20_000, "maximum schedules per campaign")
+	flags.DurationVar(&f.bounds.Budget, "budget", time.Minute, "maximum running time per campaign")
+	flags.IntVar(&f.bounds.TwinSchedules, "twins", 2000,
+		"schedules that each lock without its defect must pass")
+	flags.BoolVar(&f.quick, "quick", false, "one campaign per defect, and 200 schedules per twin")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	flags.BoolVar(&f.markdown, "markdown", false, "print a Markdown table")
+	return command
+}
+
+func (f *bugsFlags) validate(given func(string) bool) error {
+	if f.quick {
+		for _, name := range []string{"seeds", "schedules", "budget", "twins"} {
+			if given(name) {
+				return fmt.Errorf("--quick sets --%s; give only one of them", name)
+			}
+		}
+		f.bounds = quickBounds
+	}
+	switch b := &f.bounds; {
+	case b.Seeds < 1:
+		return fmt.Errorf("--seeds: must be at least 1, not %d", b.Seeds)
+	case b.Schedules < 1:
+		return fmt.Errorf("--schedules: must be at least 1, not %d", b.Schedules)
+	case b.Budget <= 0:
+		return fmt.Errorf("--budget: must be positive, not %v", b.Budget)
+	case b.TwinSchedules < 0:
+		return fmt.Errorf("--twins: must not be negative, not %d", b.TwinSchedules)
+	case f.json && f.markdown:
+		return errors.New("--json and --markdown exclude each other")
+	}
+	return nil
+}
+
+// namedDefects returns the defects with the names, or all without a name.
+func namedDefects(names []string) ([]subjects.Defect, error) {
+	all := subjects.Museum()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var named []subjects.Defect
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(d subjects.Defect) bool { return d.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown defect %q (see interlock locks --defects)", name)
+		}
+		named = append(named, all[i])
+	}
+	return named, nil
+}
+
+// run measures the defects, with a line of progress for each.
+func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Defect) error {
+	var entries []*trackrecord.Entry
+	missed := 0
+	for i := range defects {
+		e, err := trackrecord.Measure(cmd.Context(), t, &defects[i], f.bounds)
+		if cmd.Context().Err() != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "interrupted after %d of %d defects\n", i, len(defects))
+			break
+		}
+		if err != nil {
+			return &statusError{statusInternal, fmt.Errorf("%s: %w", defects[i].Name, err)}
+		}
+		entries = append(entries, e)
+		verdict := fmt.Sprintf("found by schedule %d, %.2f s", e.Schedules, e.Seconds)
+		if e.Missed() {
+			missed++
+			verdict = missedText(e)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d  %s: %s\n", i+1, len(defects), e.Name, verdict)
+	}
+	if err := f.print(cmd.OutOrStdout(), entries); err != nil {
+		return err
+	}
+	if missed > 0 {
+		return &statusError{statusViolation, nil}
+	}
+	return nil
+}
+
+// missedText says what went wrong with a defect.
+func missedText(e *trackrecord.Entry) string {
+	var parts []string
+	if e.Found < e.Seeds {
+		parts = append(parts, fmt.Sprintf("MISSED by %d of %d campaigns", e.Seeds-e.Found, e.Seeds))
+	}
+	if e.Twin.Violation != "" {
+		parts = append(parts, "TWIN FLAGGED: "+e.Twin.Violation)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
+	switch {
+	case f.json:
+		if entries == nil {
+			entries = []*trackrecord.Entry{}
+		}
+		return encodeJSON(w, entries)
+	case f.markdown:
+		fmt.Fprint(w, "| defect | seen in | violates | found | schedules | seconds | smallest |\n",
+			"|---|---|---|---|---|---|---|\n")
+		for _, e := range entries {
+			fmt.Fprintf(w, "| `%s` | %s | %s | %d of %d | %d | %.2f | %s |\n", e.Name, e.Source,
+				e.Property, e.Found, e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk))
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "defect\tviolates\tfound\tschedules\tseconds\tsmallest counterexample\ttwin")
+	for _, e := range entries {
+		twin := fmt.Sprintf("passed %d", e.Twin.Schedules)
+		if e.Twin.Violation != "" {
+			twin = "flagged"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, e.Property, e.Found,
+			e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk), twin)
+	}
+	return table.Flush()
+}
+
+func shrunkText(s *trackrecord.Shrunk) string {
+	if s == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d×%d, faults %d, decisions %d", s.Processes, s.Cycles, s.Faults,
+		s.Decisions)
+}

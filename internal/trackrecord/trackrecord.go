@@ -1,0 +1,152 @@
+// Package trackrecord measures how soon campaigns find the known defects of published locks.
+package trackrecord
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shrink"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// Bounds say how much is run for a defect.
+type Bounds struct {
+	Seeds         int           // campaigns, with the seeds from 1 on
+	Schedules     int           // of a campaign
+	Budget        time.Duration // of a campaign
+	TwinSchedules int           // of the lock without the defect
+	Shrink        bool          // shrink the first counterexample
+}
+
+// An Entry is the track record of a defect. The campaigns have the defaults of interlock check, but
+// one worker, so that Seconds are those of one processor.
+type Entry struct {
+	Name     string           `json:"name"`
+	Property history.Property `json:"property"` // the property that it is known to violate
+	Summary  string           `json:"summary"`
+	Source   string           `json:"source"`
+	Servers  int              `json:"servers"`
+	// Seeds is how many campaigns ran, and Found in how many the property was violated first.
+	Seeds int `json:"seeds"`
+	Found int `json:"found"`
+	// Schedules and Seconds are the medians over the campaigns; a campaign that found nothing
+	// counts as one that ran to its bounds.
+	Schedules int     `json:"schedules_median"`
+	Seconds   float64 `json:"seconds_median"`
+	Slowest   float64 `json:"seconds_max"`
+	Shrunk    *Shrunk `json:"shrunk,omitempty"` // of the first seed that found it; nil without Shrink
+	// Twin is how the lock without the defect did.
+	Twin Twin `json:"twin"`
+}
+
+// Shrunk is the size of a counterexample.
+type Shrunk struct {
+	Processes int `json:"processes"`
+	Cycles    int `json:"cycles"`
+	Faults    int `json:"faults"`
+	Decisions int `json:"decisions"` // deviations from the default schedule, faults included
+}
+
+// A Twin is the result of the lock without the defect.
+type Twin struct {
+	Schedules int    `json:"schedules"`
+	Violation string `json:"violation,omitempty"` // the signature of a violation, which is a mistake
+}
+
+// Missed reports whether a campaign did not find the defect, or its twin was flagged.
+func (e *Entry) Missed() bool { return e.Found < e.Seeds || e.Twin.Violation != "" }
+
+// Measure runs the campaigns of a defect. If the context ends, it returns the context's error.
+func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bounds) (*Entry, error) {
+	e := &Entry{
+		Name: d.Name, Property: d.Property, Summary: d.Summary, Source: d.Source,
+		Servers: d.Servers,
+	}
+	var schedules []int
+	var seconds []float64
+	for seed := range uint64(bounds.Seeds) {
+		c := newCampaign(d.Broken, d.Servers, seed+1, bounds.Schedules, bounds.Budget)
+		r := c.Run(ctx, t)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e.Seeds++
+		schedules = append(schedules, r.Schedules)
+		seconds = append(seconds, r.Elapsed.Seconds())
+		if r.Failure == nil || r.Failure.Violations[0].Property != d.Property {
+			continue
+		}
+		e.Found++
+		if bounds.Shrink && e.Shrunk == nil {
+			var err error
+			if e.Shrunk, err = shrunk(ctx, t, c, r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(schedules)
+	slices.Sort(seconds)
+	middle := len(schedules) / 2
+	e.Schedules, e.Seconds, e.Slowest = schedules[middle], seconds[middle], seconds[len(seconds)-1]
+	if bounds.TwinSchedules > 0 {
+		c := newCampaign(d.Fixed, d.Servers, 1, bounds.TwinSchedules, 0)
+		r := c.Run(ctx, t)
+		e.Twin.Schedules = r.Schedules
+		if r.Failure != nil {
+			e.Twin.Violation = r.Failure.Violations[0].Signature()
+		}
+	}
+	return e, ctx.Err()
+}
+
+// The scenario of interlock check.
+const (
+	clients = 3
+	cycles  = 2
+)
+
+func newCampaign(s scenarios.Subject, servers int, seed uint64, schedules int,
+	budget time.Duration,
+) *campaign.Campaign {
+	c := &campaign.Campaign{
+		Seed: seed, Schedules: schedules, Budget: budget, Workers: 1,
+		Scenario: engine.Scenario{
+			Subject: conversion.Subject(s), Clients: clients, Cycles: cycles,
+			Faults: faults.Default(),
+		},
+	}
+	if servers > 1 {
+		c.Scenario.Servers = servers
+	}
+	return c
+}
+
+// shrunk shrinks the failure of a campaign.
+func shrunk(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Report) (*Shrunk,
+	error,
+) {
+	counterexample, err := shrink.Shorten(ctx, engine.NewRunner(t), c, r)
+	if err != nil {
+		return nil, err
+	}
+	size := &Shrunk{
+		Processes: counterexample.Scenario.Clients, Cycles: counterexample.Scenario.Cycles,
+		Decisions: len(counterexample.Recording.Deviations),
+	}
+	for _, d := range counterexample.Recording.Deviations {
+		if d.Step.Kind == sim.Fault {
+			size.Faults++
+		}
+	}
+	return size, nil
+}
