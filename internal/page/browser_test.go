@@ -28,7 +28,6 @@ type browser struct {
 	*testing.T
 	tab  context.Context
 	path string
-	live bool // of the page
 
 	mutex    sync.Mutex
 	problems []string // errors in the console, and requests other than that for the page
@@ -80,7 +79,7 @@ func (b *browser) write(data *page.Data) {
 	b.Helper()
 	f, err := os.Create(b.path)
 	b.must(err)
-	b.must((&page.Page{Data: data, Live: b.live}).Write(f))
+	b.must((&page.Page{Data: data}).Write(f))
 	b.must(f.Close())
 }
 

@@ -361,27 +361,3 @@ func TestNoConnections(t *testing.T) {
 	}
 	b.problems = nil
 }
-
-// A live page has a place for controls, takes new data, and announces the steps of its reader.
-func TestLive(t *testing.T) {
-	data := brokenLock(t)
-	b := open(t, data)
-	b.live = true
-	b.write(data)
-	b.size(1440, 900, 1)
-	b.load("")
-	b.wait(`document.querySelector("#live") !== null`)
-	evaluate[bool](b, `window.addEventListener("interlock:step", (e) => { window.heard = e.detail }) ??
-		true`)
-	b.press(kb.Home)
-	b.wait("window.heard === 0")
-	evaluate[bool](b, `(() => {
-		const data = structuredClone(interlock.data);
-		data.steps.length = 20;
-		Object.assign(data, { decisive: [], violations: [], arrows: [], bars: [] });
-		interlock.show(data);
-		return true;
-	})()`)
-	b.atStep(19)
-	b.wait(`document.querySelector("header").innerText.includes("no violation")`)
-}

@@ -25,9 +25,8 @@ var (
 // A Page shows a run.
 type Page struct {
 	Data *Data `json:"data"`
-	// The page may connect to the server that it came from. It has an empty element with the id
-	// live for controls, takes new data by interlock.show(data, step), and announces the step that
-	// its reader chooses by the event interlock:step.
+	// The page is that of interlock explore: its reader chooses the schedule, and it asks the server
+	// that it came from where that leads.
 	Live bool `json:"live"`
 }
 

@@ -209,14 +209,20 @@ func (c *Counterexample) Write(below string) (string, error) {
 
 // about names the run for the page.
 func (c *Counterexample) about(directory string) page.About {
-	a := page.About{
+	return page.About{
 		Lock: c.Recording.Lock, Scenario: c.Scenario.String(),
 		TraceHash: c.Recording.TraceHash.String(), Replay: c.ReplayBy(directory),
+		Deviations: Steps(c.Recording.Deviations),
 	}
-	for _, d := range c.Recording.Deviations {
-		a.Deviations = append(a.Deviations, fmt.Sprintf("step %d: %v", d.Index, d.Step))
+}
+
+// Steps lists deviations as a page shows them.
+func Steps(deviations []engine.Deviation) []string {
+	steps := make([]string, len(deviations))
+	for i, d := range deviations {
+		steps[i] = fmt.Sprintf("step %d: %v", d.Index, d.Step)
 	}
-	return a
+	return steps
 }
 
 func (c *Counterexample) writeFiles(draft, directory string) error {
