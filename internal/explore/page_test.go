@@ -317,7 +317,8 @@ func TestBranching(t *testing.T) {
 // The reader goes back by a key, by the browser's history, and by a link. An event can be chosen
 // without leaving the state.
 func TestBack(t *testing.T) {
-	b, c := explores(t, "no-recheck", "cut=1", t.TempDir())
+	out := t.TempDir()
+	b, c := explores(t, "no-recheck", "cut=1", out)
 	b.cutListing()
 	fault := b.text(".row.here")
 	address := get(b, chromedp.Location())
@@ -344,6 +345,14 @@ func TestBack(t *testing.T) {
 	b.await(`document.querySelector(".notice.error") !== null`)
 	b.has(".notice", "enter c1, is not enabled")
 	b.at(0)
+
+	// A schedule that violates nothing can be saved too.
+	b.click(".save")
+	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
+	b.has(".notice", "Saved: violates nothing. Replay it with replay "+out)
+	if r := onlySaved(t, out); r.Violates() || len(r.Deviations) > 0 {
+		t.Errorf("recorded %s with %v", r.Signature, r.Deviations)
+	}
 }
 
 // At the width of a phone the steps have a tab, and nothing is wider than the window.

@@ -172,8 +172,6 @@ func (s *Server) answer(do func(context.Context, *request) (any, error)) http.Ha
 		switch {
 		case errors.As(err, &bad):
 			writeError(w, http.StatusBadRequest, err)
-		case errors.Is(err, errNothingViolated):
-			writeError(w, http.StatusConflict, err)
 		case err != nil:
 			writeError(w, http.StatusInternalServerError, err)
 		default:
