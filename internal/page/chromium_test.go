@@ -319,11 +319,79 @@ func TestScroll(t *testing.T) {
 	b.atStep(0)
 }
 
+// The bug-probability curve is under the slider. Its marks lead to the events of the decisions that
+// mattered most, as do the numbers in the text, and a click on it leads to the event there.
+func TestCurve(t *testing.T) {
+	data, l, _ := likelyLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	if n := evaluate[int](b, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
+		t.Fatalf("%d curves, want 1", n)
+	}
+	for selector, d := range map[string]*page.Decision{
+		"footer .curve .rise":      data.Likelihood.Jump,
+		"footer .curve .avoidable": data.Likelihood.Avoidable,
+		fmt.Sprintf(`.why .likely a[href="#step=%d"]`, data.Likelihood.Jump.Step): data.Likelihood.Jump,
+	} {
+		b.press(kb.End)
+		b.click(selector)
+		b.atStep(d.Step)
+		// The mark is above the knob of the slider, which is at the event now.
+		off := evaluate[float64](b, fmt.Sprintf(`(() => {
+			const slider = document.querySelector("input[type=range]");
+			const box = slider.getBoundingClientRect();
+			const part = slider.max > 0 ? slider.value / slider.max : 0;
+			const mark = document.querySelector(%q).getBoundingClientRect();
+			return mark.left + mark.width / 2 - (box.left + 8 + (box.width - 16) * part);
+		})()`, "footer .curve ."+markOf(d, data)))
+		if off < -2 || off > 2 {
+			t.Errorf("%s is %v pixels beside the knob of the slider", selector, off)
+		}
+	}
+	if title := evaluate[string](b, `document.querySelector(".curve .rise").title`); !strings.Contains(
+		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
+		t.Errorf("the mark says %q", title)
+	}
+	if text := b.text(".why .likely"); !strings.Contains(text, "could have avoided it") {
+		t.Errorf("the text is %q", text)
+	}
+	// The curve has all points, and ends at the top.
+	if path := evaluate[string](b, `document.querySelector("footer .curve .line").
+		getAttribute("d")`); !strings.HasSuffix(path, "L100 0") ||
+		strings.Count(path, "L") != len(l.Curve)+1 {
+		t.Errorf("the curve is %s", path)
+	}
+	place := evaluate[[]float64](b, `(() => {
+		const r = document.querySelector("footer .curve svg").getBoundingClientRect();
+		return [r.left, r.width, r.top + r.height / 2];
+	})()`)
+	b.do(chromedp.MouseClickXY(place[0]+place[1]-1, place[2]))
+	b.atStep(data.Decisive[len(data.Decisive)-1])
+
+	b.size(390, 844, 2)
+	b.wait(`document.querySelector("nav") !== null`)
+	b.click("footer .curve .rise")
+	b.atStep(data.Likelihood.Jump.Step)
+	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+		t.Errorf("%d pixels wide", wide)
+	}
+}
+
+// markOf returns the class of the mark of a decision.
+func markOf(d *page.Decision, data *page.Data) string {
+	if d == data.Likelihood.Jump {
+		return "rise"
+	}
+	return "avoidable"
+}
+
 // Names in a run are text for the browser too.
 func TestHostileNamesInBrowser(t *testing.T) {
 	const name = `</script><img src=x onerror=alert(1)><b>`
+	report, _ := brokenReport(t)
 	data := page.New(page.About{Lock: name, Scenario: name, Replay: name, Deviations: []string{name}},
-		brokenReport(t))
+		report)
 	for i := range data.Steps {
 		data.Steps[i].Text, data.Steps[i].Source = name, name
 	}

@@ -27,6 +27,12 @@ export function AboutPanel({ data, live }: { data: Data; live: boolean }) {
           <Sign text="violation"><g class="dot p1">
             <circle class="ring" cx="14" cy="11" r="8" /><circle cx="14" cy="11" r="4" />
           </g></Sign>
+          {data.likelihood && <Sign text="share of random continuations that fail">
+            <g class="curve">
+              <path class="area" d="M2 18L12 15L20 6L34 4V20H2z" />
+              <path class="line" d="M2 18L12 15L20 6L34 4" />
+            </g>
+          </Sign>}
         </ul>
         <dl class="keys">
           {live && <>

@@ -259,7 +259,8 @@ export function App({ data, live }: { data: Data; live?: Live }) {
           {panels.timeline}
           <aside>{panels.why}{panels.state}{about}</aside>
         </main>}
-      <Transport data={data} layout={layout} stop={stop} row={row} goTo={goToStop} />
+      <Transport data={data} layout={layout} stop={stop} row={row} goTo={goToStop}
+        goToStep={goTo} />
     </div>
   );
 }
