@@ -103,12 +103,17 @@ const quiet = new Set(["send", "serve", "logged", "applied", "session-state", "h
   "session-opened", "finished"]);
 const loud = new Set(["enter", "leading", "crashed", "lost"]);
 
+// rendered counts the renderings of rows. Tests read it: a row that stays on the screen while the
+// reader scrolls is not rendered again.
+export const rendered = { rows: 0 };
+
 const RowLine = memo(function RowLine({
   data, row, right, time, here, found, fresh, needle, broken, select,
 }: {
   data: Data; row: Row; right: number; time: boolean; here: boolean; found: boolean;
   fresh: boolean; needle: string; broken: boolean; select: (step: number) => void;
 }) {
+  rendered.rows++;
   const step = data.steps[row.step];
   const kind = step?.kind ?? "";
   const of = row.kind !== "event" ? row.kind
