@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -235,7 +237,6 @@ func TestPage(t *testing.T) {
 	b.has("#live .broken", "server-mutual-exclusion")
 	b.has("header", "violates server-mutual-exclusion")
 	b.has(".why", "took the lock without listing again")
-	b.screenshot("violation")
 
 	b.press("s")
 	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
@@ -361,7 +362,6 @@ func TestPhone(t *testing.T) {
 	b.do(chromedp.EmulateViewport(390, 844))
 	b.await(`document.querySelectorAll("nav button").length === 4`)
 	b.cutListing()
-	b.screenshot("phone")
 	for n, want := range []string{"Next step", "FAULT cut c2", "Sessions", "violates no property"} {
 		b.click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
 		b.await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
@@ -376,16 +376,40 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// screenshot writes a picture of the page to the directory INTERLOCK_SCREENSHOTS, if that is set.
-func (b *browser) screenshot(name string) {
-	b.Helper()
-	directory := os.Getenv("INTERLOCK_SCREENSHOTS")
-	if directory == "" {
-		return
+var images = flag.String("images", "", "write the images of the documentation to this `directory`")
+
+// TestImages writes the images of the documentation; see make page-images.
+func TestImages(t *testing.T) {
+	if *images == "" {
+		t.Skip("no -images")
 	}
-	picture := get(b, chromedp.FullScreenshot(100))
-	if err := os.WriteFile(filepath.Join(directory, "explore-"+name+".png"), picture,
-		0o644); err != nil {
-		b.Fatal(err)
+	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
+	for _, image := range []struct {
+		name, scheme  string
+		width, height int64
+		scale         float64
+	}{
+		{"explore-phone", "light", 390, 844, 2},
+		{"explore-light", "light", 1440, 900, 1},
+		{"explore-dark", "dark", 1440, 900, 1},
+	} {
+		b.do(chromedp.EmulateViewport(image.width, image.height,
+			chromedp.EmulateScale(image.scale)))
+		_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: image.scheme},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.length() == 0 {
+			b.cutListing()
+		}
+		picture := get(b, chromedp.CaptureScreenshot())
+		path := filepath.Join(*images, image.name+".png")
+		if err := os.WriteFile(path, picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
