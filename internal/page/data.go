@@ -200,7 +200,7 @@ type Stuck struct {
 // A Likelihood tells how likely a violation was in the states of the run.
 type Likelihood struct {
 	Text  string  `json:"text"`  // its numbers of steps are those of decisions
-	Curve []Point `json:"curve"` // the bug-probability curve; after its end, the violation is certain
+	Curve []Point `json:"curve"` // the bug-probability curve, up to the point of no return
 	// the decision at which the curve rises most
 	Jump *Decision `json:"jump,omitempty"`
 	// the last decision at which another choice avoids every violation

@@ -1,5 +1,5 @@
-// Package page renders a run as a page for browsers: one HTML file that contains all that it needs
-// and connects to nothing.
+// Package page renders a run as a page for browsers: one HTML file that contains all that it needs,
+// and connects to nothing unless it is live.
 //
 // The page's program is written in TypeScript, in the directory web. Its bundle is checked in, so
 // that the module builds without Node.js; make page rebuilds it.
@@ -25,8 +25,8 @@ var (
 // A Page shows a run.
 type Page struct {
 	Data *Data `json:"data"`
-	// The page is that of interlock explore: its reader chooses the schedule, and it asks the server
-	// that it came from where that leads.
+	// The page is that of interlock explore: its reader chooses the schedule, and the page asks the
+	// server that it came from where that leads.
 	Live bool `json:"live"`
 }
 

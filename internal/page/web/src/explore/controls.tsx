@@ -73,8 +73,8 @@ function Where({ place: { state, branch }, actions }: { place: Place; actions: A
 function Earlier({ place: { state }, event, actions }: {
   place: Place; event: number; actions: Actions;
 }) {
-  const decision = Math.max(0, state.events[event]?.decision ?? 0);
-  if (event >= state.events.length - 1 || decision >= state.length) return null;
+  const decision = state.events[event]?.decision;
+  if (decision === undefined || decision < 0 || event === state.events.length - 1) return null;
   return <button class="earlier" onClick={() => actions.go(pathOf(state, decision))}>
     Choose again at decision {decision}, which led to event {event}
   </button>;

@@ -35,10 +35,13 @@ export function Explore({ data }: { data: Data }) {
 
   // show shows a state. The browser's history gets an entry, so that its Back button goes back.
   const show = useCallback((state: State, entry: boolean) => {
-    const next = arrive(now.current.place, state);
+    const from = now.current.place;
+    const next = arrive(from, state);
     now.current.place = next;
     setPlace(next);
-    if (entry) history.pushState(null, "", linkTo(state));
+    if (entry && !(from && api.samePath(from.state, state))) {
+      history.pushState(null, "", linkTo(state));
+    }
     return null;
   }, []);
 
