@@ -92,7 +92,7 @@ bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's Zo
 docs: ## Regenerate the command output in the documentation.
 	go run docs/output.go README.md docs/*.md
 
-##@ The page timeline.html
+##@ The page of timeline.html and interlock explore
 
 page: ## Rebuild the page's bundle from its TypeScript; needs Node.js and npm.
 	cd internal/page/web && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && npm run --silent build
@@ -105,4 +105,4 @@ page-check: ## Rebuild the page's bundle and verify that it is the one checked i
 		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/page/$$file"; exit 1; }; done
 
 page-images: ## Take the screenshots in docs/images; needs Chromium.
-	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/page -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images
+	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/page ./internal/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images

@@ -38,8 +38,7 @@ func newExplore(t *testing.T) *cobra.Command {
 message arrives, whether time passes, which fault strikes. It prints the URL of
 a page that shows the enabled steps, the events so far, the state of the
 processes and of ZooKeeper, and each property as soon as it is broken. You can
-go back, try another branch, and save the schedule as a counterexample that
-interlock replay replays.
+go back, try another branch, and save the schedule for interlock replay.
 
 The server accepts connections from this machine only, and the URL contains a
 secret. It runs until it is interrupted. Port 0 of --listen is any free port.

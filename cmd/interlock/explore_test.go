@@ -64,6 +64,32 @@ func cutInTime(t *testing.T) explore.Path {
 	return explore.Path{Length: 11, Deviations: []engine.Deviation{{Index: 10, Step: cut}}}
 }
 
+// startOf returns the path with which a page begins.
+func startOf(t *testing.T, url string) (scenario explore.Scenario) {
+	t.Helper()
+	r, err := http.Get(url + "api/scenario")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if err := json.NewDecoder(r.Body).Decode(&scenario); err != nil {
+		t.Fatal(err)
+	}
+	return scenario
+}
+
+// ended runs interlock, and returns its output and its exit status.
+func ended(t *testing.T, arguments ...string) (output string, status int) {
+	t.Helper()
+	executable, err := exec.LookPath("interlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(executable, arguments...)
+	combined, _ := command.CombinedOutput()
+	return string(combined), command.ProcessState.ExitCode()
+}
+
 // saveNoRecheck saves a failing schedule of no-recheck through interlock explore, and returns its
 // directory.
 func saveNoRecheck(t *testing.T) string {
@@ -91,30 +117,41 @@ func saveNoRecheck(t *testing.T) string {
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	directory := saveNoRecheck(t)
-	executable, err := exec.LookPath("interlock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(executable, "replay", directory)
-	output, _ := command.CombinedOutput()
-	if command.ProcessState.ExitCode() != statusViolation ||
-		!strings.Contains(string(output), ", as recorded\n") {
-		t.Errorf("replay: status %d\n%s", command.ProcessState.ExitCode(), output)
+	if output, status := ended(t, "replay", directory); status != statusViolation ||
+		!strings.Contains(output, ", as recorded\n") {
+		t.Errorf("replay: status %d\n%s", status, output)
 	}
 
 	c, url := exploreOn(t, "--schedule", directory)
-	r, err := http.Get(url + "api/scenario")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	var scenario explore.Scenario
-	if err := json.NewDecoder(r.Body).Decode(&scenario); err != nil {
-		t.Fatal(err)
-	}
+	scenario := startOf(t, url)
 	if scenario.Lock != "no-recheck" || len(scenario.Start.Deviations) != 1 ||
 		scenario.Start.Length < 12 {
 		t.Errorf("%+v", scenario)
+	}
+	interrupt(t, c)
+}
+
+// A schedule that violates nothing is saved too, replayed to the same trace, and explored further.
+func TestExplorePassing(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	c, url := exploreOn(t, "--lock", "textbook", "--clients", "2", "--faults", "none", "--out", out)
+	var saved explore.Saved
+	ask(t, url+"api/save", explore.Path{Length: 5}, &saved)
+	interrupt(t, c)
+	if saved.Property != "" || filepath.Dir(saved.Directory) != out {
+		t.Errorf("%+v", saved)
+	}
+	if output, status := ended(t, "replay", saved.Directory); status != statusOK ||
+		!strings.HasSuffix(output, "no violation\ntrace hash "+saved.TraceHash.String()+
+			", as recorded\n") {
+		t.Errorf("replay: status %d\n%s", status, output)
+	}
+	c, url = exploreOn(t, "--schedule", saved.Directory)
+	var end explore.State
+	ask(t, url+"api/state", startOf(t, url).Start, &end)
+	if !end.Ended || end.TraceHash != saved.TraceHash {
+		t.Errorf("explored again: ended %v with trace hash %v", end.Ended, end.TraceHash)
 	}
 	interrupt(t, c)
 }

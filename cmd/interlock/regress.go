@@ -92,6 +92,10 @@ func newRegression(source, packaged string) (*regression, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !recorded.Violates() {
+		return nil, fmt.Errorf("%s records a schedule that violates nothing, so that no test of "+
+			"it can fail", source)
+	}
 	r := &regression{
 		source: source, Recording: recorded, Real: recorded.Client == engine.Real,
 		Test: fmt.Sprintf("TestReplay%s_%s", camelCase(recorded.Lock), recorded.TraceHash),

@@ -235,8 +235,13 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 				return err
 			}
 		}
-		fmt.Fprintf(w, "no violation; the recorded one no longer occurs: %s\ntrace hash %v, "+
-			"recorded %v\n", r.recording.Signature, hash, r.recording.TraceHash)
+		if r.recording.Violates() {
+			fmt.Fprintf(w, "no violation; the recorded one no longer occurs: %s\ntrace hash %v, "+
+				"recorded %v\n", r.recording.Signature, hash, r.recording.TraceHash)
+		} else {
+			fmt.Fprintf(w, "no violation\ntrace hash %v, %s\n", hash,
+				comparison(result, r.recording))
+		}
 		return nil
 	}
 	writeWhys(w, explained, r.scenario, result)
@@ -257,14 +262,22 @@ func comparison(now *engine.Result, then *recording.Recording) string {
 	switch {
 	case engine.TraceHash(now.TraceHash) == then.TraceHash:
 		return "as recorded"
+	case !then.Violates() && reproduces(now, then):
+		return fmt.Sprintf("recorded %v: different run", then.TraceHash)
+	case !then.Violates():
+		return fmt.Sprintf("recorded %v without a violation", then.TraceHash)
 	case reproduces(now, then):
 		return fmt.Sprintf("recorded %v: same violation, different run", then.TraceHash)
 	}
 	return fmt.Sprintf("recorded %v for %s: different violation", then.TraceHash, then.Signature)
 }
 
-// reproduces reports whether the recorded violation occurs in a run.
+// reproduces reports whether the recorded violation occurs in a run or, if none is recorded,
+// whether the run violates nothing.
 func reproduces(now *engine.Result, then *recording.Recording) bool {
+	if !then.Violates() {
+		return len(now.Violations) == 0
+	}
 	return slices.ContainsFunc(now.Violations,
 		func(v *history.Violation) bool { return v.Signature() == then.Signature })
 }
@@ -287,7 +300,7 @@ type replayReport struct {
 	Recorded    recordedReport     `json:"recorded"`
 	Runs        int                `json:"runs"`
 	Interrupted bool               `json:"interrupted"`
-	Reproduced  bool               `json:"reproduced"` // the recorded violation occurs
+	Reproduced  bool               `json:"reproduced"` // see reproduces
 	SameTrace   bool               `json:"same_trace"` // the trace hash is the recorded one
 	Steps       int                `json:"steps"`
 	TraceHash   engine.TraceHash   `json:"trace_hash,omitzero"`

@@ -60,11 +60,13 @@ func (l *Likelihood) Write(w io.Writer, width int) error {
 		label := fmt.Sprintf("  likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)
 		text = label + l.bars(width-utf8.RuneCountInString(label)) + "\n"
 	}
-	_, err := io.WriteString(w, text+timeline.Wrap(l.sentences(), width, "  "))
+	_, err := io.WriteString(w, text+timeline.Wrap(l.Sentences(), width, "  "))
 	return err
 }
 
-func (l *Likelihood) sentences() string {
+// Sentences returns the largest rise of the curve and the last decision that avoids the violation,
+// in words.
+func (l *Likelihood) Sentences() string {
 	var text strings.Builder
 	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
 		fmt.Fprintf(&text, "Before step %d, `%s`, this violation occurs in %d of %d random "+

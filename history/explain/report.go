@@ -16,6 +16,7 @@ type Report struct {
 	Timeline timeline.Timeline // its Width and Color are those of the report
 
 	Likelihood *Likelihood // of the first violation, or nil
+	Starts     []int       // the number of events before each decision, if that is known
 }
 
 // NewReport returns the report of a history with the given violations, the most important first.

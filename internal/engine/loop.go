@@ -212,6 +212,9 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 	if deviates {
 		l.result.Deviations = append(l.result.Deviations, Deviation{Index: l.steps, Step: step})
 	}
+	if l.log.GathersFacts() {
+		l.result.Starts = append(l.result.Starts, len(l.log.Events()))
+	}
 	l.steps++
 	l.progress.Add(1)
 	l.touch(step)

@@ -10,6 +10,7 @@ import (
 type Result struct {
 	Events     []history.Event // valid until the runner's next run
 	Steps      int             // the number of decisions
+	Starts     []int           // the number of events before each decision, if facts are gathered
 	Deviations []Deviation     // the schedule, as its deviations from the default policy
 	// Keys are the state keys after each step; in an exhaustive search, only of the states in which
 	// it chooses. They are valid until the runner's next run.

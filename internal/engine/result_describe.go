@@ -34,5 +34,7 @@ const describedWidth = 100
 // Explain returns the run as a report. Results of a runner that gathers facts are explained in more
 // detail; see [Runner.GatherFacts].
 func (r *Result) Explain(scenario *Scenario) *explain.Report {
-	return explain.NewReport(scenario.String(), r.Events, r.Violations)
+	report := explain.NewReport(scenario.String(), r.Events, r.Violations)
+	report.Starts = r.Starts
+	return report
 }

@@ -12,7 +12,7 @@
 //	POST api/choose  PATH + step   the state after another step, such as "step": "cut c2"
 //	POST api/run     PATH          the state after the default policy has gone on from the end of
 //	                               the path to the first violation, or to the end of the run
-//	POST api/save    PATH          saves the schedule as a counterexample: [Saved]
+//	POST api/save    PATH          saves the schedule: [Saved]
 //
 // PATH is {"length": 12, "deviations": [{"index": 10, "step": "cut c2"}]}: the first 12 decisions.
 // Number 10, counted from 0, takes that step; the others follow the default policy. Deviations at
@@ -21,12 +21,11 @@
 // ends before the path does, the answer has the shorter path.
 //
 // An answer other than 200 is {"error": "…"}: 400 if a step of the path is not enabled or the body
-// is malformed, 409 if a schedule to be saved breaks nothing.
+// is malformed.
 package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,22 +190,18 @@ func (p Path) validate() error {
 	return nil
 }
 
-// errNothingViolated refuses to save a schedule that breaks nothing.
-var errNothingViolated = errors.New("the schedule breaks nothing: neither its steps nor those " +
-	"that the default policy takes after them violate a property")
-
 // A Saved is a schedule that has been saved.
 type Saved struct {
-	Directory string           `json:"directory"` // of the counterexample
-	Replay    string           `json:"replay"`    // the command that replays it
-	Property  string           `json:"property"`
-	Signature string           `json:"signature"`
+	Directory string           `json:"directory"`  // in which it is
+	Replay    string           `json:"replay"`     // the command that replays it
+	Property  string           `json:"property"`   // empty if the schedule violates nothing
+	Signature string           `json:"signature"`  // of the violation, or empty
 	TraceHash engine.TraceHash `json:"trace_hash"` // of the whole run
 }
 
-// Save saves a path as a counterexample in a new directory below the given one. The schedule
-// follows the default policy from the end of the path on. The counterexample is the first violation
-// of the path or, if it has none, the first of the whole run.
+// Save saves a path as a schedule in a new directory below the given one. The schedule follows the
+// default policy from the end of the path on. The recorded violation is the first of the path or,
+// if it has none, the first of the whole run. A run without any is recorded as such.
 func (e *Explorer) Save(ctx context.Context, path Path, below string,
 	replayBy func(directory string) string,
 ) (*Saved, error) {
@@ -226,12 +221,7 @@ func (e *Explorer) Save(ctx context.Context, path Path, below string,
 		return nil, context.Cause(ctx)
 	}
 	e.scenario.Lead(result, signature)
-	if len(result.Violations) == 0 {
-		return nil, errNothingViolated
-	}
-	c, err := recording.NewCounterexample(e.runner, e.scenario, result.Deviations,
-		result.Violations[0].Signature(), 0, 0)
-	e.runner.GatherFacts(true) // NewCounterexample ends it.
+	c, err := e.record(result)
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +234,16 @@ func (e *Explorer) Save(ctx context.Context, path Path, below string,
 		directory, replayBy(directory), c.Recording.Property, c.Recording.Signature,
 		c.Recording.TraceHash,
 	}, nil
+}
+
+// record runs the schedule of a result again, and records it.
+func (e *Explorer) record(result *engine.Result) (*recording.Counterexample, error) {
+	defer e.runner.GatherFacts(true) // Recording ends it.
+	if len(result.Violations) == 0 {
+		return recording.NewPassing(e.runner, e.scenario, result.Deviations)
+	}
+	return recording.NewCounterexample(e.runner, e.scenario, result.Deviations,
+		result.Violations[0].Signature(), 0, 0)
 }
 
 // A follower is the strategy that follows a path, and then ends the run.

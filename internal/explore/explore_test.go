@@ -411,18 +411,53 @@ func TestNoRecheckByHand(t *testing.T) {
 	}
 }
 
-// A schedule that breaks nothing is not saved, and malformed requests are refused.
-func TestRefusedRequests(t *testing.T) {
+// A schedule that violates nothing is saved as such. It leads to the same trace again, and can be
+// explored further.
+func TestSavePassing(t *testing.T) {
 	out := t.TempDir()
-	c := newClient(t, newExplorer(t, "textbook", 2, "none"), out)
+	e := newExplorer(t, "textbook", 2, "cut=1")
+	c := newClient(t, e, out)
+	var saved explore.Saved
+	path := explore.Path{Length: 11, Deviations: []engine.Deviation{
+		{Index: 6, Step: step(t, "cut c2")},
+	}}
+	c.post("save", body{Path: path}, http.StatusOK, &saved)
+	if saved.Property != "" || saved.Signature != "" || saved.Directory != filepath.Join(out,
+		"textbook-no-violation-"+saved.TraceHash.String()) {
+		t.Errorf("%+v", saved)
+	}
+	r, err := recording.Read(saved.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Violates() || r.TraceHash != saved.TraceHash || !slices.Equal(r.Deviations,
+		path.Deviations) {
+		t.Errorf("recorded %+v", r)
+	}
+	loaded, skipped, err := e.Load(t.Context(), r.Deviations)
+	if err != nil || len(skipped) > 0 {
+		t.Fatalf("loaded with %v skipped, %v", skipped, err)
+	}
+	end := must(t)(e.At(t.Context(), loaded))
+	if !end.Ended || end.TraceHash != r.TraceHash || len(end.Violations) > 0 {
+		t.Errorf("ended %v with trace hash %v and violations %v, recorded %v", end.Ended,
+			end.TraceHash, end.Violations, r.TraceHash)
+	}
+	for name, want := range map[string]string{
+		"report.json": `"violations": []`, "timeline.txt": "c1 HAS THE LOCK",
+		"timeline.html": `"violations":[]`, "trace.jsonl": `"facts"`,
+	} {
+		content, err := os.ReadFile(filepath.Join(saved.Directory, name))
+		if err != nil || !bytes.Contains(content, []byte(want)) {
+			t.Errorf("%s lacks %q (%v)", name, want, err)
+		}
+	}
+}
+
+// Malformed requests are refused.
+func TestRefusedRequests(t *testing.T) {
+	c := newClient(t, newExplorer(t, "textbook", 2, "none"), t.TempDir())
 	var refused struct{ Error string }
-	c.post("save", body{Path: explore.Path{Length: 3}}, http.StatusConflict, &refused)
-	if !strings.Contains(refused.Error, "breaks nothing") {
-		t.Error(refused.Error)
-	}
-	if entries, err := os.ReadDir(out); err != nil || len(entries) > 0 {
-		t.Errorf("saved %v (%v)", entries, err)
-	}
 	for _, tc := range []struct {
 		what string
 		body any

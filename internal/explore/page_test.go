@@ -2,6 +2,8 @@ package explore_test
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -100,23 +103,48 @@ func evaluate[T any](b *browser, expression string) T {
 	return get(b, chromedp.Evaluate[T](expression))
 }
 
-// await waits until a JavaScript expression is true.
+// await waits until a JavaScript expression is true. The browser has its own clock, so await asks
+// repeatedly; it asks again after an error, because a page that is being loaded has no values.
 func (b *browser) await(condition string) {
 	b.Helper()
-	b.do(chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingTimeout(pageTimeout)))
+	for {
+		met, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		switch {
+		case met && err == nil:
+			return
+		case b.ctx.Err() != nil:
+			b.Fatalf("%s does not become true: %v", condition, err)
+		}
+		b.do(chromedp.Sleep(10 * time.Millisecond))
+	}
 }
 
 // at waits until the page shows the state after so many decisions.
-func (b *browser) at(decision string) {
+func (b *browser) at(decisions int) {
 	b.Helper()
-	b.await(`!busy && document.getElementById("where").textContent.startsWith("decision ` +
-		decision + ` ·")`)
+	b.await(fmt.Sprintf(`document.querySelector('#live[data-length="%d"][aria-busy="false"]') &&
+		new URLSearchParams(location.hash.slice(1)).get("path")?.split(",")[0] === "%[1]d"`,
+		decisions))
+}
+
+// length returns how many decisions have led to the state on the page.
+func (b *browser) length() int {
+	b.Helper()
+	return evaluate[int](b, `Number(document.querySelector("#live").dataset.length)`)
 }
 
 // text returns what an element shows.
 func (b *browser) text(selector string) string {
 	b.Helper()
-	return get(b, chromedp.Text(chromedp.CSS(selector)))
+	return strings.Join(strings.Fields(get(b, chromedp.Text(chromedp.CSS(selector)))), " ")
+}
+
+// has returns an error unless an element shows the text.
+func (b *browser) has(selector, text string) {
+	b.Helper()
+	if shown := b.text(selector); !strings.Contains(shown, text) {
+		b.Errorf("%s shows %q, not %q", selector, shown, text)
+	}
 }
 
 // click clicks on an element.
@@ -125,52 +153,106 @@ func (b *browser) click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// A person reaches the violation of no-recheck on the page by choosing steps, saves the schedule,
-// and goes back.
-func TestPage(t *testing.T) {
+// press presses a key.
+func (b *browser) press(key string) {
+	b.Helper()
+	b.do(chromedp.KeyEvent(key))
+}
+
+// choose clicks on an enabled step.
+func (b *browser) choose(step string) {
+	b.Helper()
+	b.click(fmt.Sprintf(".choice[data-step=%q]", step))
+}
+
+// violated reports whether the page shows a violation.
+func (b *browser) violated() bool {
+	b.Helper()
+	return evaluate[bool](b, `document.querySelector("#live .broken") !== null`)
+}
+
+// explores opens the page for a lock. At the end of the test it reports each error on the page, and
+// each request to another server.
+func explores(t *testing.T, lock, plan, out string) (*browser, client) {
+	t.Helper()
 	b := newBrowser(t)
-	out := t.TempDir()
-	c := newClient(t, newExplorer(t, "no-recheck", 3, "cut=1"), out)
+	c := newClient(t, newExplorer(t, lock, 3, plan), out)
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, problem := range b.problems {
+			t.Errorf("on the page: %s", problem)
+		}
+		for _, url := range b.urls {
+			if !strings.HasPrefix(url, c.url) && !strings.HasPrefix(url, "data:") &&
+				url != "about:blank" {
+				t.Errorf("the page loads %s", url)
+			}
+		}
+	})
 	b.do(chromedp.Navigate(c.url))
-	b.at("0")
-	if title := b.text("h1"); title != "no-recheck, 3 clients × 1 cycles, faults cut=1" {
-		t.Errorf("title %q", title)
-	}
+	b.at(0)
+	return b, c
+}
+
+// cutListing leads by hand to the state in which c2 is cut off while it lists the queue: by the
+// list of enabled steps, by the number of a step in it, and by the key for the default step.
+func (b *browser) cutListing() {
+	b.Helper()
 	for i := range 10 {
 		switch i % 3 {
 		case 0:
 			b.click(".choice") // The default step is the first.
 		case 1:
-			b.do(chromedp.KeyEvent("1"))
+			b.press("1")
 		default:
-			b.do(chromedp.KeyEvent(kb.ArrowRight))
+			b.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
+			b.press(kb.Enter)
 		}
-		b.at([]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}[i])
+		b.at(i + 1)
 	}
-	b.click(`.choice[data-step="cut c2"]`)
-	b.at("11")
-	if events := b.text("#events"); !strings.Contains(events, "FAULT cut c2, phase listing") {
-		t.Errorf("events %s", events)
-	}
-	if processes := b.text("#processes"); !strings.Contains(processes,
-		"c1 has the lock by c1#0; about to enter its critical section") {
-		t.Errorf("processes %s", processes)
-	}
-	if queue := b.text("#queue"); queue != "c1#0 · c2#1 · c3#2" {
-		t.Errorf("queue %s", queue)
-	}
-	for !b.violated() {
-		b.click(`.choice:has(.tag)`) // the default step
-		b.await("!busy")
-	}
-	if why := b.text("#whys"); !strings.Contains(why, "server-mutual-exclusion") ||
-		!strings.Contains(why, "took the lock without listing again") {
-		t.Errorf("why: %s", why)
-	}
-	b.screenshot("violation")
+	b.choose("cut c2")
+	b.at(11)
+}
 
-	b.click("#save")
-	b.await(`!busy && document.getElementById("notice").textContent.startsWith("Saved: ")`)
+// A person reaches the violation of no-recheck on the page by choosing steps, sees why, saves the
+// schedule, and replays it to the same trace.
+func TestPage(t *testing.T) {
+	out := t.TempDir()
+	b, _ := explores(t, "no-recheck", "cut=1", out)
+	b.has("header", "no-recheck")
+	b.has("header", "no violation")
+	b.has(".scenario", "3 clients × 1 cycles, faults cut=1")
+	b.cutListing()
+	b.has(".timeline", "FAULT cut c2, phase listing")
+	b.has(".row.here", "c2")
+	b.has(".state tr:first-child", "has the lock by c1#0; about to enter its critical section")
+	b.has(".queue", "c1#0 holds c2#1 waits c3#2 waits")
+	b.has(".state", "In flight")
+	for !b.violated() {
+		next := b.length() + 1
+		b.click(".choice:has(.tag)") // the default step
+		b.at(next)
+	}
+	b.has("#live .broken", "server-mutual-exclusion")
+	b.has("header", "violates server-mutual-exclusion")
+	b.has(".why", "took the lock without listing again")
+
+	b.press("s")
+	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
+	b.has(".notice", "Saved: server-mutual-exclusion: ")
+	r := onlySaved(t, out)
+	scenario := newScenario(t, r.Lock, r.Clients, r.Faults.String())
+	again := engine.NewRunner(t).Run(&scenario, &engine.Replay{Deviations: r.Deviations})
+	if engine.TraceHash(again.TraceHash) != r.TraceHash || len(r.Deviations) != 1 {
+		t.Errorf("replayed to %016x, recorded %v with %v", again.TraceHash, r.TraceHash,
+			r.Deviations)
+	}
+}
+
+// onlySaved returns the only recording below a directory.
+func onlySaved(t *testing.T, out string) *recording.Recording {
+	t.Helper()
 	saved, err := filepath.Glob(filepath.Join(out, "*", "schedule.json"))
 	if err != nil || len(saved) != 1 {
 		t.Fatalf("saved %v, %v", saved, err)
@@ -179,78 +261,155 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := newScenario(t, r.Lock, r.Clients, r.Faults.String())
-	again := engine.NewRunner(t).Run(&scenario, &engine.Replay{Deviations: r.Deviations})
-	if engine.TraceHash(again.TraceHash) != r.TraceHash || len(r.Deviations) != 1 {
-		t.Errorf("replayed to %016x, recorded %v with %v", again.TraceHash, r.TraceHash,
-			r.Deviations)
-	}
+	return r
+}
 
-	// Back, another step, and to the first branch again.
-	where := b.text("#where")
-	b.do(chromedp.KeyEvent(kb.ArrowLeft))
-	b.await("!busy && state.violations.length === 0")
-	b.do(chromedp.Evaluate[chromedp.Void]("go(pathOf(state, 10))"))
-	b.at("10")
-	b.click(`.choice[data-step="cut c1"]`)
-	b.at("11")
-	b.click("#branches li:nth-child(2) button")
-	b.await("!busy && state.violations.length > 0")
-	if now := b.text("#where"); now != where {
-		t.Errorf("the first branch ends at %q, not %q", now, where)
-	}
+// Another step than before begins a branch. The first one stays in the list, and leads to the same
+// state again. A branch that is left in its middle can be followed to its end.
+func TestBranching(t *testing.T) {
+	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
+	b.cutListing()
+	b.click(".run")
+	b.await(`document.querySelector("#live .broken") !== null`)
+	end := b.length()
+	b.at(end)
+	events, state := b.text(".timeline"), b.text(".state")
 
-	// The address names the state, and an error is shown.
+	// Back to decision 10, by the event to which it led.
+	evaluate[int](b, `document.querySelector(".timeline").scrollTop = 300`)
+	b.await(`document.querySelector(".row.fault") !== null`)
+	b.click(`.row.fault`)
+	b.has(".earlier", "Choose again at decision 10")
+	b.click(".earlier")
+	b.at(10)
+	if b.violated() {
+		t.Error("violated before the fault")
+	}
+	b.has(".decisions li:first-child", fmt.Sprintf("%d more on this branch", end-10))
+	b.choose("cut c1")
+	b.at(11)
+	b.has(".timeline", "FAULT cut c1")
+	b.has(".branches li:nth-child(1)", "10: cut c1 11 decisions")
+	b.has(".branches li:nth-child(2)", fmt.Sprintf("10: cut c2 %d decisions", end))
+
+	b.click(".branches li:nth-child(2) button")
+	b.at(end)
+	if now := b.text(".timeline"); now != events {
+		t.Errorf("the first branch ends with the events %s, not %s", now, events)
+	}
+	if now := b.text(".state"); now != state {
+		t.Errorf("the first branch ends with the state %s, not %s", now, state)
+	}
+	b.has(".branches li:nth-child(2)", "10: cut c1 11 decisions")
+
+	// Forward follows the branch, fault included.
+	b.click(".decisions li:last-child button") // decision 0
+	b.at(0)
+	for i := range 11 {
+		b.click(".forward")
+		b.at(i + 1)
+	}
+	b.has(".timeline", "FAULT cut c2")
+	if n := evaluate[int](b, `document.querySelectorAll(".branches li").length`); n != 2 {
+		t.Errorf("%d branches, want 2", n)
+	}
+}
+
+// The reader goes back by a key, by the browser's history, and by a link. An event can be chosen
+// without leaving the state.
+func TestBack(t *testing.T) {
+	out := t.TempDir()
+	b, c := explores(t, "no-recheck", "cut=1", out)
+	b.cutListing()
+	fault := b.text(".row.here")
 	address := get(b, chromedp.Location())
-	b.click("#reset")
-	b.at("0")
+	b.press(kb.Backspace)
+	b.at(10)
+	b.do(chromedp.NavigateBack()) // to where Backspace was pressed
+	b.at(11)
+	b.do(chromedp.NavigateBack())
+	b.at(10)
+	b.do(chromedp.NavigateForward())
+	b.at(11)
+	b.press(kb.ArrowLeft) // the event before
+	b.await(`document.querySelector(".row.here") && !document.querySelector(".row.fault.here")`)
+	b.at(11)
+	b.has(".earlier", "Choose again at decision")
+
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
-	b.do(chromedp.WaitVisible(chromedp.CSS("#whys h3")))
-	b.await("!busy")
-	b.do(chromedp.Evaluate[chromedp.Void](`choose("resume c1")`))
-	b.await(`!busy && document.getElementById("notice").className === "error"`)
-	if notice := b.text("#notice"); !strings.Contains(notice, "resume c1, is not enabled") {
-		t.Errorf("notice %q", notice)
+	b.at(11)
+	if now := b.text(".row.here"); now != fault {
+		t.Errorf("the link shows event %q, not %q", now, fault)
 	}
+	// A link to a step that is not enabled says so, and shows the start.
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(c.url+"#path=1,0:enter+c1"))
+	b.await(`document.querySelector(".notice.error") !== null`)
+	b.has(".notice", "enter c1, is not enabled")
+	b.at(0)
 
-	// The page fits a phone.
-	b.do(chromedp.EmulateViewport(360, 740))
-	scroll := evaluate[int](b, "document.documentElement.scrollWidth")
-	width := evaluate[int](b, "document.documentElement.clientWidth")
-	if scroll > width {
-		t.Errorf("the page is %d pixels wide on a screen of %d", scroll, width)
+	// A schedule that violates nothing can be saved too.
+	b.click(".save")
+	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
+	b.has(".notice", "Saved: violates nothing. Replay it with replay "+out)
+	if r := onlySaved(t, out); r.Violates() || len(r.Deviations) > 0 {
+		t.Errorf("recorded %s with %v", r.Signature, r.Deviations)
 	}
-	b.screenshot("phone")
+}
 
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, problem := range b.problems {
-		t.Errorf("on the page: %s", problem)
-	}
-	for _, url := range b.urls {
-		if !strings.HasPrefix(url, c.url) && !strings.HasPrefix(url, "data:") &&
-			url != "about:blank" {
-			t.Errorf("the page loads %s", url)
+// At the width of a phone the steps have a tab, and nothing is wider than the window.
+func TestPhone(t *testing.T) {
+	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.await(`document.querySelectorAll("nav button").length === 4`)
+	b.cutListing()
+	for n, want := range []string{"Next step", "FAULT cut c2", "Sessions", "violates no property"} {
+		b.click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
+		b.await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
+		if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > 390 {
+			t.Errorf("tab %d is %d pixels wide", n+1, wide)
+		}
+		if over := evaluate[string](b, `[...document.querySelectorAll("main *, header *, footer *")]
+			.filter((e) => e.getBoundingClientRect().right > 391 && e.closest(".leaf") === null)
+			.map((e) => e.tagName + "." + e.getAttribute("class")).join(" ")`); over != "" {
+			t.Errorf("tab %d: beyond the edge: %s", n+1, over)
 		}
 	}
 }
 
-// violated reports whether the page shows a violation.
-func (b *browser) violated() bool {
-	b.Helper()
-	return evaluate[bool](b, `!document.getElementById("violations").hidden`)
-}
+var images = flag.String("images", "", "write the images of the documentation to this `directory`")
 
-// screenshot writes a picture of the page to the directory INTERLOCK_SCREENSHOTS, if that is set.
-func (b *browser) screenshot(name string) {
-	b.Helper()
-	directory := os.Getenv("INTERLOCK_SCREENSHOTS")
-	if directory == "" {
-		return
+// TestImages writes the images of the documentation; see make page-images.
+func TestImages(t *testing.T) {
+	if *images == "" {
+		t.Skip("no -images")
 	}
-	picture := get(b, chromedp.FullScreenshot(100))
-	if err := os.WriteFile(filepath.Join(directory, "explore-"+name+".png"), picture,
-		0o644); err != nil {
-		b.Fatal(err)
+	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
+	for _, image := range []struct {
+		name, scheme  string
+		width, height int64
+		scale         float64
+	}{
+		{"explore-phone", "light", 390, 844, 2},
+		{"explore-light", "light", 1440, 900, 1},
+		{"explore-dark", "dark", 1440, 900, 1},
+	} {
+		b.do(chromedp.EmulateViewport(image.width, image.height,
+			chromedp.EmulateScale(image.scale)))
+		_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: image.scheme},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.length() == 0 {
+			b.cutListing()
+		}
+		picture := get(b, chromedp.CaptureScreenshot())
+		path := filepath.Join(*images, image.name+".png")
+		if err := os.WriteFile(path, picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

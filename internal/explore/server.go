@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,9 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/page"
 	"github.com/interlock-sim/interlock/sim"
 )
-
-// page is the page on which a person explores.
-//
-//go:embed page.html
-var page []byte
 
 // A Scenario says what a server explores.
 type Scenario struct {
@@ -134,13 +129,18 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// page answers with the page. The page loads nothing else.
-func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; "+
-		"img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "+
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+// page answers with the page, which declares a policy for all but the frames around it. The page
+// loads nothing else. It begins with the state at the start.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	start, err := s.Explorer.At(r.Context(), s.Start)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(page)
+	shown := &page.Page{Data: start.Page, Live: true}
+	shown.Write(w) // The client may have left; then nobody reads the error.
 }
 
 func (s *Server) scenario(w http.ResponseWriter, _ *http.Request) {
@@ -172,8 +172,6 @@ func (s *Server) answer(do func(context.Context, *request) (any, error)) http.Ha
 		switch {
 		case errors.As(err, &bad):
 			writeError(w, http.StatusBadRequest, err)
-		case errors.Is(err, errNothingViolated):
-			writeError(w, http.StatusConflict, err)
 		case err != nil:
 			writeError(w, http.StatusInternalServerError, err)
 		default:

@@ -10,6 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/history/cause"
 	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -26,6 +28,7 @@ type State struct {
 	System     *sim.Inspection  `json:"system"` // the service, or null if it cannot be inspected
 	Violations []Violation      `json:"violations"`
 	TraceHash  engine.TraceHash `json:"trace_hash"` // of the events so far
+	Page       *page.Data       `json:"page"`       // the run so far, for the page
 }
 
 // A Taken is a decision of a path.
@@ -155,7 +158,12 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 	s.Queue = f.queue(names)
 	s.shorten(names)
 	scenario.Lead(result, "")
-	for _, why := range result.Explain(scenario).Whys {
+	report := result.Explain(scenario)
+	s.Page = page.New(page.About{
+		Lock: scenario.Subject.Name, Scenario: scenario.String(),
+		Deviations: recording.Steps(s.Deviations),
+	}, report)
+	for _, why := range report.Whys {
 		v := why.Violation
 		s.Violations = append(s.Violations, Violation{
 			v.Property, v.Signature(), v.Detail, why.Text, v.Event,

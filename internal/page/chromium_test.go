@@ -280,50 +280,176 @@ func TestStuckProcess(t *testing.T) {
 	b.atStep(9)
 }
 
-// A run of 3,000 events scrolls smoothly: the page draws only what is near the visible part. The
-// test logs the time of a frame and bounds the number of elements.
+// A scrolled is what the page drew while a test scrolled through it.
+type scrolled struct {
+	Steps    int // by which the test scrolled
+	Elements int // the most in the timeline at once
+	Rows     int // the most at once
+	Rendered int // rows in all
+	Most     int // rows in one step
+	Last     int // the step of the last row
+}
+
+// scroll scrolls from the top to the bottom in steps of some pixels, and waits after each until rows
+// cover what is visible.
+func (b *browser) scroll(pixels int) scrolled {
+	b.Helper()
+	return evaluate[scrolled](b, fmt.Sprintf(`(async () => {
+		const box = document.querySelector(".timeline");
+		const frame = () => new Promise(requestAnimationFrame);
+		const heads = box.querySelector(".heads").offsetHeight;
+		const covered = () => {
+			const rows = [...box.querySelectorAll(".row")];
+			const end = box.querySelector(".rows").offsetHeight - 24;
+			const top = Math.min(...rows.map((r) => r.offsetTop));
+			const bottom = Math.max(...rows.map((r) => r.offsetTop + r.offsetHeight));
+			return top <= box.scrollTop &&
+				bottom >= Math.min(end, box.scrollTop + box.clientHeight - heads);
+		};
+		const to = async (top) => {
+			box.scrollTop = top;
+			for (let n = 0; n < 2 || !covered(); n++) {
+				if (n === 600) throw new Error("no rows at " + top);
+				await frame();
+			}
+		};
+		await to(0);
+		const seen = { Steps: 0, Elements: 0, Rows: 0, Rendered: 0, Most: 0, Last: 0 };
+		const first = interlock.rendered.rows;
+		while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
+			const before = interlock.rendered.rows;
+			await to(box.scrollTop + %d);
+			seen.Steps++;
+			seen.Elements = Math.max(seen.Elements, box.querySelectorAll("*").length);
+			seen.Rows = Math.max(seen.Rows, box.querySelectorAll(".row").length);
+			seen.Most = Math.max(seen.Most, interlock.rendered.rows - before);
+		}
+		seen.Rendered = interlock.rendered.rows - first;
+		seen.Last = Number([...box.querySelectorAll(".row[data-step]")].at(-1).dataset.step);
+		return seen;
+	})()`, pixels), chromedp.EvalAwaitPromise)
+}
+
+// A run of 3,000 events costs no more to scroll than a short one: the page has only the rows near
+// the visible part, and renders each row once, when it comes near. To choose another event renders
+// the rows of both.
 func TestScroll(t *testing.T) {
+	const (
+		height   = 900 // of the window
+		row      = 30
+		overscan = 300 // drawn above and below the visible part
+		near     = (height+2*overscan)/row + 2
+	)
 	data := longRun(t)
 	data.Decisive = []int{}
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.size(1440, height, 1)
 	b.load("#step=0")
 	b.atStep(0)
-	result := evaluate[[]float64](b, `(async () => {
-		const box = document.querySelector(".timeline");
-		const frame = () => new Promise(requestAnimationFrame);
-		const times = [];
-		let elements = 0;
-		while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
-			const begin = performance.now();
-			box.scrollTop += 1200;
-			await frame();
-			await frame();
-			times.push((performance.now() - begin) / 2);
-			elements = Math.max(elements, box.querySelectorAll("*").length);
+	rows := evaluate[int](b, `(document.querySelector(".rows").offsetHeight - 24) / 30`)
+	for _, pixels := range []int{1200, 610} {
+		seen := b.scroll(pixels)
+		t.Logf("%d pixels: %+v, %d rows in all", pixels, seen, rows)
+		if seen.Last != len(data.Steps)-1 || seen.Steps < (rows*row-height)/pixels {
+			t.Errorf("%d pixels: %d steps down to event %d", pixels, seen.Steps, seen.Last)
 		}
-		times.sort((a, b) => a - b);
-		const visible = [...box.querySelectorAll(".row[data-step]")].at(-1).dataset.step;
-		return [times.length, times[times.length >> 1], elements, Number(visible)];
-	})()`, chromedp.EvalAwaitPromise)
-	t.Logf("%v frames, median %.1f ms, at most %v elements", result[0], result[1], result[2])
-	if result[0] < 20 || int(result[3]) != len(data.Steps)-1 {
-		t.Errorf("%v frames down to step %v", result[0], result[3])
-	}
-	if result[2] > 2000 {
-		t.Errorf("%v elements, want at most 2,000", result[2])
+		if seen.Rows > near || seen.Elements > 20*near {
+			t.Errorf("%d pixels: %d rows and %d elements at once, want at most %d and %d", pixels,
+				seen.Rows, seen.Elements, near, 20*near)
+		}
+		// The view moves on when it is half the overscan behind.
+		if most := min(near, (pixels+overscan)/row+2); seen.Most > most {
+			t.Errorf("%d pixels: a step renders %d rows, want at most %d", pixels, seen.Most, most)
+		}
+		if seen.Rendered > rows {
+			t.Errorf("%d pixels: %d renderings of %d rows", pixels, seen.Rendered, rows)
+		}
 	}
 	b.press(kb.End)
 	b.atStep(len(data.Steps) - 1)
 	b.press(kb.Home)
 	b.atStep(0)
+	before := evaluate[int](b, "interlock.rendered.rows")
+	b.press(kb.ArrowRight)
+	b.atStep(1)
+	if n := evaluate[int](b, "interlock.rendered.rows") - before; n != 2 {
+		t.Errorf("another event renders %d rows, want 2", n)
+	}
+}
+
+// The bug-probability curve is under the slider. Its marks lead to the events of the decisions that
+// mattered most, as do the numbers in the text, and a click on it leads to the event there.
+func TestCurve(t *testing.T) {
+	data, l, _ := likelyLock(t)
+	b := open(t, data)
+	b.size(1440, 900, 1)
+	b.load("")
+	if n := evaluate[int](b, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
+		t.Fatalf("%d curves, want 1", n)
+	}
+	for selector, d := range map[string]*page.Decision{
+		"footer .curve .rise":      data.Likelihood.Jump,
+		"footer .curve .avoidable": data.Likelihood.Avoidable,
+		fmt.Sprintf(`.why .likely a[href="#step=%d"]`, data.Likelihood.Jump.Step): data.Likelihood.Jump,
+	} {
+		b.press(kb.End)
+		b.click(selector)
+		b.atStep(d.Step)
+		// The mark is above the knob of the slider, which is at the event now.
+		off := evaluate[float64](b, fmt.Sprintf(`(() => {
+			const slider = document.querySelector("input[type=range]");
+			const box = slider.getBoundingClientRect();
+			const part = slider.max > 0 ? slider.value / slider.max : 0;
+			const mark = document.querySelector(%q).getBoundingClientRect();
+			return mark.left + mark.width / 2 - (box.left + 8 + (box.width - 16) * part);
+		})()`, "footer .curve ."+markOf(d, data)))
+		if off < -2 || off > 2 {
+			t.Errorf("%s is %v pixels beside the knob of the slider", selector, off)
+		}
+	}
+	if title := evaluate[string](b, `document.querySelector(".curve .rise").title`); !strings.Contains(
+		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
+		t.Errorf("the mark says %q", title)
+	}
+	if text := b.text(".why .likely"); !strings.Contains(text, "could have avoided it") {
+		t.Errorf("the text is %q", text)
+	}
+	// The curve has all points, and ends at the top.
+	if path := evaluate[string](b, `document.querySelector("footer .curve .line").
+		getAttribute("d")`); !strings.HasSuffix(path, "L100 0") ||
+		strings.Count(path, "L") != len(l.Curve)+1 {
+		t.Errorf("the curve is %s", path)
+	}
+	place := evaluate[[]float64](b, `(() => {
+		const r = document.querySelector("footer .curve svg").getBoundingClientRect();
+		return [r.left, r.width, r.top + r.height / 2];
+	})()`)
+	b.do(chromedp.MouseClickXY(place[0]+place[1]-1, place[2]))
+	b.atStep(data.Decisive[len(data.Decisive)-1])
+
+	b.size(390, 844, 2)
+	b.wait(`document.querySelector("nav") !== null`)
+	b.click("footer .curve .rise")
+	b.atStep(data.Likelihood.Jump.Step)
+	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+		t.Errorf("%d pixels wide", wide)
+	}
+}
+
+// markOf returns the class of the mark of a decision.
+func markOf(d *page.Decision, data *page.Data) string {
+	if d == data.Likelihood.Jump {
+		return "rise"
+	}
+	return "avoidable"
 }
 
 // Names in a run are text for the browser too.
 func TestHostileNamesInBrowser(t *testing.T) {
 	const name = `</script><img src=x onerror=alert(1)><b>`
+	report, _ := brokenReport(t)
 	data := page.New(page.About{Lock: name, Scenario: name, Replay: name, Deviations: []string{name}},
-		brokenReport(t))
+		report)
 	for i := range data.Steps {
 		data.Steps[i].Text, data.Steps[i].Source = name, name
 	}
@@ -360,28 +486,4 @@ func TestNoConnections(t *testing.T) {
 		t.Errorf("the browser reports %q", b.problems)
 	}
 	b.problems = nil
-}
-
-// A live page has a place for controls, takes new data, and announces the steps of its reader.
-func TestLive(t *testing.T) {
-	data := brokenLock(t)
-	b := open(t, data)
-	b.live = true
-	b.write(data)
-	b.size(1440, 900, 1)
-	b.load("")
-	b.wait(`document.querySelector("#live") !== null`)
-	evaluate[bool](b, `window.addEventListener("interlock:step", (e) => { window.heard = e.detail }) ??
-		true`)
-	b.press(kb.Home)
-	b.wait("window.heard === 0")
-	evaluate[bool](b, `(() => {
-		const data = structuredClone(interlock.data);
-		data.steps.length = 20;
-		Object.assign(data, { decisive: [], violations: [], arrows: [], bars: [] });
-		interlock.show(data);
-		return true;
-	})()`)
-	b.atStep(19)
-	b.wait(`document.querySelector("header").innerText.includes("no violation")`)
 }

@@ -27,6 +27,8 @@ type Data struct {
 	Arrows     []Arrow     `json:"arrows"`
 	Bars       []Bar       `json:"bars"`
 	Stuck      []Stuck     `json:"stuck"` // the processes that wait at the end
+	// how likely the first violation was, if that is known
+	Likelihood *Likelihood `json:"likelihood,omitempty"`
 }
 
 // About names a run.
@@ -193,6 +195,29 @@ type Bar struct {
 type Stuck struct {
 	Lane int    `json:"lane"`
 	Text string `json:"text"`
+}
+
+// A Likelihood tells how likely a violation was in the states of the run.
+type Likelihood struct {
+	Text  string  `json:"text"`  // its numbers of steps are those of decisions
+	Curve []Point `json:"curve"` // the bug-probability curve, up to the point of no return
+	// the decision at which the curve rises most
+	Jump *Decision `json:"jump,omitempty"`
+	// the last decision at which another choice avoids every violation
+	Avoidable *Decision `json:"avoidable,omitempty"`
+}
+
+// A Point is the share of random continuations that fail from the state after a step.
+type Point struct {
+	Step        int     `json:"step"` // -1 if that is before the first step
+	Probability float64 `json:"probability"`
+}
+
+// A Decision is a decision of the schedule.
+type Decision struct {
+	Number int    `json:"number"` // from 0
+	Step   int    `json:"step"`   // the first step to which it led
+	Text   string `json:"text"`
 }
 
 func sessionID(id int64) string { return fmt.Sprintf("%#x", id) }

@@ -43,6 +43,7 @@ func New(about About, report *explain.Report) *Data {
 		b.violation(why)
 	}
 	b.stuck(report.Timeline.Violations)
+	b.likelihood(report)
 	return b.Data
 }
 
@@ -196,4 +197,36 @@ func (b *builder) stuck(violations []*history.Violation) {
 		}
 	}
 	b.Stuck = append(b.Stuck, Stuck{b.lane(Process, p), text})
+}
+
+// likelihood adds the likelihood of the first violation, if the report has it and says which events
+// come from which decision.
+func (b *builder) likelihood(report *explain.Report) {
+	l, starts := report.Likelihood, report.Starts
+	if l == nil || len(l.Curve) == 0 || len(starts) == 0 {
+		return
+	}
+	before := func(decision int) int { // the number of events before a decision
+		if decision < len(starts) {
+			return starts[decision]
+		}
+		return len(b.Steps)
+	}
+	decision := func(d *explain.Decision) *Decision {
+		if d == nil {
+			return nil
+		}
+		text := d.Taken
+		if d.Instead != "" {
+			text = d.Instead + " instead of " + d.Taken
+		}
+		return &Decision{d.Step, min(before(d.Step), len(b.Steps)-1), text}
+	}
+	b.Likelihood = &Likelihood{
+		Text: l.Sentences(), Jump: decision(l.Jump), Avoidable: decision(l.Avoidable),
+	}
+	for _, point := range l.Curve {
+		b.Likelihood.Curve = append(b.Likelihood.Curve,
+			Point{before(point.Step) - 1, point.Probability})
+	}
 }

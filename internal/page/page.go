@@ -1,5 +1,5 @@
-// Package page renders a run as a page for browsers: one HTML file that contains all that it needs
-// and connects to nothing.
+// Package page renders a run as a page for browsers: one HTML file that contains all that it needs,
+// and connects to nothing unless it is live.
 //
 // The page's program is written in TypeScript, in the directory web. Its bundle is checked in, so
 // that the module builds without Node.js; make page rebuilds it.
@@ -25,9 +25,8 @@ var (
 // A Page shows a run.
 type Page struct {
 	Data *Data `json:"data"`
-	// The page may connect to the server that it came from. It has an empty element with the id
-	// live for controls, takes new data by interlock.show(data, step), and announces the step that
-	// its reader chooses by the event interlock:step.
+	// The page is that of interlock explore: its reader chooses the schedule, and the page asks the
+	// server that it came from where that leads.
 	Live bool `json:"live"`
 }
 

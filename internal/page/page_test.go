@@ -175,6 +175,39 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
+// The likelihood of decisions becomes that of events: each point is the last event before its
+// decision, and each decision the first event to which it led.
+func TestLikelihoodByEvent(t *testing.T) {
+	data, l, result := likelyLock(t)
+	if len(result.Starts) != result.Steps || !slices.IsSorted(result.Starts) {
+		t.Fatalf("%d decisions begin with the events %v", result.Steps, result.Starts)
+	}
+	if len(data.Likelihood.Curve) != len(l.Curve) || data.Likelihood.Text != l.Sentences() {
+		t.Fatalf("%+v", data.Likelihood)
+	}
+	for i, point := range data.Likelihood.Curve {
+		if was := l.Curve[i]; point.Probability != was.Probability ||
+			point.Step != result.Starts[was.Step]-1 {
+			t.Errorf("point %d is %+v, of %+v", i, point, was)
+		}
+	}
+	cut := slices.IndexFunc(data.Steps, func(s page.Step) bool { return s.Kind == history.Fault })
+	if result.Starts[10] != cut {
+		t.Errorf("decision 10 begins with event %d, and cuts at event %d", result.Starts[10], cut)
+	}
+	if d := data.Likelihood.Jump; d.Number != l.Jump.Step || d.Text != l.Jump.Taken ||
+		d.Step != result.Starts[d.Number] {
+		t.Errorf("the jump is %+v, of %+v", d, l.Jump)
+	}
+	if d := data.Likelihood.Avoidable; d.Number != l.Avoidable.Step ||
+		d.Text != l.Avoidable.Instead+" instead of "+l.Avoidable.Taken {
+		t.Errorf("avoidable is %+v, of %+v", d, l.Avoidable)
+	}
+	if brokenLock(t).Likelihood != nil {
+		t.Error("a report without likelihood has one on the page")
+	}
+}
+
 // The data of random runs are consistent: indexes are of rows that exist, bars and arrows go
 // forward, and the state follows the history.
 func TestConsistent(t *testing.T) {

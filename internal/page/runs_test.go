@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/page"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -18,7 +19,24 @@ import (
 // node, whose deletion wakes c3 while c1 holds the lock.
 func brokenLock(t *testing.T) *page.Data {
 	t.Helper()
-	report := brokenReport(t)
+	report, _ := brokenReport(t)
+	return dataOf(report)
+}
+
+// likelyLock returns the same run with the likelihood of its violation, and what the engine says of
+// both.
+func likelyLock(t *testing.T) (*page.Data, *explain.Likelihood, *engine.Result) {
+	t.Helper()
+	report, result := brokenReport(t)
+	report.Likelihood = likelihood.Of(t.Context(), engine.NewRunner(t), brokenScenario(t),
+		result.Deviations, result.Violations[0].Signature())
+	if report.Likelihood == nil {
+		t.Fatal("no likelihood")
+	}
+	return dataOf(report), report.Likelihood, result
+}
+
+func dataOf(report *explain.Report) *page.Data {
 	return page.New(page.About{
 		Lock: "no-recheck", Scenario: report.Title, TraceHash: "ebf0e605f96021e9",
 		Replay: "interlock replay " +
@@ -27,20 +45,26 @@ func brokenLock(t *testing.T) *page.Data {
 	}, report)
 }
 
-// brokenReport returns the report of that run.
-func brokenReport(t *testing.T) *explain.Report {
+// brokenScenario returns the scenario of that run.
+func brokenScenario(t *testing.T) *engine.Scenario {
+	t.Helper()
+	plan := faults.Plan{}
+	if err := plan.UnmarshalText([]byte("cut=1")); err != nil {
+		t.Fatal(err)
+	}
+	return &engine.Scenario{
+		Subject: conversion.Subject(subjects.NoRecheck()), Clients: 3, Cycles: 1, Faults: plan,
+	}
+}
+
+// brokenReport returns the report of that run, and the run.
+func brokenReport(t *testing.T) (*explain.Report, *engine.Result) {
 	t.Helper()
 	var deviations []engine.Deviation
 	if err := json.Unmarshal([]byte(`[{"index": 10, "step": "cut c2"}]`), &deviations); err != nil {
 		t.Fatal(err)
 	}
-	plan := faults.Plan{}
-	if err := plan.UnmarshalText([]byte("cut=1")); err != nil {
-		t.Fatal(err)
-	}
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.NoRecheck()), Clients: 3, Cycles: 1, Faults: plan,
-	}
+	scenario := brokenScenario(t)
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
 	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
@@ -48,7 +72,7 @@ func brokenReport(t *testing.T) *explain.Report {
 		t.Fatal("the run violates nothing")
 	}
 	scenario.Lead(result, "")
-	return result.Explain(scenario)
+	return result.Explain(scenario), result
 }
 
 // randomRun returns a run of a lock by a random schedule with faults.

@@ -37,6 +37,8 @@ func TestTypeScript(t *testing.T) {
 		reflect.TypeFor[page.SessionState](), reflect.TypeFor[page.WatchState](),
 		reflect.TypeFor[page.ServerState](), reflect.TypeFor[page.Violation](),
 		reflect.TypeFor[page.Arrow](), reflect.TypeFor[page.Bar](), reflect.TypeFor[page.Stuck](),
+		reflect.TypeFor[page.Likelihood](), reflect.TypeFor[page.Point](),
+		reflect.TypeFor[page.Decision](),
 	} {
 		var written []string
 		for f := range of.Fields() {

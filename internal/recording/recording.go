@@ -2,6 +2,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,9 +33,12 @@ type Recording struct {
 	Schedule   int                `json:"schedule"` // its number there
 	Deviations []engine.Deviation `json:"deviations"`
 	TraceHash  engine.TraceHash   `json:"trace_hash"`
-	Property   string             `json:"property"`
-	Signature  string             `json:"signature"`
+	Property   string             `json:"property"`  // empty if the run violates nothing
+	Signature  string             `json:"signature"` // of the violation; empty as Property is
 }
+
+// Violates reports whether the recorded run violates a property.
+func (r *Recording) Violates() bool { return r.Signature != "" }
 
 const (
 	recordingFormat  = "interlock-schedule"
@@ -74,8 +78,8 @@ func (r *Recording) validate() error {
 			r.Version,
 			recordingVersion)
 	}
-	if r.Property == "" || r.Signature == "" {
-		return errors.New("it records no violation: property and signature must not be empty")
+	if (r.Property == "") != (r.Signature == "") {
+		return errors.New("property and signature must both be empty, or neither")
 	}
 	for i, d := range r.Deviations {
 		if d.Index < 0 || i > 0 && d.Index <= r.Deviations[i-1].Index {
@@ -97,7 +101,8 @@ func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	return s, s.Validate()
 }
 
-// A Counterexample is a run that violates a property, with its schedule.
+// A Counterexample is a run that violates a property, with its schedule. That of [NewPassing]
+// violates nothing.
 type Counterexample struct {
 	Scenario   engine.Scenario
 	Recording  Recording
@@ -125,19 +130,38 @@ func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []
 	if signature != "" && first.Signature() != signature {
 		return nil, &notReproduced{schedule, signature, first.Signature()}
 	}
-	c := &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
+	c := newRun(scenario, result)
+	c.Recording.Seed, c.Recording.Schedule = seed, schedule
+	c.Recording.Property, c.Recording.Signature = string(first.Property), first.Signature()
+	return c, nil
+}
+
+// NewPassing runs a schedule that violates nothing, and records it. If it violates a property,
+// NewPassing returns an error: the lock is nondeterministic. The result is valid until the runner's
+// next run.
+func NewPassing(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation) (
+	*Counterexample, error,
+) {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
+	result := r.Run(&scenario, &engine.Replay{Deviations: deviations})
+	if len(result.Violations) > 0 {
+		return nil, fmt.Errorf("the schedule violated nothing, and violates %q when it is run "+
+			"again\n%s", result.Violations[0].Signature(), engine.LikelyCauses)
+	}
+	return newRun(scenario, result), nil
+}
+
+// newRun records a run, but for its violation and where its schedule comes from.
+func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
+	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
 		Faults: scenario.Faults, Client: scenario.Client,
 		Severity: scenario.Severity, Servers: scenario.Servers,
-		Seed: seed, Schedule: schedule, Deviations: result.Deviations,
-		TraceHash: engine.TraceHash(result.TraceHash),
-		Property:  string(first.Property), Signature: first.Signature(),
+		Deviations: append([]engine.Deviation{}, result.Deviations...),
+		TraceHash:  engine.TraceHash(result.TraceHash),
 	}}
-	if c.Recording.Deviations == nil {
-		c.Recording.Deviations = []engine.Deviation{}
-	}
-	return c, nil
 }
 
 // A notReproduced is a schedule that does not fail in the same way when it is run again.
@@ -184,8 +208,7 @@ type reportedViolation struct {
 // timeline.html.
 func (c *Counterexample) Write(below string) (string, error) {
 	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
-		c.Recording.Property,
-		c.Recording.TraceHash))
+		cmp.Or(c.Recording.Property, "no-violation"), c.Recording.TraceHash))
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
 	}
@@ -209,14 +232,20 @@ func (c *Counterexample) Write(below string) (string, error) {
 
 // about names the run for the page.
 func (c *Counterexample) about(directory string) page.About {
-	a := page.About{
+	return page.About{
 		Lock: c.Recording.Lock, Scenario: c.Scenario.String(),
 		TraceHash: c.Recording.TraceHash.String(), Replay: c.ReplayBy(directory),
+		Deviations: Steps(c.Recording.Deviations),
 	}
-	for _, d := range c.Recording.Deviations {
-		a.Deviations = append(a.Deviations, fmt.Sprintf("step %d: %v", d.Index, d.Step))
+}
+
+// Steps lists deviations as a page shows them.
+func Steps(deviations []engine.Deviation) []string {
+	steps := make([]string, len(deviations))
+	for i, d := range deviations {
+		steps[i] = fmt.Sprintf("step %d: %v", d.Index, d.Step)
 	}
-	return a
+	return steps
 }
 
 func (c *Counterexample) writeFiles(draft, directory string) error {
@@ -232,7 +261,9 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 			Event: v.Event,
 		}
 	}
-	violations[0].Likelihood = c.Likelihood
+	if len(violations) > 0 {
+		violations[0].Likelihood = c.Likelihood
+	}
 	report := map[string]any{
 		"version": 1, "lock": c.Recording.Lock, "scenario": c.Scenario.String(),
 		"violations": violations,

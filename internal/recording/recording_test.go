@@ -123,11 +123,11 @@ func TestReadRecordingRefuses(t *testing.T) {
 		{"bad plan", replaced(`"faults":"none"`, `"faults":"x"`), `"x" is not of the form`},
 		{
 			"no property", replaced(`"property":"progress"`, `"property":""`),
-			"property and signature must not be empty",
+			"property and signature must both be empty, or neither",
 		},
 		{
 			"no signature", replaced(`"signature":"`, `"signed":"`),
-			"property and signature must not be empty",
+			"property and signature must both be empty, or neither",
 		},
 		{"bad hash", replaced(`"trace_hash":"`, `"trace_hash":"x`), "is not a trace hash"},
 	} {

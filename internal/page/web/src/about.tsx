@@ -3,7 +3,7 @@ import type { Data } from "./data";
 import { arrow, bar } from "./timeline";
 
 // AboutPanel says what the drawing means, which keys there are, and how to replay the run.
-export function AboutPanel({ data }: { data: Data }) {
+export function AboutPanel({ data, live }: { data: Data; live: boolean }) {
   const { about } = data;
   return (
     <section class="about">
@@ -27,10 +27,23 @@ export function AboutPanel({ data }: { data: Data }) {
           <Sign text="violation"><g class="dot p1">
             <circle class="ring" cx="14" cy="11" r="8" /><circle cx="14" cy="11" r="4" />
           </g></Sign>
+          {data.likelihood && <Sign text="share of random continuations that fail">
+            <g class="curve">
+              <path class="area" d="M2 18L12 15L20 6L34 4V20H2z" />
+              <path class="line" d="M2 18L12 15L20 6L34 4" />
+            </g>
+          </Sign>}
         </ul>
         <dl class="keys">
-          <dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>previous, next step</dd>
-          <dt><kbd>Home</kbd> <kbd>End</kbd></dt><dd>first, last step</dd>
+          {live && <>
+            <dt><kbd>1</kbd> … <kbd>9</kbd></dt><dd>choose the next step</dd>
+            <dt><kbd>Enter</kbd></dt><dd>the next decision of the branch, or the default step</dd>
+            <dt><kbd>Backspace</kbd></dt><dd>take the last decision back</dd>
+            <dt><kbd>r</kbd></dt><dd>run on to a violation or the end</dd>
+            <dt><kbd>s</kbd></dt><dd>save the schedule</dd>
+          </>}
+          <dt><kbd>←</kbd> <kbd>→</kbd></dt><dd>previous, next event</dd>
+          <dt><kbd>Home</kbd> <kbd>End</kbd></dt><dd>first, last event</dd>
           <dt><kbd>/</kbd></dt><dd>search</dd>
           <dt><kbd>n</kbd> <kbd>N</kbd></dt><dd>next, previous match</dd>
           <dt><kbd>f</kbd></dt><dd>all events, or those that mattered</dd>

@@ -1,14 +1,25 @@
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { AboutPanel } from "./about";
 import type { Data } from "./data";
 import { layOut, shows, stopAt } from "./rows";
 import { States } from "./state";
+import type { Now } from "./statepanel";
 import { StatePanel } from "./statepanel";
 import { Timeline } from "./timeline";
 import { Transport } from "./transport";
 import { WhyPanel } from "./why";
 
 interface Place { step: number; full: boolean }
+
+// A Live page shows the end of a path that its reader chooses; see explore/explore.tsx.
+export interface Live {
+  path?: string; // of the data, as it is in links; undefined until they are those of a path
+  since: number; // the first step of the last decision
+  now?: Now; // what is known of the last step
+  press(e: KeyboardEvent): boolean; // handles a key, or returns false
+  controls(step: number): ComponentChildren; // shown at a step
+}
 
 // placeIn reads a link such as #step=12 or #step=12&full, or returns null.
 function placeIn(data: Data, hash: string): Place | null {
@@ -40,16 +51,27 @@ function useWidth(): number {
 }
 
 type Theme = "auto" | "light" | "dark";
-type Tab = "timeline" | "state" | "why";
+type Tab = "next" | "timeline" | "state" | "why";
 
 const narrowWidth = 900; // below it the panels are tabs
 
-export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?: number }) {
-  const [{ step, full }, setPlace] = useState<Place>(
-    () => placeIn(data, location.hash) ?? start(data));
+export function App({ data, live }: { data: Data; live?: Live }) {
+  const [place, setPlace] = useState<Place>(() => {
+    const first = placeIn(data, location.hash) ?? start(data);
+    return { ...first, full: first.full || live !== undefined };
+  });
+  const [shown, setShown] = useState({ data, path: live?.path });
+  let { step, full } = place;
+  if (shown.data !== data) { // The reader has chosen a step of the schedule.
+    const linked = shown.path === undefined ? placeIn(data, location.hash) : null;
+    step = linked?.step ?? data.steps.length - 1;
+    setPlace({ step, full });
+    setShown({ data, path: live?.path });
+  }
+  full ||= data.decisive.length === 0;
   const [query, setQuery] = useState("");
   const [theme, setTheme] = useState<Theme>("auto");
-  const [tab, setTab] = useState<Tab>("timeline");
+  const [tab, setTab] = useState<Tab>(live ? "next" : "timeline");
   const search = useRef<HTMLInputElement>(null);
   const narrow = useWidth() < narrowWidth;
   const complete = data.decisive.length === 0; // There is no decisive part.
@@ -102,21 +124,20 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
   };
 
   useEffect(() => {
-    const hash = `#step=${step}${full && !complete ? "&full" : ""}`;
+    if (live && live.path === undefined) return;
+    const path = live ? `${new URLSearchParams({ path: live.path! })}&` : "";
+    const hash = `#${path}step=${step}${full && !complete ? "&full" : ""}`;
     if (location.hash !== hash) history.replaceState(null, "", hash);
-    window.dispatchEvent(new CustomEvent("interlock:step", { detail: step }));
-  }, [step, full, complete]);
+  }, [step, full, complete, live?.path]);
   useEffect(() => {
     const changed = () => {
+      if (live && new URLSearchParams(location.hash.slice(1)).get("path") !== live.path) return;
       const place = placeIn(data, location.hash);
       if (place) setPlace((now) => ({ step: place.step, full: now.full || place.full }));
     };
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
-  }, [data]);
-  useEffect(() => {
-    if (live) goTo(wanted ?? data.steps.length - 1);
-  }, [data, wanted]);
+  }, [data, live?.path]);
   useEffect(() => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
@@ -138,6 +159,10 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
       }
       if (e.target instanceof HTMLInputElement && e.target.type !== "range" ||
         e.target instanceof HTMLTextAreaElement || e.target instanceof HTMLSelectElement) return;
+      if (live?.press(e)) {
+        e.preventDefault();
+        return;
+      }
       switch (e.key) {
         case "ArrowRight": case "ArrowDown": case "j": move(1); break;
         case "ArrowLeft": case "ArrowUp": case "k": move(-1); break;
@@ -168,18 +193,19 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
 
   const panels = {
     timeline: <Timeline data={data} layout={layout} current={layout.stops[stop] ?? -1}
-      matches={matches} needle={needle} narrow={narrow} select={goTo} />,
-    state: <StatePanel data={data} state={state} step={step} />,
+      since={live?.since} matches={matches} needle={needle} narrow={narrow} select={goTo} />,
+    state: <StatePanel data={data} state={state} step={step}
+      now={step === data.steps.length - 1 ? live?.now : undefined} />,
     why: <WhyPanel data={data} step={step} goTo={(to) => {
       goTo(to);
       setTab("timeline");
     }} />,
   };
-  const about = <AboutPanel data={data} />;
-  const liveSlot = live && <section id="live" class="live" />;
+  const about = <AboutPanel data={data} live={live !== undefined} />;
+  const tabs: Tab[] = live ? ["next", "timeline", "state", "why"] : ["timeline", "state", "why"];
 
   return (
-    <div class={narrow ? "app narrow" : "app"}>
+    <div class={`app${narrow ? " narrow" : ""}${live ? " exploring" : ""}`}>
       <header>
         <div class="title">
           <h1>{data.about.lock}</h1>
@@ -217,21 +243,24 @@ export function App({ data, live, wanted }: { data: Data; live: boolean; wanted?
         </div>
       </header>
       {narrow && <nav role="tablist">
-        {(["timeline", "state", "why"] as const).map((name) =>
+        {tabs.map((name) =>
           <button role="tab" aria-selected={tab === name} onClick={() => setTab(name)}>
-            {{ timeline: "Timeline", state: "State", why: "Why" }[name]}
+            {{ next: "Next", timeline: "Timeline", state: "State", why: "Why" }[name]}
           </button>)}
       </nav>}
       {narrow
         ? <main>{tab === "timeline" ? panels.timeline
           : <div class="panel">
-            {tab === "state" && liveSlot}{panels[tab]}{tab === "why" && about}
+            {tab === "next" ? live?.controls(step) : panels[tab]}{tab === "why" && about}
           </div>}
         </main>
-        : <main>{panels.timeline}
-          <aside>{liveSlot}{panels.why}{panels.state}{about}</aside>
+        : <main>
+          {live && <aside class="next">{live.controls(step)}</aside>}
+          {panels.timeline}
+          <aside>{panels.why}{panels.state}{about}</aside>
         </main>}
-      <Transport data={data} layout={layout} stop={stop} row={row} goTo={goToStop} />
+      <Transport data={data} layout={layout} stop={stop} row={row} goTo={goToStop}
+        goToStep={goTo} />
     </div>
   );
 }

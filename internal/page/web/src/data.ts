@@ -11,6 +11,7 @@ export interface Data {
   arrows: Arrow[];
   bars: Bar[];
   stuck: Stuck[];
+  likelihood?: Likelihood;
 }
 
 export interface About {
@@ -115,6 +116,24 @@ export interface Bar {
 
 export interface Stuck {
   lane: number;
+  text: string;
+}
+
+export interface Likelihood {
+  text: string;
+  curve: Point[];
+  jump?: Decision;
+  avoidable?: Decision;
+}
+
+export interface Point {
+  step: number;
+  probability: number;
+}
+
+export interface Decision {
+  number: number;
+  step: number;
   text: string;
 }
 

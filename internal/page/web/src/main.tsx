@@ -2,14 +2,15 @@ import { render } from "preact";
 import { App } from "./app";
 import type { Data } from "./data";
 import { version } from "./data";
+import { Explore } from "./explore/explore";
 import "./style.css";
+import { rendered } from "./timeline";
 
-// An Interlock is what the page finds as window.interlock. A live page replaces its data by show,
-// and hears of the reader's steps by events "interlock:step", whose detail is the step.
-export interface Interlock {
+// An Interlock is what the page finds as window.interlock.
+interface Interlock {
   data: Data;
-  live: boolean;
-  show?: (data: Data, step?: number) => void;
+  live: boolean; // The page is that of interlock explore.
+  rendered?: typeof rendered;
 }
 
 declare global {
@@ -17,17 +18,12 @@ declare global {
 }
 
 const root = document.getElementById("page")!;
-const { interlock } = window;
+const { data, live } = window.interlock;
+window.interlock.rendered = rendered;
 
-function show(data: Data, step?: number) {
-  interlock.data = data;
-  if (data.version !== version) {
-    const text = `This page reads version ${version} of the data, not ${data.version}.`;
-    render(<p class="refused">{text}</p>, root);
-    return;
-  }
-  render(<App data={data} live={interlock.live} wanted={step} />, root);
+if (data.version !== version) {
+  const text = `This page reads version ${version} of the data, not ${data.version}.`;
+  render(<p class="refused">{text}</p>, root);
+} else {
+  render(live ? <Explore data={data} /> : <App data={data} />, root);
 }
-
-interlock.show = show;
-show(interlock.data);

@@ -1,15 +1,27 @@
 import type { ComponentChildren } from "preact";
 import type { Change, Data, NodeState, ProcessState } from "./data";
+import type { Inspection } from "./explore/api";
+import { clock } from "./rows";
 import type { State } from "./state";
 import { rich } from "./timeline";
 import { process } from "./transport";
 
+// A Now is what a live page knows of its last step, beyond what the events say.
+export interface Now {
+  words: Map<number, string>; // the state of each process
+  system: Inspection | null;
+}
+
 // StatePanel shows the state after a step: beliefs, queues, znodes, sessions, watches, servers.
-export function StatePanel({ data, state, step }: { data: Data; state: State; step: number }) {
+export function StatePanel({ data, state, step, now }: {
+  data: Data; state: State; step: number; now?: Now;
+}) {
   const change: Change = data.steps[step]?.change ?? {};
   const changed = (list: { id: number | string }[] | undefined, id: number | string) =>
     list?.some((c) => c.id === id) ? "changed" : "";
   const processes = data.lanes.filter((l) => l.kind === "process");
+  const session = (id: string) => now?.system?.sessions.find((s) => s.id === id);
+  const server = (number: number) => now?.system?.servers.find((s) => s.number === number);
   return (
     <section class="state" aria-label={`State after event ${step}`}>
       <Part title="Beliefs" hint="what each process knows of the lock">
@@ -23,7 +35,8 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
                 {p.inside && <span class={`belief inside ${process(p.id)}`}>inside</span>}
                 {p.paused && <span class="belief paused">paused</span>}
               </td>
-              <td class="detail">{detail(data, state, p)}</td>
+              <td class="detail">{now ? rich(now.words.get(p.id) ?? "", "")
+                : detail(data, state, p)}</td>
             </tr>;
           })}
         </table>
@@ -54,11 +67,13 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
             class={`${changed(change.sessions, s.id)} ${s.state}`}>
             <td><Chip number={s.process} /></td>
             <td><code>{s.id}</code></td>
-            <td class="detail">{s.state}</td>
+            <td class="detail">{s.state}
+              {session(s.id) && `, expires at ${clock(session(s.id)!.expires_ns)}`}</td>
           </tr>)}
         </table>
         {state.sessions.size === 0 && <p class="none">none</p>}
       </Part>
+      {now?.system && <InFlight system={now.system} />}
       <Part title="Tree">
         <Tree data={data} state={state} change={change} />
       </Part>
@@ -68,7 +83,8 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
             const s = state.servers.get(l.number);
             return <tr class={changed(change.servers, l.number)}>
               <td><span class="chip">{l.name}</span></td>
-              <td>{s?.leads ? "leader" : ""}</td>
+              <td>{server(l.number)?.up === false ? "down" : s?.leads ? "leader" : ""}
+                {server(l.number)?.partitioned && " partitioned"}</td>
               <td class="detail">{s?.applied ? `applied ${s.applied}` : ""}
                 {s?.logged && s.logged !== s.applied ? `, logged ${s.logged}` : ""}</td>
             </tr>;
@@ -77,6 +93,23 @@ export function StatePanel({ data, state, step }: { data: Data; state: State; st
       </Part>}
     </section>
   );
+}
+
+// InFlight shows the messages between the clients and the servers, the oldest first.
+function InFlight({ system }: { system: Inspection }) {
+  const messages = system.clients.flatMap((c) => [
+    ...(c.requests ?? []).map((text) => ({ ...c, arrow: "→", text })),
+    ...(c.messages ?? []).map((text) => ({ ...c, arrow: "←", text })),
+  ]);
+  return <Part title="In flight">
+    {messages.length === 0 ? <p class="none">nothing</p> : <table>
+      {messages.map((m) => <tr>
+        <td><Chip number={m.process} /></td>
+        <td>{m.arrow} s{m.server}</td>
+        <td class="detail">{rich(m.text, "")}</td>
+      </tr>)}
+    </table>}
+  </Part>;
 }
 
 // What a watch of each kind waits for.

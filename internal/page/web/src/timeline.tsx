@@ -14,9 +14,9 @@ interface Shape { top: number; bottom: number; draw: JSX.Element }
 
 // Timeline shows the rows of a layout beside the lanes. It renders only what is near the visible
 // part, so that long runs scroll smoothly.
-export function Timeline({ data, layout, current, matches, needle, narrow, select }: {
-  data: Data; layout: Layout; current: number; matches: number[]; needle: string;
-  narrow: boolean; select: (step: number) => void;
+export function Timeline({ data, layout, current, since, matches, needle, narrow, select }: {
+  data: Data; layout: Layout; current: number; since?: number; matches: number[];
+  needle: string; narrow: boolean; select: (step: number) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
@@ -72,7 +72,8 @@ export function Timeline({ data, layout, current, matches, needle, narrow, selec
       <div class="rows" style={{ height: `${layout.height + 24}px` }} role="list">
         {rows.map((row, n) => <RowLine key={first + n} data={data} row={row} right={right}
           time={showsTime(data, layout, first + n)} here={first + n === current}
-          found={found.has(first + n)} needle={needle}
+          found={found.has(first + n)} fresh={since !== undefined && row.step >= since}
+          needle={needle}
           broken={row.kind === "note" || row.kind === "stuck" ||
             row.kind === "event" && broken.has(row.step)} select={select} />)}
         <svg width={right} height={Math.max(0, y1 - y0)} style={{ top: `${y0}px` }}
@@ -102,12 +103,17 @@ const quiet = new Set(["send", "serve", "logged", "applied", "session-state", "h
   "session-opened", "finished"]);
 const loud = new Set(["enter", "leading", "crashed", "lost"]);
 
+// rendered counts the renderings of rows. Tests read it: a row that stays on the screen while the
+// reader scrolls is not rendered again.
+export const rendered = { rows: 0 };
+
 const RowLine = memo(function RowLine({
-  data, row, right, time, here, found, needle, broken, select,
+  data, row, right, time, here, found, fresh, needle, broken, select,
 }: {
   data: Data; row: Row; right: number; time: boolean; here: boolean; found: boolean;
-  needle: string; broken: boolean; select: (step: number) => void;
+  fresh: boolean; needle: string; broken: boolean; select: (step: number) => void;
 }) {
+  rendered.rows++;
   const step = data.steps[row.step];
   const kind = step?.kind ?? "";
   const of = row.kind !== "event" ? row.kind
@@ -117,7 +123,7 @@ const RowLine = memo(function RowLine({
   const selectable = row.kind !== "gap" && row.kind !== "note";
   return (
     <div role="listitem" aria-current={here ? "step" : undefined}
-      class={["row", of, here && "here", found && "found", broken && "broken"]
+      class={["row", of, here && "here", found && "found", fresh && "fresh", broken && "broken"]
         .filter(Boolean).join(" ")}
       style={{ top: `${row.top}px`, height: `${row.height}px` }}
       data-step={selectable ? row.step : undefined} title={row.text}

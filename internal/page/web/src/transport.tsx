@@ -1,3 +1,4 @@
+import { Curve } from "./curve";
 import type { Data } from "./data";
 import { grants } from "./data";
 import type { Layout, Row } from "./rows";
@@ -11,8 +12,9 @@ const buttons = [
 ];
 
 // Transport moves through the steps: buttons, a slider with marks, and the current step in words.
-export function Transport({ data, layout, stop, row, goTo }: {
-  data: Data; layout: Layout; stop: number; row?: Row; goTo: (stop: number) => void;
+export function Transport({ data, layout, stop, row, goTo, goToStep }: {
+  data: Data; layout: Layout; stop: number; row?: Row;
+  goTo: (stop: number) => void; goToStep: (step: number) => void;
 }) {
   const last = layout.stops.length - 1;
   const step = row ? data.steps[row.step] : undefined;
@@ -35,7 +37,7 @@ export function Transport({ data, layout, stop, row, goTo }: {
             aria-label={`${name} step`} title={`${name} (${key})`}>{sign}</button>;
         })}
       </div>
-      <div class="slide">
+      <div class={data.likelihood ? "slide likely" : "slide"}>
         <div class="marks" aria-hidden="true">
           {marks.map((m) =>
             <i class={`mark ${m.mark} ${hue(data, m.lane)}`} style={{ left: `${m.x}%` }} />)}
@@ -43,6 +45,8 @@ export function Transport({ data, layout, stop, row, goTo }: {
         <input type="range" min={0} max={Math.max(last, 0)} value={stop} aria-label="Step"
           aria-valuetext={row ? `Event ${row.step}: ${row.text}` : ""}
           onInput={(e) => goTo(Number(e.currentTarget.value))} />
+        {data.likelihood && <Curve likelihood={data.likelihood} data={data} layout={layout}
+          goTo={goToStep} goToStop={goTo} />}
       </div>
       <p class="now" aria-live="polite">
         {row && <>

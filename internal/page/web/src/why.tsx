@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { Data } from "./data";
+import type { Data, Likelihood } from "./data";
 import { rich } from "./timeline";
 
 // linked makes links of the numbers of events in a text.
@@ -8,13 +8,32 @@ function linked(text: string, step: number, goTo: (step: number) => void):
   const parts = text.split(/(\bevents? \d+|(?<=\bevents \d+ and )\d+)/);
   return parts.flatMap((part, n) => {
     if (n % 2 === 0) return rich(part, "");
-    const number = part.replace(/\D+/, "");
-    return [<a href={`#step=${number}`} class={Number(number) === step ? "here" : ""}
-      onClick={(e) => {
-        e.preventDefault();
-        goTo(Number(number));
-      }}>{part}</a>];
+    return [<Link text={part} to={Number(part.replace(/\D+/, ""))} step={step} goTo={goTo} />];
   });
+}
+
+// Likely says how likely the violation was. The numbers of its decisions link to their events.
+function Likely({ likelihood, step, goTo }: {
+  likelihood: Likelihood; step: number; goTo: (step: number) => void;
+}) {
+  const decisions = [likelihood.jump, likelihood.avoidable].filter((d) => d !== undefined);
+  return <p class="likely">
+    {likelihood.text.split(/(`[^`]*`|\bstep \d+)/).map((part) => {
+      if (part.startsWith("`")) return <code>{rich(part.slice(1, -1), "")}</code>;
+      const of = decisions.find((d) => part === `step ${d.number}`);
+      return of ? <Link text={part} to={of.step} step={step} goTo={goTo} /> : part;
+    })}
+  </p>;
+}
+
+// Link leads to an event.
+function Link({ text, to, step, goTo }: {
+  text: string; to: number; step: number; goTo: (step: number) => void;
+}) {
+  return <a href={`#step=${to}`} class={to === step ? "here" : ""} onClick={(e) => {
+    e.preventDefault();
+    goTo(to);
+  }}>{text}</a>;
 }
 
 // WhyPanel says why each property is broken.
@@ -29,6 +48,7 @@ export function WhyPanel({ data, step, goTo }: {
         <h2>Why</h2>
         <p class="reason"><b>{first.property}</b>: {first.reason}</p>
         <p>{linked(first.why, step, goTo)}</p>
+        {data.likelihood && <Likely likelihood={data.likelihood} step={step} goTo={goTo} />}
       </>}
       {others.map((v) => <details>
         <summary>also <b>{v.property}</b></summary>
