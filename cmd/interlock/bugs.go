@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,8 +17,8 @@ import (
 
 // bugsFlags holds the flags of bugs as they were given.
 type bugsFlags struct {
-	bounds                trackrecord.Bounds
-	quick, json, markdown bool
+	bounds      trackrecord.Bounds
+	quick, json bool
 }
 
 // The bounds of bugs --quick.
@@ -65,7 +64,6 @@ Exit status:
 		"schedules that each lock without its defect must pass")
 	flags.BoolVar(&f.quick, "quick", false, "one campaign per defect, and 200 schedules per twin")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
-	flags.BoolVar(&f.markdown, "markdown", false, "print a Markdown table")
 	return command
 }
 
@@ -87,8 +85,6 @@ func (f *bugsFlags) validate(given func(string) bool) error {
 		return fmt.Errorf("--budget: must be positive, not %v", b.Budget)
 	case b.TwinSchedules < 0:
 		return fmt.Errorf("--twins: must not be negative, not %d", b.TwinSchedules)
-	case f.json && f.markdown:
-		return errors.New("--json and --markdown exclude each other")
 	}
 	return nil
 }
@@ -153,20 +149,11 @@ func missedText(e *trackrecord.Entry) string {
 }
 
 func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
-	switch {
-	case f.json:
+	if f.json {
 		if entries == nil {
 			entries = []*trackrecord.Entry{}
 		}
 		return encodeJSON(w, entries)
-	case f.markdown:
-		fmt.Fprint(w, "| defect | seen in | violates | found | schedules | seconds | smallest |\n",
-			"|---|---|---|---|---|---|---|\n")
-		for _, e := range entries {
-			fmt.Fprintf(w, "| `%s` | %s | %s | %d of %d | %d | %.2f | %s |\n", e.Name, e.Source,
-				e.Property, e.Found, e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk))
-		}
-		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "defect\tviolates\tfound\tschedules\tseconds\tsmallest counterexample\ttwin")
