@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/simzk/internal/memory"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -23,7 +24,9 @@ import (
 // the model always makes the same choice among the possible ones.
 type Conn struct {
 	*Link
-	link Link // storage of the embedded Link
+	link    Link // storage of the embedded Link
+	cluster *Cluster
+	guids   guidCount
 
 	stub      *StubClient // replaces the process; usually nil
 	firstHost int         // the first server on the client's list
@@ -34,17 +37,18 @@ type Conn struct {
 	hasSubmitted atomic.Bool // submitted is not empty
 
 	mu           sync.Mutex
-	calls        arena[call]
-	ops          arena[wire.Request] // operations of multis
-	submitted    []*call             // by the process, not yet collected
-	recycled     []*call             // the backing array of the last collection
-	waiting      []*call             // calls in which a goroutine of the process is blocked
-	freeDone     []chan struct{}     // done channels for reuse
-	closeDone    chan struct{}       // closed when the first Close returns; nil before Close
-	events       chan zk.Event       // nil before the first call of Events
-	eventsClosed bool                // no further event will be sent
+	calls        memory.Arena[call]
+	ops          memory.Arena[wire.Request] // operations of multis
+	submitted    []*call                    // by the process, not yet collected
+	recycled     []*call                    // the backing array of the last collection
+	waiting      []*call                    // calls in which a goroutine of the process is blocked
+	freeDone     []chan struct{}            // done channels for reuse
+	closeDone    chan struct{}              // closed when the first Close returns; nil before Close
+	events       chan zk.Event              // nil before the first call of Events
+	eventsClosed bool                       // no further event will be sent
 	tornDown     bool
 	isShutDown   bool // the run is over and the process done; see [Link.ShutDown]
+	late         lateCalls
 
 	connState
 
@@ -81,7 +85,7 @@ type connState struct {
 	receivedHash uint64 // hash of all deliveries
 	sentHash     uint64 // hash of all requests of the process
 
-	channels arena[[1]watchChannel] // of watchers with a single channel
+	channels memory.Arena[[1]watchChannel] // of watchers with a single channel
 }
 
 // A call is a request of a model client together with its waiting caller.
@@ -124,18 +128,7 @@ type credential struct {
 	data []byte
 }
 
-// phase is the state of the client's connection.
-type phase uint8
-
-const (
-	connected      phase = iota // with a session
-	dialing                     // waiting to try again
-	connecting                  // handshake sent
-	authenticating              // with a session, resending credentials before anything else
-	terminated                  // closed by the process
-)
-
-// rearmTiming says when the client sends SetWatches after a reconnect; see [Cluster.DelayWatches].
+// rearmTiming says when the client sends SetWatches after a reconnect; see [DelayWatches].
 type rearmTiming uint8
 
 const (
@@ -143,10 +136,6 @@ const (
 	rearmNextLate                      // late at the next reconnect
 	rearmAfterReply                    // after the next reply
 )
-
-// reconnectDelay is the pause after the client has tried every server on its list: with a single
-// server, after every attempt.
-const reconnectDelay = time.Second
 
 // closeTimeout is the maximum time that Close waits for its reply.
 const closeTimeout = time.Second
@@ -158,8 +147,17 @@ const eventBufferSize = 6
 // A watchKey identifies a client-side watch.
 type watchKey struct {
 	path string
-	kind watchKind
+	kind watcherKind
 }
+
+// A watcherKind is what a client-side watch waits for.
+type watcherKind uint8
+
+const (
+	dataWatcher  watcherKind = iota // the node's deletion or a change of its data
+	existWatcher                    // the node's creation
+	childWatcher                    // the node's deletion, or a child's creation or deletion
+)
 
 // A watcher is the set of channels that wait for the same watch.
 type watcher struct {
@@ -188,11 +186,8 @@ type watchChannel struct {
 // order of the calls.
 func (c *Cluster) Connect() *Conn {
 	conn := c.newConn()
-	conn.session = c.openSession(conn.Link, c.config.SessionTimeout)
-	c.attach(conn.session, conn.Link)
-	conn.sessionID.Store(conn.session.id)
+	conn.sessionID.Store(c.GrantSession(conn.Link))
 	conn.status.Store(int32(zk.StateHasSession))
-	c.replicateNow()
 	return conn
 }
 
@@ -207,19 +202,19 @@ func (c *Cluster) Join() *Conn {
 }
 
 func (c *Cluster) newConn() *Conn {
-	if c.used == len(c.conns) {
-		c.conns = append(c.conns, new(Conn))
+	recycled, ok := c.Recycled().(modelEnd)
+	if !ok {
+		recycled.conn = new(Conn)
 	}
-	conn := c.conns[c.used]
-	c.used++
+	conn := recycled.conn
 	*conn = Conn{
-		calls: conn.calls.reset(), ops: conn.ops.reset(),
-		connState: connState{channels: conn.channels.reset()},
+		cluster: c, calls: conn.calls.Reset(), ops: conn.ops.Reset(),
+		connState: connState{channels: conn.channels.Reset()},
 	}
-	conn.firstHost = len(c.links) % c.Servers()
+	conn.Link = &conn.link
+	c.AddClient(conn.Link, modelEnd{conn})
+	conn.firstHost = conn.ServerIndex()
 	conn.host, conn.lastHost = conn.firstHost, conn.firstHost
-	conn.Link = c.addLink(&conn.link, int32(len(c.links)+1), conn.host, loopback[0].ID)
-	conn.end, conn.pings = conn, true
 	conn.submitted, conn.recycled, conn.waiting = conn.inline.submitted[:0],
 		conn.inline.recycled[:0],
 		conn.inline.waiting[:0]
@@ -259,7 +254,7 @@ func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
 // submit hands over a request and waits for the reply.
 func (c *Conn) submit(req wire.Request) *call {
 	c.lockOrExit()
-	r := c.calls.next(callArenaSize)
+	r := c.calls.Next(callArenaSize)
 	r.Request = req
 	if c.closed.Load() {
 		c.mu.Unlock()
@@ -286,13 +281,13 @@ func (c *Conn) submit(req wire.Request) *call {
 // lockOrExit takes the lock, or ends the goroutine if its process has crashed or the run is over.
 func (c *Conn) lockOrExit() {
 	c.mu.Lock()
-	if c.tornDown || c.crashed.Load() {
+	if c.tornDown || c.Crashed() {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
 	if c.isShutDown {
 		c.mu.Unlock()
-		c.countCallAfterShutDown()
+		c.late.count()
 		c.mu.Lock()
 	}
 }

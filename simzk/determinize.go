@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"runtime"
 	"sync"
+
+	"github.com/interlock-sim/interlock/internal/hash64"
 )
 
 // guids is the source of the real client's GUIDs between [Determinize] and its end.
@@ -79,7 +81,7 @@ func (g *guidSource) Read(p []byte) (int, error) {
 	}
 	for ; n < len(p); n++ {
 		g.state++
-		p[n] = byte(mix(g.state, 0) >> 56)
+		p[n] = byte(hash64.Mix(g.state, 0) >> 56)
 	}
 	return len(p), nil
 }

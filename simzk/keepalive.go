@@ -23,16 +23,6 @@ func pingInterval(session time.Duration) time.Duration { return readTimeout(sess
 // handshakeTimeout returns the time that the client waits for the reply to its handshake.
 func handshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
-// lastPing returns the time of the last ping, up to upTo, of a client that began to ping at since.
-// The beginning counts as a ping.
-func lastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
-	every := sessionTimeout / 3
-	if every == 0 {
-		return since
-	}
-	return since + (upTo-since)/every*every
-}
-
 // startPings notes that the client begins to ping. Until the first reply its deadline may still
 // expire.
 func (h *keepalive) startPings(now, session time.Duration) {

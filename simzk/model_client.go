@@ -3,12 +3,11 @@ package simzk
 import (
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 func (c *Conn) connected() bool { return c.phase != dialing && c.phase != terminated }
-
-func (c *Conn) knownSession() int64 { return c.SessionID() }
 
 func (c *Conn) pending() *wire.Request {
 	for _, r := range c.inFlight {
@@ -27,34 +26,34 @@ func (c *Conn) deadline() (time.Duration, bool) {
 }
 
 func (c *Conn) pingsStalled() {
-	c.stopPings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+	c.stopPings(c.phase == connected, c.cluster.Now(), c.cluster.SessionTimeout())
 }
 
 func (c *Conn) pingsResumed() {
-	c.resumePings(c.phase == connected, c.cluster.now, c.cluster.config.SessionTimeout)
+	c.resumePings(c.phase == connected, c.cluster.Now(), c.cluster.SessionTimeout())
 }
 
 func (c *Conn) advance() {
 	switch at, waits := c.deadline(); {
-	case !waits || at > c.cluster.now:
+	case !waits || at > c.cluster.Now():
 	case c.phase != dialing:
-		c.cluster.closeConnection(c.Link)
+		c.cluster.ResetConnection(c.Link)
 	case !c.dial():
 		c.redial()
 	}
 }
 
 func (c *Conn) key() uint64 {
-	key := fold(fold(c.receivedHash, c.sentHash),
+	key := hash64.Fold(hash64.Fold(c.receivedHash, c.sentHash),
 		uint64(c.rearmTiming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {
 	case c.phase == dialing:
-		key = fold(key, uint64(c.dialAt-c.cluster.now))
+		key = hash64.Fold(key, uint64(c.dialAt-c.cluster.Now()))
 	case c.phase != connecting && c.readDeadline > 0:
-		key = fold(key, uint64(c.readDeadline-c.cluster.now))
+		key = hash64.Fold(key, uint64(c.readDeadline-c.cluster.Now()))
 	}
 	if len(c.watchers) > 0 {
-		key = fold(key, c.watchersKey())
+		key = hash64.Fold(key, c.watchersKey())
 	}
 	return key
 }
@@ -62,7 +61,7 @@ func (c *Conn) key() uint64 {
 // watchersKey returns 64 bits over the pending watches. The client's last zxid matters only if it
 // has to set its watches again, and then only as far as the watched nodes have changed since.
 func (c *Conn) watchersKey() uint64 {
-	tree := c.cluster.tree.Hash()
+	tree := c.cluster.Tree().Hash()
 	if k := &c.keyCache; k.valid && k.tree == tree && k.lastZxid == c.lastZxid {
 		return k.key
 	}
@@ -70,18 +69,11 @@ func (c *Conn) watchersKey() uint64 {
 	for i := range c.watchers {
 		w := &c.watchers[i]
 		changed := uint64(0)
-		if data, children, ok := c.cluster.tree.LastChanges(w.path); ok {
-			changed = 1 + 2*uint64(btoi(data > c.lastZxid)) + 4*uint64(btoi(children > c.lastZxid))
+		if data, children, ok := c.cluster.Tree().LastChanges(w.path); ok {
+			changed = 1 + 2*hash64.Bit(data > c.lastZxid) + 4*hash64.Bit(children > c.lastZxid)
 		}
-		key = fold(key, w.hash+uint64(w.kind)<<3+changed)
+		key = hash64.Fold(key, w.hash+uint64(w.kind)<<3+changed)
 	}
 	c.keyCache = watchersKeyCache{key: key, tree: tree, lastZxid: c.lastZxid, valid: true}
 	return key
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

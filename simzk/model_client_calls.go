@@ -100,7 +100,7 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
-	guid := fmt.Sprintf("%x", c.nextGUID())
+	guid := fmt.Sprintf("%x", c.guids.next(c.Process()))
 	var err error
 	for range 3 {
 		var created string
@@ -300,7 +300,7 @@ func (c *Conn) Multi(ops ...any) ([]zk.MultiResponse, error) {
 func (c *Conn) allocOps(ops int) []wire.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ops.nextSlice(ops, opArenaSize)
+	return c.ops.NextSlice(ops, opArenaSize)
 }
 
 // multiResponses returns the results of a multi, and the first error of an operation if the multi

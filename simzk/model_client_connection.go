@@ -4,6 +4,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -22,7 +23,7 @@ func (c *Conn) disconnected() {
 		return
 	}
 	// The cause may be no step of the process itself, and the process may read the clock.
-	c.receivedHash = mix(c.receivedHash, uint64(c.cluster.now))
+	c.receivedHash = hash64.Mix(c.receivedHash, uint64(c.cluster.Now()))
 	c.setState(zk.StateDisconnected, "disconnected")
 	inFlight := c.inFlight
 	c.inFlight = nil
@@ -51,7 +52,7 @@ func (c *Conn) redial() {
 		c.host = (c.host + 1) % c.cluster.Servers()
 		c.setState(zk.StateConnecting, "connecting")
 		if c.host == c.lastHost {
-			c.dialAt = c.cluster.now + reconnectDelay
+			c.dialAt = c.cluster.Now() + reconnectDelay
 			unsent := c.unsent
 			c.unsent = nil
 			c.failCalls(unsent, zk.ErrNoServer)
@@ -68,18 +69,17 @@ func (c *Conn) redial() {
 
 // dial tries to connect to the current server, and reports whether it succeeded.
 func (c *Conn) dial() bool {
-	if !c.Link.canReach(c.host) {
+	if !c.cluster.Dial(c.Link, c.host) {
 		// An attempt takes time. Calls that the process makes meanwhile join the unsent ones.
 		c.sendSubmitted()
 		return false
 	}
-	c.server = c.host
-	c.phase, c.readDeadline = connecting, c.cluster.now+
-		handshakeTimeout(c.cluster.config.SessionTimeout)
+	c.phase, c.readDeadline = connecting, c.cluster.Now()+
+		handshakeTimeout(c.cluster.SessionTimeout())
 	c.setState(zk.StateConnected, "connected")
 	c.send(&call{request: request{
 		Request: wire.Request{Op: wire.OpCreateSession}, session: c.SessionID(),
-		lastZxid: c.lastZxid, timeout: c.cluster.config.SessionTimeout,
+		lastZxid: c.lastZxid, timeout: c.cluster.SessionTimeout(),
 	}})
 	return true
 }
@@ -113,7 +113,7 @@ func (c *Conn) handshakeDone(r *call) {
 func (c *Conn) sendCredentials() {
 	if c.credentialsSent < len(c.credentials) && !c.closed.Load() {
 		c.phase = authenticating
-		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
+		c.armReadDeadline(c.cluster.Now(), c.cluster.SessionTimeout())
 		next := &c.credentials[c.credentialsSent]
 		c.transmit(&call{request: request{Request: wire.Request{
 			Op: wire.OpAuth, Scheme: next.scheme,
@@ -122,10 +122,8 @@ func (c *Conn) sendCredentials() {
 		return
 	}
 	c.phase = connected
-	c.startPings(c.cluster.now, c.cluster.config.SessionTimeout)
-	if c.session != nil {
-		c.session.pingStart = c.cluster.now
-	}
+	c.startPings(c.cluster.Now(), c.cluster.SessionTimeout())
+	c.cluster.BeginPings(c.Link)
 	unsent := c.unsent
 	c.unsent = nil
 	for _, r := range unsent {
@@ -138,13 +136,12 @@ func (c *Conn) setState(state zk.State, name string) {
 	if stub := c.stub; stub != nil {
 		stub.addInput(Input{Kind: StateSet, State: state})
 	}
-	c.cluster.record(history.Event{
-		At: c.cluster.now, Kind: history.SessionState, Process: c.process, Name: name,
-		Session: c.SessionID(),
+	c.cluster.Record(c.Link, history.Event{
+		Kind: history.SessionState, Name: name, Session: c.SessionID(),
 	})
-	c.receivedHash = mix(c.receivedHash, uint64(state))
+	c.receivedHash = hash64.Mix(c.receivedHash, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: hostName(c.host)})
-	c.cluster.config.Settle()
+	c.cluster.Settle()
 }
 
 func (c *Conn) setSession(id int64) {
@@ -165,7 +162,7 @@ func (c *Conn) emit(event zk.Event) {
 	if c.events == nil || c.eventsClosed {
 		return
 	}
-	c.cluster.woken = true
+	c.cluster.MarkWoken()
 	select {
 	case c.events <- event:
 	default:
@@ -181,7 +178,7 @@ func (c *Conn) closeEvents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.events != nil && !c.eventsClosed {
-		c.cluster.woken = true
+		c.cluster.MarkWoken()
 		close(c.events)
 	}
 	c.eventsClosed = true

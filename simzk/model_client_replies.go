@@ -4,21 +4,23 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // deliver handles a message from the server.
 func (c *Conn) deliver(m message) {
-	c.receivedHash = mix(c.receivedHash, m.hash())
-	c.received(c.cluster.now)
+	c.receivedHash = hash64.Mix(c.receivedHash, m.hash())
+	c.received(c.cluster.Now())
 	if m.reply == nil {
 		c.handleEvent(m)
 	} else {
 		c.handleReply(m)
 	}
 	if c.pingsStopped && c.phase == connected {
-		c.armReadDeadline(c.cluster.now, c.cluster.config.SessionTimeout)
+		c.armReadDeadline(c.cluster.Now(), c.cluster.SessionTimeout())
 	}
 }
 
@@ -31,11 +33,6 @@ func (c *Conn) handleReply(m message) {
 	if r.Op != wire.OpCreateSession && r.Op != wire.OpAuth {
 		c.lastZxid = m.zxid
 	}
-	c.cluster.record(history.Event{
-		At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
-		Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String(),
-		Facts: c.cluster.replyFacts(&r.request),
-	})
 	switch {
 	case r.Op == wire.OpCreateSession:
 		c.handshakeDone(r)
@@ -70,7 +67,7 @@ func (c *Conn) completeCall(r *call) {
 
 // wake unblocks the goroutine that waits for a call.
 func (c *Conn) wake(r *call) {
-	c.cluster.woken = true
+	c.cluster.MarkWoken()
 	if stub := c.stub; stub != nil {
 		stub.completeCall(r)
 		return
@@ -92,16 +89,16 @@ func (c *Conn) failCalls(calls []*call, err error) {
 	c.mu.Unlock()
 	for _, r := range calls {
 		if r.number != 0 { // The history omits requests that were never sent.
-			c.cluster.record(history.Event{
-				At: c.cluster.now, Kind: history.Reply, Process: c.process, Request: r.number,
-				Op: r.verb(), Path: r.Path, Err: err.Error(),
+			c.cluster.Record(c.Link, history.Event{
+				Kind: history.Reply, Request: r.number, Op: operation.Verb(&r.Request),
+				Path: r.Path, Err: err.Error(),
 			})
 		}
-		c.receivedHash = mix(c.receivedHash, uint64(r.number))
+		c.receivedHash = hash64.Mix(c.receivedHash, uint64(r.number))
 		if len(woken) > 0 && woken[0] == r {
 			woken = woken[1:]
 			c.wake(r)
 		}
-		c.cluster.config.Settle()
+		c.cluster.Settle()
 	}
 }

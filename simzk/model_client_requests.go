@@ -1,13 +1,11 @@
 package simzk
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/simzk/operation"
+	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -17,7 +15,7 @@ func (c *Conn) collect() {
 		return
 	}
 	c.sendSubmitted()
-	if !c.closing || c.crashed.Load() {
+	if !c.closing || c.Crashed() {
 		return
 	}
 	switch c.phase {
@@ -45,32 +43,16 @@ func (c *Conn) takeSubmitted() []*call {
 	c.submitted, c.recycled = c.recycled[:0], requests
 	if len(requests) > 1 {
 		slices.SortStableFunc(requests, func(a, b *call) int {
-			return compareSimultaneous(&a.request,
-				&b.request)
+			return compareSimultaneous(&a.Request, &b.Request)
 		})
 	}
 	return requests
 }
 
-// compareSimultaneous orders requests that a process sent at the same time, by their whole content.
-func compareSimultaneous(a, b *request) int {
-	if order := compareRequests(a, b); order != 0 {
-		return order
-	}
-	return bytes.Compare(encoded(a), encoded(b))
-}
-
-// encoded returns a request's encoding without its xid.
-func encoded(r *request) []byte {
-	unnumbered := r.Request
-	unnumbered.Xid = 0
-	return operation.AppendRequest(nil, &unnumbered)
-}
-
 // send transmits a request, or queues it until there is a connection.
 func (c *Conn) send(r *call) {
 	c.closing = c.closing || r.Op == wire.OpCloseSession
-	if c.phase == connected && !c.crashed.Load() || r.Op == wire.OpCreateSession {
+	if c.phase == connected && !c.Crashed() || r.Op == wire.OpCreateSession {
 		c.transmit(r)
 	} else {
 		c.unsent = append(c.unsent, r)
@@ -78,14 +60,8 @@ func (c *Conn) send(r *call) {
 }
 
 func (c *Conn) transmit(r *call) {
-	c.lastRequest++
-	r.number = c.lastRequest
-	c.sentHash = mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(rank(&r.request)))
-	c.cluster.record(history.Event{
-		At: c.cluster.now, Kind: history.Send, Process: c.process, Request: r.number,
-		Op: r.verb(), Path: r.Path, Facts: c.cluster.sendFacts(&r.request, r.site()),
-	})
-	c.Link.transmit(&r.request)
+	c.sentHash = hash64.Mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(rank(&r.Request)))
+	c.cluster.Send(c.Link, &r.request, r.site())
 	c.inFlight = append(c.inFlight, r)
 }
 

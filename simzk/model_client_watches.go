@@ -13,14 +13,14 @@ import (
 
 // addWatcher registers at the client the watch that a request has set at the server.
 func (c *Conn) addWatcher(r *call) {
-	w := watchKey{path: r.Path, kind: dataWatch}
+	w := watchKey{path: r.Path, kind: dataWatcher}
 	switch {
 	case r.Op == wire.OpExists && r.result.Code == wire.NoNode:
-		w.kind = existWatch
+		w.kind = existWatcher
 	case r.result.Code != wire.OK:
 		return
 	case r.Op == wire.OpGetChildren2:
-		w.kind = childWatch
+		w.kind = childWatcher
 	}
 	c.keyCache.valid = false
 	var events watchChannel
@@ -39,18 +39,12 @@ func (c *Conn) addWatcher(r *call) {
 	}
 	c.watchers = append(c.watchers, watcher{
 		watchKey: w, hash: xxhash.Sum64String(w.path),
-		channels: append(c.channels.next(watcherArenaSize)[:0], events),
+		channels: append(c.channels.Next(watcherArenaSize)[:0], events),
 	})
 }
 
 // handleEvent delivers a watch event to all its watchers.
 func (c *Conn) handleEvent(m message) {
-	for _, w := range m.watches {
-		c.cluster.record(history.Event{
-			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
-			Watch: w.number, Path: m.path, Name: eventName(m.event), Zxid: m.zxid,
-		})
-	}
 	event := zk.Event{Type: zk.EventType(m.event), State: zk.StateSyncConnected, Path: m.path}
 	c.emit(event)
 	c.fireWatchers(event, func(w watchKey) bool {
@@ -59,11 +53,11 @@ func (c *Conn) handleEvent(m message) {
 		}
 		switch m.event {
 		case wire.EventCreated:
-			return w.kind == existWatch
+			return w.kind == existWatcher
 		case wire.EventDataChanged:
-			return w.kind != childWatch
+			return w.kind != childWatcher
 		case wire.EventChildrenChanged:
-			return w.kind == childWatch
+			return w.kind == childWatcher
 		}
 		return true
 	})
@@ -87,7 +81,7 @@ func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
 		event.Path = w.path
 		for _, events := range w.channels {
 			if !first {
-				c.cluster.config.Settle()
+				c.cluster.Settle()
 			}
 			first = false
 			c.fireChannel(events, event)
@@ -97,7 +91,7 @@ func (c *Conn) fireWatchers(event zk.Event, matches func(watchKey) bool) {
 
 // fireChannel sends the single event of a watch.
 func (c *Conn) fireChannel(events watchChannel, event zk.Event) {
-	c.cluster.woken = true
+	c.cluster.MarkWoken()
 	if stub := c.stub; stub != nil {
 		stub.fireChannel(events.number, event)
 		return
@@ -124,6 +118,19 @@ func (c *Conn) rearm() {
 	}
 }
 
+// CanDelayWatches reports whether [DelayWatches] applies to a client and has an effect: it is a model
+// client that is reconnecting to its session and has both watches and waiting calls.
+func CanDelayWatches(l *Link) bool {
+	e, ok := l.End().(modelEnd)
+	return ok && !l.Crashed() && e.conn.canDelayWatches()
+}
+
+// DelayWatches makes a model client send SetWatches too late at its next reconnect. go-zookeeper/zk
+// sends it from a goroutine that reads the client's last zxid, possibly after the reply to a call
+// that waited for the connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The
+// server then treats earlier changes as known to the client, and sends no event for them.
+func DelayWatches(l *Link) { l.End().(modelEnd).conn.rearmTiming = rearmNextLate }
+
 func (c *Conn) canDelayWatches() bool {
 	return (c.phase == dialing || c.phase == connecting) && c.rearmTiming == rearmOnSession &&
 		c.SessionID() != 0 &&
@@ -135,11 +142,11 @@ func (c *Conn) pendingWatches() *wire.Watches {
 	all := &wire.Watches{RelativeZxid: c.lastZxid}
 	for _, w := range c.watchers {
 		switch w.kind {
-		case dataWatch:
+		case dataWatcher:
 			all.Data = append(all.Data, w.path)
-		case existWatch:
+		case existWatcher:
 			all.Exist = append(all.Exist, w.path)
-		case childWatch:
+		case childWatcher:
 			all.Child = append(all.Child, w.path)
 		}
 	}
@@ -153,9 +160,8 @@ func (c *Conn) invalidateWatches(err error) {
 	slices.SortStableFunc(c.watchers,
 		func(a, b watcher) int { return strings.Compare(a.path, b.path) })
 	for _, w := range c.watchers {
-		c.cluster.record(history.Event{
-			At: c.cluster.now, Kind: history.WatchEvent, Process: c.process,
-			Path: w.path, Name: eventName(eventNotWatching), Err: err.Error(),
+		c.cluster.Record(c.Link, history.Event{
+			Kind: history.WatchEvent, Path: w.path, Name: notWatching, Err: err.Error(),
 		})
 		c.emit(zk.Event{
 			Type: zk.EventNotWatching, State: zk.StateDisconnected, Path: w.path,
@@ -164,5 +170,5 @@ func (c *Conn) invalidateWatches(err error) {
 	}
 	c.fireWatchers(zk.Event{Type: zk.EventNotWatching, State: zk.StateDisconnected, Err: err},
 		func(watchKey) bool { return true })
-	c.cluster.config.Settle()
+	c.cluster.Settle()
 }

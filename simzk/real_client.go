@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -20,13 +20,16 @@ import (
 // ([runtime.GOMAXPROCS]): after a lost connection, the client wakes the waiting callers and then
 // fails the queued calls, so with a second processor a race decides which calls are queued.
 type RealConn struct {
-	link   Link
-	zk     *zk.Conn
-	events <-chan zk.Event
+	link    Link
+	cluster *Cluster
+	guids   guidCount
+	zk      *zk.Conn
+	events  <-chan zk.Event
 
 	isTornDown atomic.Bool
 	// The run is over and the process done; see [Link.ShutDown].
 	isShutDown  atomic.Bool
+	late        lateCalls
 	activeCalls atomic.Int32 // calls that have not returned
 	sites       callSites    // of the active calls
 
@@ -59,12 +62,10 @@ type RealConn struct {
 // ConnectReal adds a client that runs the real client library, and lets it open its session.
 // Processes are numbered from 1 in the order of the calls. The cluster must have a Settle function.
 func (c *Cluster) ConnectReal() (*RealConn, error) {
-	c.hasRealClient = true
-	host := len(c.links) % c.Servers()
-	r := &RealConn{phase: dialing, hosts: newHosts(c.Servers(), host)}
-	c.addLink(&r.link, int32(len(c.links)+1), host, loopback[0].ID)
-	r.link.end, r.link.pings = r, true
-	conn, events, err := zk.Connect([]string{firstHost}, c.config.SessionTimeout,
+	r := &RealConn{cluster: c, phase: dialing}
+	c.AddClient(&r.link, realEnd{r})
+	r.hosts = newHosts(c.Servers(), r.link.ServerIndex())
+	conn, events, err := zk.Connect([]string{firstHost}, c.SessionTimeout(),
 		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(r.onEvent),
@@ -73,7 +74,8 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 		return nil, err
 	}
 	r.zk, r.events = conn, events
-	r.open()
+	c.OpenSession(&r.link)
+	r.receivedHash, r.sentHash = 0, 0
 	if conn.State() != zk.StateHasSession {
 		return nil, errors.New("simzk: the client did not open its session")
 	}
@@ -83,25 +85,6 @@ func (c *Cluster) ConnectReal() (*RealConn, error) {
 // clientBuffer is the size of the client's buffers. The default, three buffers of 1.5 MB for each
 // connection, would cost more than the rest of a run.
 const clientBuffer = 64 << 10
-
-// open lets the client connect and open its session, as if that had happened before the run.
-func (r *RealConn) open() {
-	c := r.link.cluster
-	log := c.history
-	c.history = nil
-	c.config.Settle()
-	r.advance()
-	r.collect()
-	c.Serve(&r.link)
-	c.replicateNow()
-	c.Deliver(&r.link)
-	c.history = log
-	r.link.lastRequest, r.link.postedHash, r.receivedHash, r.sentHash = 0, 0, 0, 0
-	c.record(history.Event{
-		At: c.now, Kind: history.SessionOpened, Process: r.link.process,
-		Session: r.zk.SessionID(), Zxid: c.zxid, Name: c.timeout,
-	})
-}
 
 // Link returns the client's link.
 func (r *RealConn) Link() *Link { return &r.link }
@@ -128,8 +111,6 @@ func (r *RealConn) notifyCluster() {
 
 func (r *RealConn) connected() bool { return r.phase != dialing && r.phase != terminated }
 
-func (r *RealConn) knownSession() int64 { return r.zk.SessionID() }
-
 func (r *RealConn) pending() *wire.Request {
 	for _, q := range r.inFlight {
 		if q.Op != wire.OpCreateSession && q.Op != wire.OpSetWatches && q != r.lastAuth {
@@ -150,7 +131,7 @@ func (r *RealConn) pingsStalled() {
 	if r.pipe != nil {
 		r.pipe.answerPings(false)
 	}
-	r.stopPings(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	r.stopPings(r.phase == connected, r.cluster.Now(), r.cluster.SessionTimeout())
 }
 
 func (r *RealConn) pingsResumed() {
@@ -158,16 +139,16 @@ func (r *RealConn) pingsResumed() {
 		r.pipe.answerPings(true)
 		r.settle()
 	}
-	r.resumePings(r.phase == connected, r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+	r.resumePings(r.phase == connected, r.cluster.Now(), r.cluster.SessionTimeout())
 }
 
 func (r *RealConn) key() uint64 {
-	key := mix(mix(r.receivedHash, r.sentHash), uint64(r.phase))
+	key := hash64.Mix(hash64.Mix(r.receivedHash, r.sentHash), uint64(r.phase))
 	switch {
 	case r.phase == dialing:
-		key = mix(key, uint64(r.dialAt-r.link.cluster.now))
+		key = hash64.Mix(key, uint64(r.dialAt-r.cluster.Now()))
 	case r.phase != connecting && r.readDeadline > 0:
-		key = mix(key, uint64(r.readDeadline-r.link.cluster.now))
+		key = hash64.Mix(key, uint64(r.readDeadline-r.cluster.Now()))
 	}
 	return key
 }

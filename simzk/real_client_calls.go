@@ -39,7 +39,7 @@ func (r *RealConn) CreateProtectedEphemeralSequential(path string, data []byte,
 	r.beginCall()
 	defer r.endCall()
 	if validClientPath(path, true) { // Otherwise the client fails before it reads a GUID.
-		guids.offer(r.link.nextGUID())
+		guids.offer(r.guids.next(r.link.Process()))
 	}
 	return r.zk.CreateProtectedEphemeralSequential(path, data, acl)
 }

@@ -3,7 +3,6 @@ package simzk
 import (
 	"errors"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,9 +37,6 @@ func (h *hostList) Next() (server string, retryStart bool) {
 
 // firstHost satisfies zk.Connect, which requires a list even with a host provider.
 var firstHost = hostName(0)
-
-// hostName returns the client's address of a server.
-func hostName(server int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(2181+server)) }
 
 // A dialRequest is the client's attempt to connect to a server.
 type dialRequest struct {
@@ -80,28 +76,27 @@ func (r *RealConn) answerDial() bool {
 	dial := r.dials[0]
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
-	c := r.link.cluster
-	if !r.link.canReach(dial.host) {
+	c := r.cluster
+	if !c.Dial(&r.link, dial.host) {
 		// An attempt takes time. Calls that the process makes meanwhile join the queue.
 		r.recordQueueLength()
-		r.phase, r.dialAt = dialing, c.now+reconnectDelay
+		r.phase, r.dialAt = dialing, c.Now()+reconnectDelay
 		dial.answer <- nil
 		return true
 	}
-	r.link.server = dial.host
-	r.phase, r.readDeadline = connecting, c.now+handshakeTimeout(c.config.SessionTimeout)
+	r.phase, r.readDeadline = connecting, c.Now()+handshakeTimeout(c.SessionTimeout())
 	r.pipe = newPipe(r.notifyCluster)
 	dial.answer <- r.pipe
 	return true
 }
 
 func (r *RealConn) advance() {
-	if r.phase == terminated || r.link.crashed.Load() {
+	if r.phase == terminated || r.link.Crashed() {
 		return
 	}
 	if r.pipe != nil && r.pipe.closedByClient() {
 		// The client timed out, and may be dialing again already.
-		r.link.cluster.closeConnection(&r.link)
+		r.cluster.ResetConnection(&r.link)
 	}
 	r.redial()
 }
@@ -139,10 +134,8 @@ func (r *RealConn) observeAuth(batch []*request) {
 // authDone notes that the client has resent its credentials. Its pings begin.
 func (r *RealConn) authDone() {
 	r.phase = connected
-	r.startPings(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
-	if r.link.session != nil {
-		r.link.session.pingStart = r.link.cluster.now
-	}
+	r.startPings(r.cluster.Now(), r.cluster.SessionTimeout())
+	r.cluster.BeginPings(&r.link)
 }
 
 // nextCredential lets the client send its next credential, or after the last one the requests that
@@ -151,7 +144,7 @@ func (r *RealConn) nextCredential() {
 	r.lastAuth = nil
 	if r.credentialsSent < r.credentials {
 		r.phase = authenticating
-		r.armReadDeadline(r.link.cluster.now, r.link.cluster.config.SessionTimeout)
+		r.armReadDeadline(r.cluster.Now(), r.cluster.SessionTimeout())
 	} else {
 		r.authDone()
 	}
@@ -173,7 +166,7 @@ func (r *RealConn) disconnected() {
 func (r *RealConn) dropConnection() {
 	r.pipe.end()
 	r.pingsStopped = false
-	r.pipe, r.phase, r.dialAt, r.readDeadline = nil, dialing, r.link.cluster.now+reconnectDelay, 0
+	r.pipe, r.phase, r.dialAt, r.readDeadline = nil, dialing, r.cluster.Now()+reconnectDelay, 0
 	r.settle()
 	r.checkTerminated()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
 )
 
 // onEvent is called by the client's goroutines.
@@ -21,7 +22,7 @@ func (r *RealConn) onEvent(e zk.Event) {
 
 // settle lets the client settle and records its session events.
 func (r *RealConn) settle() {
-	r.link.cluster.config.Settle()
+	r.cluster.Settle()
 	r.recordEvents()
 }
 
@@ -48,22 +49,20 @@ func (r *RealConn) recordEvents() {
 
 // recordEvent appends a session event to the history.
 func (r *RealConn) recordEvent(e zk.Event) {
-	c := r.link.cluster
+	c := r.cluster
 	if e.Type == zk.EventNotWatching {
-		c.record(history.Event{
-			At: c.now, Kind: history.WatchEvent, Process: r.link.process, Path: e.Path,
-			Name: eventName(eventNotWatching), Err: e.Err.Error(),
+		c.Record(&r.link, history.Event{
+			Kind: history.WatchEvent, Path: e.Path, Name: notWatching, Err: e.Err.Error(),
 		})
 		return
 	}
 	session := r.zk.SessionID()
-	c.record(history.Event{
-		At: c.now, Kind: history.SessionState, Process: r.link.process,
-		Name: stateNames[e.State], Session: session,
+	c.Record(&r.link, history.Event{
+		Kind: history.SessionState, Name: stateNames[e.State], Session: session,
 	})
-	r.receivedHash = mix(r.receivedHash, uint64(e.State))
+	r.receivedHash = hash64.Mix(r.receivedHash, uint64(e.State))
 	if e.State == zk.StateDisconnected {
-		r.receivedHash = mix(r.receivedHash, uint64(c.now)) // As [Conn] does.
+		r.receivedHash = hash64.Mix(r.receivedHash, uint64(c.Now())) // As [Conn] does.
 		r.failInFlight()
 	}
 	r.state = e.State

@@ -7,6 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -17,7 +19,7 @@ func (r *RealConn) collect() { r.collectFrames(false) }
 // on the scheduling of goroutines. If queued is set, they come from the client's queue and keep its
 // order.
 func (r *RealConn) collectFrames(queued bool) {
-	if r.link.crashed.Load() {
+	if r.link.Crashed() {
 		return
 	}
 	if r.phase != connected {
@@ -30,7 +32,7 @@ func (r *RealConn) collectFrames(queued bool) {
 	}
 	frames, closed := r.pipe.take()
 	if closed {
-		r.link.cluster.closeConnection(&r.link)
+		r.cluster.ResetConnection(&r.link)
 		return
 	}
 	batch := make([]*request, 0, len(frames))
@@ -53,11 +55,18 @@ func (r *RealConn) collectFrames(queued bool) {
 	case queued:
 		r.sortQueued(batch)
 	case len(batch) > 1:
-		slices.SortStableFunc(batch, compareSimultaneous)
+		sortSimultaneous(batch)
 	}
 	for _, q := range batch {
 		r.send(q)
 	}
+}
+
+// sortSimultaneous sorts requests that the client has sent at the same time.
+func sortSimultaneous(batch []*request) {
+	slices.SortStableFunc(batch, func(a, b *request) int {
+		return compareSimultaneous(&a.Request, &b.Request)
+	})
 }
 
 // recordQueueLength records the length of the client's queue. Without a connection, and while the
@@ -82,7 +91,7 @@ func (r *RealConn) sortQueued(batch []*request) {
 	start := 0
 	for _, end := range append(r.queueLengths, len(calls)) {
 		if end = min(end, len(calls)); end > start {
-			slices.SortStableFunc(calls[start:end], compareSimultaneous)
+			sortSimultaneous(calls[start:end])
 			start = end
 		}
 	}
@@ -97,49 +106,30 @@ func (r *RealConn) sortQueued(batch []*request) {
 func isSetWatches(q *request) bool { return q.Op == wire.OpSetWatches }
 
 func (r *RealConn) send(q *request) {
-	c := r.link.cluster
-	r.link.lastRequest++
-	q.number = r.link.lastRequest
-	r.sentHash = mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(q)))
-	c.record(history.Event{
-		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
-		Op: q.verb(), Path: q.Path, Facts: c.sendFacts(q, r.sites.of(q)),
-	})
-	r.link.transmit(q)
+	r.sentHash = hash64.Mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(&q.Request)))
+	r.cluster.Send(&r.link, q, r.sites.of(&q.Request))
 	r.inFlight = append(r.inFlight, q)
 }
 
 func (r *RealConn) deliver(m message) {
-	c := r.link.cluster
-	r.receivedHash = mix(r.receivedHash, m.hash())
-	r.received(c.now)
+	c := r.cluster
+	r.receivedHash = hash64.Mix(r.receivedHash, m.hash())
+	r.received(c.Now())
 	r.forward(m)
 	if r.pingsStopped && r.phase == connected {
-		r.armReadDeadline(c.now, c.config.SessionTimeout)
+		r.armReadDeadline(c.Now(), c.SessionTimeout())
 	}
 }
 
 // forward writes a message from the server to the client's pipe.
 func (r *RealConn) forward(m message) {
-	c := r.link.cluster
-	r.buffer = c.encode(r.buffer[:0], m)
+	r.buffer = r.cluster.encode(r.buffer[:0], m)
 	if m.reply == nil {
-		for _, w := range m.watches {
-			c.record(history.Event{
-				At: c.now, Kind: history.WatchEvent, Process: r.link.process, Watch: w.number,
-				Path: m.path,
-				Name: eventName(m.event), Zxid: m.zxid,
-			})
-		}
 		r.pipe.push(r.buffer)
 		return
 	}
 	q := m.reply
 	r.inFlight = slices.DeleteFunc(r.inFlight, func(other *request) bool { return other == q })
-	c.record(history.Event{
-		At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number, Op: q.verb(),
-		Path: q.result.Path, Zxid: m.zxid, Err: q.result.Code.String(), Facts: c.replyFacts(q),
-	})
 	r.pipe.push(r.buffer)
 	switch {
 	case q.Op == wire.OpCreateSession:
@@ -157,14 +147,23 @@ func (r *RealConn) forward(m message) {
 // failInFlight records that the requests in flight have an unknown outcome, as the client tells its
 // callers.
 func (r *RealConn) failInFlight() {
-	c := r.link.cluster
 	for _, q := range r.inFlight {
-		c.record(history.Event{
-			At: c.now, Kind: history.Reply, Process: r.link.process, Request: q.number,
-			Op:   q.verb(),
-			Path: q.Path, Err: zk.ErrConnectionClosed.Error(),
+		r.cluster.Record(&r.link, history.Event{
+			Kind: history.Reply, Request: q.number, Op: operation.Verb(&q.Request), Path: q.Path,
+			Err: zk.ErrConnectionClosed.Error(),
 		})
-		r.receivedHash = mix(r.receivedHash, uint64(q.number))
+		r.receivedHash = hash64.Mix(r.receivedHash, uint64(q.number))
 	}
 	r.inFlight = nil
 }
+
+// CanFailWrite reports whether [FailWrite] applies to a client: it is a real client with a
+// connection.
+func CanFailWrite(l *Link) bool {
+	e, ok := l.End().(realEnd)
+	return ok && e.conn.pipe != nil && !e.conn.pipe.failing() && !l.Crashed()
+}
+
+// FailWrite makes a real client's next write to its connection fail, even that of a ping, as on a
+// host that has lost its route. The client then closes the connection.
+func FailWrite(l *Link) { l.End().(realEnd).conn.pipe.failWrites() }

@@ -50,10 +50,10 @@ func (r *RealConn) closeOnce() {
 // nothing to a connection.
 func (r *RealConn) beginCall() {
 	if r.exitIfDone(); r.isShutDown.Load() {
-		r.link.countCallAfterShutDown()
+		r.late.count()
 	}
 	r.activeCalls.Add(1)
-	if r.link.cluster.gathersFacts() {
+	if r.cluster.gathersFacts() {
 		r.sites.begin()
 	}
 	r.link.Notify()
@@ -62,7 +62,7 @@ func (r *RealConn) beginCall() {
 // endCall ends a call.
 func (r *RealConn) endCall() {
 	r.activeCalls.Add(-1)
-	if r.link.cluster.gathersFacts() {
+	if r.cluster.gathersFacts() {
 		r.sites.end()
 	}
 	r.exitIfDone()
@@ -72,7 +72,7 @@ func (r *RealConn) endCall() {
 func (r *RealConn) exitIfDone() {
 	switch {
 	case r.isShutDown.Load():
-	case r.isTornDown.Load() || r.link.crashed.Load():
+	case r.isTornDown.Load() || r.link.Crashed():
 		runtime.Goexit()
 	}
 }

@@ -1,10 +1,7 @@
 package simzk
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -39,29 +36,6 @@ type request struct {
 // verb returns the name of the operation in histories.
 func (r *request) verb() string { return operation.Verb(&r.Request) }
 
-// compareRequests orders requests that a process sent at the same time. The client library's own
-// requests come last: they queue behind the waiting calls.
-func compareRequests(a, b *request) int {
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path),
-		strings.Compare(string(a.Data), string(b.Data)),
-		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Flags, b.Flags))
-}
-
-func rank(r *request) int {
-	rank := 2 * int(r.Op)
-	if r.Watch {
-		rank++
-	}
-	return rank
-}
-
-// sortWatches sorts the watches of SetWatches. The client library keeps them in a map.
-func sortWatches(w *wire.Watches) {
-	for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
-		slices.Sort(paths)
-	}
-}
-
 // A message is what the server sends to a client: the reply to a request, a watch event, or the end
 // of the connection.
 type message struct {
@@ -74,7 +48,7 @@ type message struct {
 }
 
 // hash returns 64 bits over what the message shows to the client's caller. It omits the zxid in the
-// header of a reply, which matters only to the client library; see [Conn.key].
+// header of a reply, which matters only to the client library; see [End.Key].
 func (m *message) hash() uint64 {
 	if m.reply == nil {
 		return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))

@@ -216,7 +216,7 @@ func (s *harness) clientCommand(name string, conn *simzk.Conn, words []string) e
 	case "resume":
 		s.cluster.Resume(conn.Link)
 	case "delay-rewatch":
-		s.cluster.DelayWatches(conn.Link)
+		simzk.DelayWatches(conn.Link)
 	case "slow-client":
 		s.cluster.SetClientClock(conn.Link, 50)
 	case "fast-client":

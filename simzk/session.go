@@ -98,6 +98,16 @@ func (s *session) lastPing(upTo time.Duration) time.Duration {
 	return lastPing(s.pingStart, upTo, s.timeout)
 }
 
+// lastPing returns the time of the last ping, up to upTo, of a client that began to ping at since.
+// The beginning counts as a ping.
+func lastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
+	every := sessionTimeout / 3
+	if every == 0 {
+		return since
+	}
+	return since + (upTo-since)/every*every
+}
+
 // relayedUpTo returns the time of the followers' last relay to the leader.
 func (c *Cluster) relayedUpTo(now time.Duration) time.Duration {
 	if !c.config.Lag {
@@ -243,7 +253,7 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	s := c.sessionArena.next(sessionArenaSize)
+	s := c.sessionArena.Next(sessionArenaSize)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
@@ -321,7 +331,7 @@ func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leade
 // id and password, and closes it. The client loses its connection, and learns at its next handshake
 // that its session has expired.
 func (c *Cluster) CloseSession(l *Link) {
-	i, _ := c.findSession(l.end.knownSession())
+	i, _ := c.findSession(l.end.KnownSession())
 	c.endByServer(c.sessions[i], history.SessionClosed)
 }
 

@@ -1,7 +1,6 @@
 package simzk
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -161,8 +160,8 @@ func (l *Link) stateHash() uint64 {
 	for _, id := range l.identities[1:] {
 		h = mix(mix(h, xxhash.Sum64String(id.Scheme)), xxhash.Sum64String(id.ID))
 	}
-	if conn, ok := l.end.(*Conn); ok && !l.crashed.Load() {
-		h = mix(h, conn.stateHash())
+	if l.model != nil && !l.crashed.Load() {
+		h = mix(h, l.model.StateHash())
 	}
 	return h
 }
@@ -172,7 +171,7 @@ func (r *request) stateHash() uint64 {
 	if r.cachedHash != 0 {
 		return r.cachedHash
 	}
-	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
+	h := mix(uint64(2*int(r.Op)+btoi(r.Watch))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
 	h = mix(mix(h, uint64(r.session)), uint64(r.lastZxid))
 	for _, a := range r.ACL {
@@ -200,50 +199,9 @@ func (r *request) stateHash() uint64 {
 	return h | 1
 }
 
-func (c *Conn) stateHash() uint64 {
-	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 |
-		uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
-	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
-	switch {
-	case c.phase == dialing:
-		h = mix(h, uint64(c.dialAt-now))
-	case c.readDeadline > 0:
-		h = mix(h, uint64(c.readDeadline-now))
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	// The times that matter once pings are no longer answered.
-	every := c.cluster.config.SessionTimeout / 3
-	h = mix(h, uint64(btoi(c.pingsStopped))|uint64(min(now-c.receivedAt,
-		every))<<1^uint64((now-c.pingStart)%every)<<32)
-	if c.pingUnanswered(now, c.cluster.config.SessionTimeout) {
-		h = mix(h, 1)
-	}
-	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
-		for _, r := range calls {
-			h = mix(mix(h, r.stateHash()), uint64(c.stub.callIndex(r)))
-		}
-		h = mix(h, uint64(len(calls)))
-	}
-	if c.cluster.Servers() > 1 {
-		h = mix(h, uint64(c.lastZxid))
-	}
-	for i := range c.watchers {
-		h = mix(h, c.watcherHash(&c.watchers[i]))
-	}
-	return h
+	return 0
 }
-
-// watcherHash covers the client's last zxid only as far as it decides which events the client gets
-// when it sets its watches again: whether the watched nodes have changed since.
-func (c *Conn) watcherHash(w *watcher) uint64 {
-	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
-	for i := range w.channels {
-		h = mix(h, uint64(slices.Index(c.stub.watches, w.channels[i].number)))
-	}
-	if stat, ok := c.cluster.tree.Stat(w.path); ok {
-		h = mix(h, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
-	}
-	return h
-}
-
-func (s *StubClient) callIndex(r *call) int { return slices.Index(s.calls, r) }

@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -42,41 +43,41 @@ type Input struct {
 
 // Hash returns 64 bits over everything that the process can observe of the input.
 func (s *Input) Hash() uint64 {
-	h := mix(uint64(s.Kind)<<48|uint64(uint32(s.Index))<<1|uint64(btoi(s.Watches)),
+	h := hash64.Mix(uint64(s.Kind)<<48|uint64(uint32(s.Index))<<1|hash64.Bit(s.Watches),
 		uint64(s.Session)^uint64(s.State)<<32)
 	if s.Err != nil {
-		h = mix(h, xxhash.Sum64String(s.Err.Error()))
+		h = hash64.Mix(h, xxhash.Sum64String(s.Err.Error()))
 	}
 	switch s.Kind {
 	case Answered:
-		if h = mix(h, hashResult(s.Result)); !s.DropsStat {
-			h = mix(h, hashStat(&s.Result.Stat))
+		if h = hash64.Mix(h, hashResult(s.Result)); !s.DropsStat {
+			h = hash64.Mix(h, hashStat(&s.Result.Stat))
 		}
 		return h
 	case Fired, Emitted:
-		h = mix(h, uint64(uint32(s.Event.Type))<<32|uint64(uint32(s.Event.State)))
+		h = hash64.Mix(h, uint64(uint32(s.Event.Type))<<32|uint64(uint32(s.Event.State)))
 		if s.Event.Err != nil {
-			h = mix(h, xxhash.Sum64String(s.Event.Err.Error()))
+			h = hash64.Mix(h, xxhash.Sum64String(s.Event.Err.Error()))
 		}
-		return mix(h, xxhash.Sum64String(s.Event.Path)^xxhash.Sum64String(s.Event.Server))
+		return hash64.Mix(h, xxhash.Sum64String(s.Event.Path)^xxhash.Sum64String(s.Event.Server))
 	}
 	return h
 }
 
 func hashResult(r *tree.Result) uint64 {
-	h := mix(uint64(uint32(r.Code)), xxhash.Sum64String(r.Path))
-	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(len(r.Children)))
+	h := hash64.Mix(uint64(uint32(r.Code)), xxhash.Sum64String(r.Path))
+	h = hash64.Mix(hash64.Mix(h, xxhash.Sum64(r.Data)), uint64(len(r.Children)))
 	for _, name := range r.Children {
-		h = mix(h, xxhash.Sum64String(name))
+		h = hash64.Mix(h, xxhash.Sum64String(name))
 	}
 	for _, a := range r.ACL {
-		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
+		h = hash64.Mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
 	for i := range r.Results {
 		result := &r.Results[i]
-		h = mix(mix(h, uint64(uint32(result.Op))<<32|uint64(uint32(result.Code))),
+		h = hash64.Mix(hash64.Mix(h, uint64(uint32(result.Op))<<32|uint64(uint32(result.Code))),
 			xxhash.Sum64String(result.Path))
-		h = mix(h, hashStat(&result.Stat))
+		h = hash64.Mix(h, hashStat(&result.Stat))
 	}
 	return h
 }
@@ -86,9 +87,9 @@ func hashStat(s *wire.Stat) uint64 {
 	if s.Czxid == 0 && s.Pzxid == 0 {
 		return 0
 	}
-	h := mix(mix(uint64(s.Czxid), uint64(s.Mzxid)), uint64(s.Pzxid))
-	h = mix(h, uint64(uint32(s.Version))<<32|uint64(uint32(s.Cversion)))
-	return mix(mix(h, uint64(uint32(s.Aversion))<<32|uint64(uint32(s.NumChildren))),
+	h := hash64.Mix(hash64.Mix(uint64(s.Czxid), uint64(s.Mzxid)), uint64(s.Pzxid))
+	h = hash64.Mix(h, uint64(uint32(s.Version))<<32|uint64(uint32(s.Cversion)))
+	return hash64.Mix(hash64.Mix(h, uint64(uint32(s.Aversion))<<32|uint64(uint32(s.NumChildren))),
 		uint64(s.EphemeralOwner))
 }
 
@@ -255,13 +256,13 @@ func (s *IsolatedClient) Awaits() (calls, watches int) { return len(s.calls), le
 // process must be blocked.
 func (s *IsolatedClient) OpenCalls() uint64 {
 	c := s.conn
-	h := mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
-	h = mix(h, c.guidCount.Load()<<1|uint64(btoi(c.closed.Load())))
+	h := hash64.Mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
+	h = hash64.Mix(h, c.guids.Load()<<1|hash64.Bit(c.closed.Load()))
 	for _, r := range s.calls {
-		h = mix(mix(h, uint64(rank(&r.request))), xxhash.Sum64(encoded(&r.request)))
+		h = hash64.Mix(hash64.Mix(h, uint64(rank(&r.Request))), xxhash.Sum64(encoded(&r.Request)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return mix(h, uint64(len(c.events))<<2|uint64(btoi(c.eventsClosed))<<1|
-		uint64(btoi(c.events != nil)))
+	return hash64.Mix(h, uint64(len(c.events))<<2|hash64.Bit(c.eventsClosed)<<1|
+		hash64.Bit(c.events != nil))
 }

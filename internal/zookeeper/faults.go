@@ -238,8 +238,8 @@ var faultActions = [faults.Kinds]faultAction{
 		apply: func(s Site, _ faults.Severity) { s.cluster.Crash(s.client) },
 	},
 	faults.FailWrite: {
-		possible: func(s Site) bool { return s.client.CanFailWrite() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.FailWrite(s.client) },
+		possible: func(s Site) bool { return simzk.CanFailWrite(s.client) },
+		apply:    func(s Site, _ faults.Severity) { simzk.FailWrite(s.client) },
 	},
 	faults.Unreachable: {
 		possible: func(s Site) bool {
@@ -263,8 +263,8 @@ var faultActions = [faults.Kinds]faultAction{
 		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionLink(s.server, s.peer) },
 	},
 	faults.DelayRewatch: {
-		possible: func(s Site) bool { return s.client.CanDelayWatches() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.DelayWatches(s.client) },
+		possible: func(s Site) bool { return simzk.CanDelayWatches(s.client) },
+		apply:    func(s Site, _ faults.Severity) { simzk.DelayWatches(s.client) },
 	},
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },

@@ -25,7 +25,7 @@ type Socket interface {
 func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 	l := new(Link)
 	c.addLink(l, 0, server, address)
-	l.end = &wireClient{link: l, socket: socket, open: true}
+	l.end = &socketEnd{link: l, socket: socket, open: true}
 	return l
 }
 
@@ -33,7 +33,7 @@ func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 // [Cluster.Serve]. It returns an error if no server could decode the frame; the caller must then
 // call [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
-	w := l.end.(*wireClient)
+	w := l.end.(*socketEnd)
 	r, err := parseFrame(frame, w.handshake != nil)
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func (c *Cluster) serveReopen(l *Link, r *request) {
 	c.respond(l, r)
 }
 
-// A wireClient is the server's view of a client beyond a [Socket].
-type wireClient struct {
+// A socketEnd is the end of a link whose client is beyond a [Socket].
+type socketEnd struct {
 	link      *Link
 	socket    Socket
 	open      bool
@@ -107,7 +107,7 @@ type wireClient struct {
 // requestHeader is the length of a request's header.
 const requestHeader = 8
 
-func (w *wireClient) deliver(m message) {
+func (w *socketEnd) Deliver(m message) {
 	w.buffer = w.link.cluster.encode(w.buffer[:0], m)
 	w.socket.Send(w.buffer)
 	if m.reply != nil && closesConnection(m.reply) {
@@ -121,22 +121,22 @@ func closesConnection(r *request) bool {
 		!r.reopens
 }
 
-func (w *wireClient) disconnected() {
+func (w *socketEnd) Disconnected() {
 	w.open = false
 	w.socket.Close()
 }
 
-func (w *wireClient) collect()                        {}
-func (w *wireClient) connected() bool                 { return w.open }
-func (w *wireClient) knownSession() int64             { return 0 }
-func (w *wireClient) pending() *wire.Request          { return nil }
-func (w *wireClient) deadline() (time.Duration, bool) { return 0, false }
-func (w *wireClient) advance()                        {}
-func (w *wireClient) pingsStalled()                   {}
-func (w *wireClient) pingsResumed()                   {}
-func (w *wireClient) key() uint64                     { return 0 }
-func (w *wireClient) tearDown()                       { w.disconnected() }
-func (w *wireClient) shutDown()                       { w.disconnected() }
+func (w *socketEnd) Collect()                        {}
+func (w *socketEnd) Connected() bool                 { return w.open }
+func (w *socketEnd) KnownSession() int64             { return 0 }
+func (w *socketEnd) Pending() *wire.Request          { return nil }
+func (w *socketEnd) Deadline() (time.Duration, bool) { return 0, false }
+func (w *socketEnd) Advance()                        {}
+func (w *socketEnd) PingsStalled()                   {}
+func (w *socketEnd) PingsResumed()                   {}
+func (w *socketEnd) Key() uint64                     { return 0 }
+func (w *socketEnd) TearDown()                       { w.Disconnected() }
+func (w *socketEnd) ShutDown()                       { w.Disconnected() }
 
 // encode appends the frame of a message.
 func (c *Cluster) encode(dst []byte, m message) []byte {
