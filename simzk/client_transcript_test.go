@@ -37,7 +37,7 @@ func difference(model, real *transcript) string {
 func renderRecords(events []history.Event) string {
 	lines := make([]string, len(events))
 	for i, e := range events {
-		lines[i] = renderRecord(e)
+		lines[i] = fmt.Sprintf("%+v", e)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -185,7 +185,7 @@ type watchChannel struct {
 // Connect adds a model client that already has a session. Processes are numbered from 1 in the
 // order of the calls.
 func (c *Cluster) Connect() *Conn {
-	conn := c.newConn()
+	conn := newConn(c)
 	conn.sessionID.Store(c.GrantSession(conn.Link))
 	conn.status.Store(int32(zk.StateHasSession))
 	return conn
@@ -194,14 +194,14 @@ func (c *Cluster) Connect() *Conn {
 // Join adds a model client during a run. The client connects and opens its session like one that
 // has lost both.
 func (c *Cluster) Join() *Conn {
-	conn := c.newConn()
+	conn := newConn(c)
 	conn.host = (conn.firstHost + c.Servers() - 1) % c.Servers()
 	conn.lastHost = conn.host
 	conn.redial()
 	return conn
 }
 
-func (c *Cluster) newConn() *Conn {
+func newConn(c *Cluster) *Conn {
 	recycled, ok := c.Recycled().(modelEnd)
 	if !ok {
 		recycled.conn = new(Conn)
