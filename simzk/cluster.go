@@ -5,12 +5,8 @@
 // until [Cluster.Advance]. Each link is FIFO in both directions, as TCP is; the caller chooses the
 // order between links.
 //
-// Lock code connects to the cluster in one of two ways:
-//   - [Conn], a model client with the methods and the errors of *zk.Conn of
-//     github.com/go-zookeeper/zk v1.0.4
-//   - [RealConn], that client itself, over connections in memory
-//
-// Other programs connect through a [Socket].
+// A client is the [End] of a [Link]. Package simzk/client has those of lock code. Other programs
+// connect through a [Socket].
 package simzk
 
 import (
@@ -287,7 +283,7 @@ func (c *Cluster) Deliver(l *Link) {
 	}
 	m := l.toClient[next]
 	l.toClient = slices.Delete(l.toClient, next, next+1)
-	if m.reply == nil && m.event == 0 {
+	if m.Reply == nil && m.Event == 0 {
 		c.closeConnection(l)
 		return
 	}

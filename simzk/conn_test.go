@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -267,18 +268,18 @@ func TestKeyTellsWhenConnectionBroke(t *testing.T) {
 
 // The same holds for the real client.
 func TestKeyTellsWhenRealConnectionBroke(t *testing.T) {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
-	defer simzk.Determinize()()
+	defer real.Determinize()()
 	keys := make(map[uint64]bool)
 	for _, late := range []bool{false, true, true} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			cluster := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: 3, Lag: true},
 				new(history.Log))
-			conn, err := cluster.ConnectReal()
+			conn, err := real.Connect(cluster)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ type End interface {
 	// Collect sends the requests that the process has submitted since the last call.
 	Collect()
 	// Deliver handles a message from the server.
-	Deliver(message)
+	Deliver(Message)
 	// Disconnected handles the end of the connection.
 	Disconnected()
 	// Connected reports whether there is a connection, with a session or during the handshake.
@@ -47,8 +47,8 @@ type ModelEnd interface {
 	StateHash() uint64
 	// CanSave reports whether Save applies to the client; see [Cluster.CanSave].
 	CanSave() bool
-	// Save returns the state of the client. It may reuse the memory of old, which an earlier Save of
-	// any client has returned, or nil. The cluster saves the requests in transit.
+	// Save returns the state of the client. It may reuse the memory of old, which is nil or what an
+	// earlier Save of any client has returned. The cluster saves the requests in transit.
 	Save(old any) any
 	// Restore resets the client to a state that Save has returned.
 	Restore(saved any)
@@ -124,28 +124,28 @@ func (c *Cluster) BeginPings(l *Link) {
 
 // Send numbers a request of a process, records it and sends it to the server. The caller is the
 // line that has made the request, if it is known.
-func (c *Cluster) Send(l *Link, r *request, caller callsite.Site) {
+func (c *Cluster) Send(l *Link, r *Exchange, caller callsite.Site) {
 	l.lastRequest++
-	r.number = l.lastRequest
+	r.Number = l.lastRequest
 	c.record(history.Event{
-		At: c.now, Kind: history.Send, Process: l.process, Request: r.number,
+		At: c.now, Kind: history.Send, Process: l.process, Request: r.Number,
 		Op: r.verb(), Path: r.Path, Facts: c.sendFacts(r, caller),
 	})
 	l.transmit(r)
 }
 
 // recordDelivery records that a message reaches the client of a process.
-func (c *Cluster) recordDelivery(l *Link, m *message) {
+func (c *Cluster) recordDelivery(l *Link, m *Message) {
 	for _, w := range m.watches {
 		c.record(history.Event{
 			At: c.now, Kind: history.WatchEvent, Process: l.process,
-			Watch: w.number, Path: m.path, Name: eventName(m.event), Zxid: m.zxid,
+			Watch: w.number, Path: m.Path, Name: eventName(m.Event), Zxid: m.Zxid,
 		})
 	}
-	if r := m.reply; r != nil {
+	if r := m.Reply; r != nil {
 		c.record(history.Event{
-			At: c.now, Kind: history.Reply, Process: l.process, Request: r.number,
-			Op: r.verb(), Path: r.result.Path, Zxid: m.zxid, Err: r.result.Code.String(),
+			At: c.now, Kind: history.Reply, Process: l.process, Request: r.Number,
+			Op: r.verb(), Path: r.Result.Path, Zxid: m.Zxid, Err: r.Result.Code.String(),
 			Facts: c.replyFacts(r),
 		})
 	}

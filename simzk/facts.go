@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// gathersFacts reports whether the history wants [history.Facts].
-func (c *Cluster) gathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
+// GathersFacts reports whether the history wants [history.Facts].
+func (c *Cluster) GathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
 
 // sendFacts returns the facts of a request, or nil if the history wants none.
-func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
-	if !c.gathersFacts() {
+func (c *Cluster) sendFacts(r *Exchange, site callsite.Site) *history.Facts {
+	if !c.GathersFacts() {
 		return nil
 	}
 	f := &history.Facts{
@@ -24,7 +24,7 @@ func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
 	for i := range r.Ops {
 		one := &r.Ops[i]
 		f.Operations = append(f.Operations, history.Operation{
-			Op: (&request{Request: *one}).verb(), Path: one.Path,
+			Op: (&Exchange{Request: *one}).verb(), Path: one.Path,
 			Version: wanted(one.Op, one.Version),
 		})
 	}
@@ -51,33 +51,33 @@ func wanted(op wire.Op, version int32) *int32 {
 }
 
 // replyFacts returns the facts of a reply, or nil if the history wants none.
-func (c *Cluster) replyFacts(r *request) *history.Facts {
-	if !c.gathersFacts() {
+func (c *Cluster) replyFacts(r *Exchange) *history.Facts {
+	if !c.GathersFacts() {
 		return nil
 	}
 	f := new(history.Facts)
-	ok := r.result.Code == wire.OK
+	ok := r.Result.Code == wire.OK
 	switch r.Op {
 	case wire.OpGetChildren, wire.OpGetChildren2:
 		if ok {
-			f.Children = make([]history.Child, len(r.result.Children))
-			for i, name := range r.result.Children {
+			f.Children = make([]history.Child, len(r.Result.Children))
+			for i, name := range r.Result.Children {
 				f.Children[i].Name = name
 			}
 		}
 	case wire.OpGetData, wire.OpExists:
-		if ok || r.result.Code == wire.NoNode {
+		if ok || r.Result.Code == wire.NoNode {
 			f.Exists = &ok
 		}
-		f.Data = truncated(r.result.Data)
-		f.Stat = statFacts(&r.result.Stat)
+		f.Data = truncated(r.Result.Data)
+		f.Stat = statFacts(&r.Result.Stat)
 	case wire.OpSetData, wire.OpCreate2:
-		f.Stat = statFacts(&r.result.Stat)
+		f.Stat = statFacts(&r.Result.Stat)
 	case wire.OpMulti:
-		for i := range r.result.Results {
-			one := history.Operation{Err: r.result.Results[i].Code.String()}
+		for i := range r.Result.Results {
+			one := history.Operation{Err: r.Result.Results[i].Code.String()}
 			if i < len(r.Ops) {
-				one.Op, one.Path = (&request{Request: r.Ops[i]}).verb(), r.Ops[i].Path
+				one.Op, one.Path = (&Exchange{Request: r.Ops[i]}).verb(), r.Ops[i].Path
 			}
 			f.Operations = append(f.Operations, one)
 		}

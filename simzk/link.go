@@ -22,8 +22,8 @@ type Link struct {
 
 	// Initial backing arrays of the queues, which rarely grow.
 	inline struct {
-		toServer [2]*request
-		toClient [2]message
+		toServer [2]*Exchange
+		toClient [2]Message
 	}
 }
 
@@ -45,11 +45,11 @@ type linkState struct {
 	identities   []wire.Identity
 	watches      watchList
 
-	toServer    []*request
-	toClient    []message
+	toServer    []*Exchange
+	toClient    []Message
 	lastRequest int32
 	postedHash  uint64    // hash of all messages from the server
-	heldEvents  []message // events that the mutation delaysEvents holds back
+	heldEvents  []Message // events that the mutation delaysEvents holds back
 }
 
 // addLink initializes l as a link to a server. The address is the client's.
@@ -137,8 +137,8 @@ func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives
 // WillHaveSession reports whether the client's connection has a live session, or will get one from
 // the server in its present state.
 func (l *Link) WillHaveSession() bool {
-	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
-		l.cluster.sessionLives(l.toServer[0].session))
+	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].Session == 0 ||
+		l.cluster.sessionLives(l.toServer[0].Session))
 }
 
 // handshakeNext reports whether the client's next request is a handshake that the server will
@@ -148,7 +148,7 @@ func (l *Link) handshakeNext() bool {
 		return false
 	}
 	r := l.toServer[0]
-	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
+	return r.Op == wire.OpCreateSession && !r.reopens && r.LastZxid <= l.cluster.zxidOf(l.server)
 }
 
 // AwaitsApply reports whether the client's server will send no further reply before it has applied
@@ -157,7 +157,7 @@ func (l *Link) handshakeNext() bool {
 func (l *Link) AwaitsApply() bool {
 	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
 		l.handshakeNext() &&
-			l.toServer[0].session == 0
+			l.toServer[0].Session == 0
 }
 
 // Delayed reports whether the reply to a request that the client's server has handled waits until
@@ -165,7 +165,7 @@ func (l *Link) AwaitsApply() bool {
 func (l *Link) Delayed() bool { return l.replyDelayed }
 
 // EventNext reports whether the client's next message is a watch event.
-func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
+func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].Event != 0 }
 
 // Pending returns the process's oldest request in flight, or nil. It is valid until the next step.
 func (l *Link) Pending() *wire.Request { return l.end.Pending() }
@@ -208,19 +208,19 @@ func (l *Link) Notify() {
 }
 
 // transmit sends a request to the server.
-func (l *Link) transmit(r *request) {
+func (l *Link) transmit(r *Exchange) {
 	r.age = l.cluster.NextAge()
 	l.toServer = append(l.toServer, r)
 }
 
 // post sends a message to the client.
-func (l *Link) post(m message) {
+func (l *Link) post(m Message) {
 	if l.crashed.Load() {
 		return
 	}
 	m.age = l.cluster.NextAge()
 	l.toClient = append(l.toClient, m)
-	l.postedHash = mix(l.postedHash, m.hash())
+	l.postedHash = mix(l.postedHash, m.Hash())
 	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
 		posted(l)
 	}
@@ -256,7 +256,7 @@ func (l *Link) key() uint64 {
 		}
 	}
 	for i := range l.toClient {
-		key = fold(key, uint64(l.toClient[i].zxid))
+		key = fold(key, uint64(l.toClient[i].Zxid))
 	}
 	if len(l.identities) > 1 {
 		for _, id := range l.identities {

@@ -21,7 +21,7 @@ type Snapshot struct {
 	trees     []savedTree
 	opened    memory.ObjectCopies[session]
 	clients   []savedLink
-	requests  memory.ObjectCopies[request]
+	requests  memory.ObjectCopies[Exchange]
 	data      savedWatches
 	child     savedWatches
 	watches   memory.ObjectCopies[watch]
@@ -37,8 +37,8 @@ type savedLink struct {
 	link     *Link
 	state    linkState
 	crashed  bool
-	toServer memory.SliceCopy[*request]
-	toClient memory.SliceCopy[message]
+	toServer memory.SliceCopy[*Exchange]
+	toClient memory.SliceCopy[Message]
 	client   any // saved by the [ModelEnd]
 }
 
@@ -115,7 +115,7 @@ func (s *savedLink) save(l *Link, all *Snapshot) {
 	all.requests.Save(l.toServer...)
 	s.toClient.Save(l.toClient)
 	for i := range l.toClient {
-		if reply := l.toClient[i].reply; reply != nil {
+		if reply := l.toClient[i].Reply; reply != nil {
 			all.requests.Save(reply)
 		}
 	}

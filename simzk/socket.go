@@ -34,7 +34,7 @@ func (c *Cluster) Accept(server int, address string, socket Socket) *Link {
 // call [Cluster.Leave].
 func (c *Cluster) Receive(l *Link, frame []byte) error {
 	w := l.end.(*socketEnd)
-	r, err := parseFrame(frame, w.handshake != nil)
+	r, err := ParseFrame(frame, w.handshake != nil)
 	if err != nil {
 		return err
 	}
@@ -59,19 +59,19 @@ func (c *Cluster) Leave(l *Link) {
 	}
 }
 
-// parseFrame decodes a client's frame: the handshake first, then requests.
-func parseFrame(frame []byte, greeted bool) (*request, error) {
+// ParseFrame decodes a client's frame: the handshake first, then requests.
+func ParseFrame(frame []byte, greeted bool) (*Exchange, error) {
 	if !greeted {
 		handshake := new(wire.ConnectRequest)
 		if err := wire.DecodeConnectRequest(frame, handshake); err != nil {
 			return nil, fmt.Errorf("simzk: handshake: %w", err)
 		}
-		return &request{
+		return &Exchange{
 			Request: wire.Request{Op: wire.OpCreateSession}, connect: handshake,
-			session: handshake.SessionID,
+			Session: handshake.SessionID,
 		}, nil
 	}
-	r := new(request)
+	r := new(Exchange)
 	err := operation.DecodeRequest(frame, &r.Request)
 	if errors.Is(err, wire.ErrHeader) {
 		return nil, fmt.Errorf("simzk: request: %w", err)
@@ -85,12 +85,12 @@ func parseFrame(frame []byte, greeted bool) (*request, error) {
 
 // serveReopen answers a createSession request on a connection that already has a session. A server
 // treats it as a transaction, and sends the client its session again.
-func (c *Cluster) serveReopen(l *Link, r *request) {
+func (c *Cluster) serveReopen(l *Link, r *Exchange) {
 	c.zxid++
 	c.propose(proposal{process: l.process})
-	r.session, r.timeout = l.session.id, l.session.timeout
+	r.Session, r.Timeout = l.session.id, l.session.timeout
 	if r.malformed {
-		r.result.Code = wire.MarshallingError
+		r.Result.Code = wire.MarshallingError
 	}
 	c.respond(l, r)
 }
@@ -107,17 +107,17 @@ type socketEnd struct {
 // requestHeader is the length of a request's header.
 const requestHeader = 8
 
-func (w *socketEnd) Deliver(m message) {
-	w.buffer = w.link.cluster.encode(w.buffer[:0], m)
+func (w *socketEnd) Deliver(m Message) {
+	w.buffer = w.link.cluster.AppendFrame(w.buffer[:0], m)
 	w.socket.Send(w.buffer)
-	if m.reply != nil && closesConnection(m.reply) {
+	if m.Reply != nil && closesConnection(m.Reply) {
 		w.link.cluster.closeConnection(w.link)
 	}
 }
 
 // closesConnection reports whether the server closes the connection after a reply.
-func closesConnection(r *request) bool {
-	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.session == 0 &&
+func closesConnection(r *Exchange) bool {
+	return r.Op == wire.OpCloseSession || r.Op == wire.OpCreateSession && r.Session == 0 &&
 		!r.reopens
 }
 
@@ -138,14 +138,14 @@ func (w *socketEnd) Key() uint64                     { return 0 }
 func (w *socketEnd) TearDown()                       { w.Disconnected() }
 func (w *socketEnd) ShutDown()                       { w.Disconnected() }
 
-// encode appends the frame of a message.
-func (c *Cluster) encode(dst []byte, m message) []byte {
+// AppendFrame appends the frame of a message.
+func (c *Cluster) AppendFrame(dst []byte, m Message) []byte {
 	dst, at := wire.BeginFrame(dst)
-	switch r := m.reply; {
+	switch r := m.Reply; {
 	case r == nil:
-		e := wire.Event{Type: m.event, State: wire.StateSyncConnected, Path: m.path, Zxid: -1}
+		e := wire.Event{Type: m.Event, State: wire.StateSyncConnected, Path: m.Path, Zxid: -1}
 		if c.config.Version >= V39 {
-			e.Zxid = m.zxid // ZOOKEEPER-4655
+			e.Zxid = m.Zxid // ZOOKEEPER-4655
 		}
 		dst = wire.AppendEvent(dst, &e)
 	case r.Op == wire.OpCreateSession && !r.malformed:
@@ -156,29 +156,29 @@ func (c *Cluster) encode(dst []byte, m message) []byte {
 	return wire.EndFrame(dst, at)
 }
 
-func connectResponse(r *request) *wire.ConnectResponse {
-	response := &wire.ConnectResponse{SessionID: r.session, Password: make([]byte, 16)}
-	if r.session != 0 {
-		response.TimeoutMillis = int32(r.timeout.Milliseconds())
-		response.Password = password(r.session)
+func connectResponse(r *Exchange) *wire.ConnectResponse {
+	response := &wire.ConnectResponse{SessionID: r.Session, Password: make([]byte, 16)}
+	if r.Session != 0 {
+		response.TimeoutMillis = int32(r.Timeout.Milliseconds())
+		response.Password = password(r.Session)
 	}
 	response.HasReadOnly = r.connect != nil && r.connect.HasReadOnly
 	return response
 }
 
-func replyTo(r *request) *wire.Reply {
+func replyTo(r *Exchange) *wire.Reply {
 	reply := &wire.Reply{
-		Xid: r.Xid, Zxid: r.zxid, Code: r.result.Code, Path: r.result.Path, Stat: r.result.Stat,
-		Data: r.result.Data, ACL: r.result.ACL, Children: r.result.Children, Number: r.count,
+		Xid: r.Xid, Zxid: r.zxid, Code: r.Result.Code, Path: r.Result.Path, Stat: r.Result.Stat,
+		Data: r.Result.Data, ACL: r.Result.ACL, Children: r.Result.Children, Number: r.count,
 		Identities: r.identities,
-		Results:    r.result.Results,
+		Results:    r.Result.Results,
 	}
 	switch o := operation.Of(r.Op); {
 	case o.NoZxid:
 		reply.Zxid = 0
 	case r.Op == wire.OpPing:
 		reply.Xid = wire.XidPing
-	case o.Execute == nil && r.result.Code == wire.Unimplemented:
+	case o.Execute == nil && r.Result.Code == wire.Unimplemented:
 		reply.Zxid = -1
 	}
 	return reply

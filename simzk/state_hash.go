@@ -39,7 +39,7 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 			for _, d := range c.servers[i].answers {
 				missing := uint64(len(c.proposals) - d.applied)
 				key = mix(key, uint64(uint32(d.link.process))<<32|missing)
-				key = mix(key, d.request.stateHash())
+				key = mix(key, d.request.StateHash())
 			}
 		}
 	}
@@ -93,11 +93,11 @@ func (p *peerState) key(now time.Duration) uint64 {
 func (p *proposal) stateHash(c *Cluster) uint64 {
 	if p.cachedHash == 0 && p.write != nil {
 		w := p.write
-		r := request{Request: wire.Request{
+		r := Exchange{Request: wire.Request{
 			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops,
 		}}
-		p.cachedHash = mix(r.stateHash(), uint64(w.Session)) | 1
+		p.cachedHash = mix(r.StateHash(), uint64(w.Session)) | 1
 	}
 	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.endKind)), p.cachedHash)
 	for _, s := range [...]*session{p.opened, p.ended} {
@@ -151,11 +151,11 @@ func (l *Link) stateHash() uint64 {
 		h = mix(h, l.blocked)
 	}
 	for _, r := range l.toServer {
-		h = mix(h, r.stateHash())
+		h = mix(h, r.StateHash())
 	}
 	for i := range l.toClient {
 		m := &l.toClient[i]
-		h = mix(mix(h, m.hash()), uint64(m.zxid))
+		h = mix(mix(h, m.Hash()), uint64(m.Zxid))
 	}
 	for _, id := range l.identities[1:] {
 		h = mix(mix(h, xxhash.Sum64String(id.Scheme)), xxhash.Sum64String(id.ID))
@@ -166,14 +166,15 @@ func (l *Link) stateHash() uint64 {
 	return h
 }
 
-// stateHash covers the content of a request as the server sees it, not its age or its number.
-func (r *request) stateHash() uint64 {
+// StateHash covers the content of a request as the server sees it, not its age or its number.
+func (r *Exchange) StateHash() uint64 {
 	if r.cachedHash != 0 {
 		return r.cachedHash
 	}
-	h := mix(uint64(2*int(r.Op)+btoi(r.Watch))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
+	h := mix(uint64(2*int(r.Op)+btoi(r.Watch))<<32|uint64(uint32(r.Flags)),
+		xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
-	h = mix(mix(h, uint64(r.session)), uint64(r.lastZxid))
+	h = mix(mix(h, uint64(r.Session)), uint64(r.LastZxid))
 	for _, a := range r.ACL {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
@@ -181,8 +182,8 @@ func (r *request) stateHash() uint64 {
 		h = mix(h, xxhash.Sum64String(r.Scheme))
 	}
 	for i := range r.Ops {
-		op := request{Request: r.Ops[i]}
-		h = mix(h, op.stateHash())
+		op := Exchange{Request: r.Ops[i]}
+		h = mix(h, op.StateHash())
 	}
 	if w := r.Watches; w != nil {
 		h = mix(h, uint64(w.RelativeZxid))
