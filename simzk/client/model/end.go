@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -27,3 +28,42 @@ func (e end) StateHash() uint64               { return e.conn.stateHash() }
 func (e end) CanSave() bool                   { return e.conn.stub != nil }
 func (e end) Save(old any) any                { return e.conn.save(old) }
 func (e end) Restore(saved any)               { e.conn.restore(saved.(*savedConn)) }
+
+func (c *Conn) connected() bool {
+	return c.phase != library.Dialing && c.phase != library.Terminated
+}
+
+func (c *Conn) pending() *wire.Request {
+	for _, r := range c.inFlight {
+		if r.done != nil {
+			return &r.Request
+		}
+	}
+	return nil
+}
+
+func (c *Conn) deadline() (time.Duration, bool) {
+	if c.phase == library.Dialing {
+		return c.dialAt, true
+	}
+	return c.keepalive.ReadDeadline, c.keepalive.ReadDeadline > 0
+}
+
+func (c *Conn) pingsStalled() {
+	c.keepalive.StopPings(c.phase == library.Connected, c.cluster.Now(), c.cluster.SessionTimeout())
+}
+
+func (c *Conn) pingsResumed() {
+	c.keepalive.ResumePings(c.phase == library.Connected, c.cluster.Now(),
+		c.cluster.SessionTimeout())
+}
+
+func (c *Conn) advance() {
+	switch at, waits := c.deadline(); {
+	case !waits || at > c.cluster.Now():
+	case c.phase != library.Dialing:
+		c.cluster.ResetConnection(c.Link)
+	case !c.dial():
+		c.redial()
+	}
+}

@@ -9,6 +9,41 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 )
 
+func (c *Conn) key() uint64 {
+	key := hash64.Fold(hash64.Fold(c.receivedHash, c.sentHash),
+		uint64(c.rearmTiming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
+	switch {
+	case c.phase == library.Dialing:
+		key = hash64.Fold(key, uint64(c.dialAt-c.cluster.Now()))
+	case c.phase != library.Connecting && c.keepalive.ReadDeadline > 0:
+		key = hash64.Fold(key, uint64(c.keepalive.ReadDeadline-c.cluster.Now()))
+	}
+	if len(c.watchers) > 0 {
+		key = hash64.Fold(key, c.watchersKey())
+	}
+	return key
+}
+
+// watchersKey returns 64 bits over the pending watches. The client's last zxid matters only if it
+// has to set its watches again, and then only as far as the watched nodes have changed since.
+func (c *Conn) watchersKey() uint64 {
+	tree := c.cluster.Tree().Hash()
+	if k := &c.keyCache; k.valid && k.tree == tree && k.lastZxid == c.lastZxid {
+		return k.key
+	}
+	key := uint64(0)
+	for i := range c.watchers {
+		w := &c.watchers[i]
+		changed := uint64(0)
+		if data, children, ok := c.cluster.Tree().LastChanges(w.path); ok {
+			changed = 1 + 2*hash64.Bit(data > c.lastZxid) + 4*hash64.Bit(children > c.lastZxid)
+		}
+		key = hash64.Fold(key, w.hash+uint64(w.kind)<<3+changed)
+	}
+	c.keyCache = watchersKeyCache{key: key, tree: tree, lastZxid: c.lastZxid, valid: true}
+	return key
+}
+
 func (c *Conn) stateHash() uint64 {
 	now := c.cluster.Now()
 	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 |
@@ -55,5 +90,3 @@ func (c *Conn) watcherHash(w *watcher) uint64 {
 	}
 	return h
 }
-
-func (s *Stub) callIndex(r *call) int { return slices.Index(s.calls, r) }
