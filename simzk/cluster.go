@@ -101,7 +101,7 @@ type Cluster struct {
 
 // A pool is the memory that [Cluster.Reset] reuses.
 type pool struct {
-	ends []End // of clients of processes, of which the first used are in use
+	ends []ModelEnd // of which the first used are in use
 	used int
 
 	watchArena   memory.Arena[watch]

@@ -60,18 +60,21 @@ func (c *Cluster) AddClient(l *Link, end End) {
 	c.addLink(l, int32(len(c.links)+1), len(c.links)%c.Servers(), loopback[0].ID)
 	l.end, l.pings = end, true
 	l.model, _ = end.(ModelEnd)
-	c.hasRealClient = c.hasRealClient || l.model == nil
-	if c.used == len(c.ends) {
-		c.ends = append(c.ends, end)
-	} else {
-		c.ends[c.used] = end
+	switch {
+	case l.model == nil:
+		c.hasRealClient = true
+		return
+	case c.used == len(c.ends):
+		c.ends = append(c.ends, l.model)
+	default:
+		c.ends[c.used] = l.model
 	}
 	c.used++
 }
 
-// Recycled returns an end that [Cluster.AddClient] has received before the last [Cluster.Reset], or
-// nil. The caller may use its memory for the client that it adds next.
-func (c *Cluster) Recycled() End {
+// Recycled returns a [ModelEnd] that [Cluster.AddClient] has received before the last
+// [Cluster.Reset], or nil. The caller may reuse its memory for the client that it adds next.
+func (c *Cluster) Recycled() ModelEnd {
 	if c.used == len(c.ends) {
 		return nil
 	}
@@ -106,7 +109,7 @@ func (c *Cluster) OpenSession(l *Link) {
 	})
 }
 
-// Dial connects the client to a server, and reports whether the client can reach it.
+// Dial connects the client to a server if it can reach that, and reports whether it can.
 func (c *Cluster) Dial(l *Link, server int) bool {
 	if !l.canReach(server) {
 		return false
@@ -159,7 +162,7 @@ func (c *Cluster) Record(l *Link, e history.Event) {
 	}
 }
 
-// Settle waits until the goroutines that a step has woken are blocked; see Config.
+// Settle waits until the goroutines that a step has woken are blocked; see [Config].
 func (c *Cluster) Settle() { c.config.Settle() }
 
 // MarkWoken notes that the step under way wakes a goroutine of a process; see [Cluster.Woken].

@@ -8,9 +8,8 @@ import (
 )
 
 // A Snapshot is the state of a cluster at one moment, if every client is a [ModelEnd] that can be
-// saved. A snapshot holds copies of the objects' values, and restoring writes them
-// back into the same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its
-// memory.
+// saved. A snapshot holds copies of the objects' values, and restoring writes them back into the
+// same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its memory.
 type Snapshot struct {
 	cluster   Cluster
 	sessions  memory.SliceCopy[*session]

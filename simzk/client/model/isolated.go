@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// An Isolated runs the code of one process in isolation: the process receives only the inputs
-// of its caller.
+// An Isolated is the client of a process whose code runs alone: the process receives only the
+// inputs of its caller.
 type Isolated struct {
 	conn    *Conn
 	calls   []*call // as in a [Stub]

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A Stub replaces the code of a client's process: it records the inputs to the process, and
-// its caller supplies the process's reactions. A cluster can thus run without goroutines where the
+// A Stub replaces the code of a client's process: it records the inputs to the process, and its
+// caller supplies the process's reactions. A cluster can thus run without goroutines where the
 // reactions are known.
 type Stub struct {
 	Inputs      []Input // the caller empties it

@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 )
 
-// A Conn is go-zookeeper/zk's own client, unmodified, over in-memory connections. It runs its
-// own goroutines, timers and buffers. The cluster decides when a frame from the client is served,
-// when a frame for it is delivered, and whether it can connect.
+// A Conn is go-zookeeper/zk's own client, unmodified, over in-memory connections. It runs its own
+// goroutines, timers and buffers. The cluster decides when a frame from the client is served, when
+// a frame for it is delivered, and whether it can connect.
 //
 // The client must run in a bubble of virtual time, and the program on one processor
 // ([runtime.GOMAXPROCS]): after a lost connection, the client wakes the waiting callers and then
@@ -61,8 +61,8 @@ type Conn struct {
 	keepalive library.Keepalive
 }
 
-// Connect adds a client that runs the real client library, and lets it open its session.
-// Processes are numbered from 1 in the order of the calls. The cluster must have a Settle function.
+// Connect adds a client that runs the real client library, and lets it open its session. Processes
+// are numbered from 1 in the order of the calls. The cluster must have a Settle function.
 func Connect(c *simzk.Cluster) (*Conn, error) {
 	r := &Conn{cluster: c, phase: library.Dialing}
 	c.AddClient(&r.link, end{r})
