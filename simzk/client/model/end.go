@@ -11,7 +11,6 @@ import (
 // An end is the client's end of a link, which callers of the client do not see.
 type end struct{ conn *Conn }
 
-func (e end) Collect()                        { e.conn.collect() }
 func (e end) Deliver(m simzk.Message)         { e.conn.deliver(m) }
 func (e end) Disconnected()                   { e.conn.disconnected() }
 func (e end) Connected() bool                 { return e.conn.connected() }
@@ -21,13 +20,18 @@ func (e end) Deadline() (time.Duration, bool) { return e.conn.deadline() }
 func (e end) Advance()                        { e.conn.advance() }
 func (e end) PingsStalled()                   { e.conn.pingsStalled() }
 func (e end) PingsResumed()                   { e.conn.pingsResumed() }
-func (e end) Key() uint64                     { return e.conn.key() }
 func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
 func (e end) StateHash() uint64               { return e.conn.stateHash() }
 func (e end) CanSave() bool                   { return e.conn.stub != nil }
 func (e end) Save(old any) any                { return e.conn.save(old) }
 func (e end) Restore(saved any)               { e.conn.restore(saved.(*savedConn)) }
+
+func (e end) Collect() {
+	if e.conn.hasSubmitted.Load() {
+		e.conn.collect()
+	}
+}
 
 func (c *Conn) connected() bool {
 	return c.phase != library.Dialing && c.phase != library.Terminated

@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 )
 
-func (c *Conn) key() uint64 {
+func (e end) Key() uint64 {
+	c := e.conn
 	key := hash64.Fold(hash64.Fold(c.receivedHash, c.sentHash),
 		uint64(c.rearmTiming)<<32|uint64(len(c.unsent))<<8|uint64(c.phase))
 	switch {

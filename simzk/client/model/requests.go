@@ -12,9 +12,6 @@ import (
 
 // collect transmits the requests that the process has submitted.
 func (c *Conn) collect() {
-	if !c.hasSubmitted.Load() {
-		return
-	}
 	c.sendSubmitted()
 	if !c.closing || c.Crashed() {
 		return
