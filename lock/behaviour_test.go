@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
@@ -350,7 +350,7 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a short disconnection is survived", func(s *fixture) {
-		if simzk.RaceDetector {
+		if real.RaceDetector {
 			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls " +
 				"that " +
 				"waited, see " +

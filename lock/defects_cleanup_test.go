@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A failed or cancelled attempt leaves its node.
@@ -117,13 +117,13 @@ func (w *world) loseDelete(try func(context.Context) (*lock.Lease, error)) {
 }
 
 // unlisted is a client without permission to list.
-type unlisted struct{ *simzk.Conn }
+type unlisted struct{ *model.Conn }
 
 func (unlisted) Children(string) ([]string, *zk.Stat, error) { return nil, nil, zk.ErrNoAuth }
 
 // unlistedAtFirst may list from the second attempt on. The first attempt sends two listings.
 type unlistedAtFirst struct {
-	*simzk.Conn
+	*model.Conn
 	listings atomic.Int32
 }
 

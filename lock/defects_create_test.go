@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // The reply to a create is lost.
@@ -157,11 +157,11 @@ func (w *world) loseCreate(client lock.Client) (*call, string) {
 
 // unsearchable is a client whose first listings fail.
 type unsearchable struct {
-	*simzk.Conn
+	*model.Conn
 	failures atomic.Int32
 }
 
-func newUnsearchable(conn *simzk.Conn, failures int32) *unsearchable {
+func newUnsearchable(conn *model.Conn, failures int32) *unsearchable {
 	u := &unsearchable{Conn: conn}
 	u.failures.Store(failures)
 	return u
@@ -211,7 +211,7 @@ func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.pre
 // lagging is a client on a server that knows nothing until it has taken part in a transaction. It
 // may answer a sync without one, like a deposed leader.
 type lagging struct {
-	*simzk.Conn
+	*model.Conn
 	agreed atomic.Bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A process counts wrongly or waits for itself.
@@ -210,7 +210,7 @@ var localDefects = []defect{
 
 // vanishing is a client whose first node is gone before it lists.
 type vanishing struct {
-	*simzk.Conn
+	*model.Conn
 	once bool
 	gone chan struct{}
 }

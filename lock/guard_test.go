@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -18,7 +19,7 @@ import (
 // leading is a client whose multis reach the leader at once, whatever the state of its connection:
 // like a paused holder's write that arrives late.
 type leading struct {
-	*simzk.Conn
+	*model.Conn
 	cluster *simzk.Cluster
 	err     error         // instead of the reply
 	mute    chan struct{} // never closed if there is no reply

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A machine drives many clients of one lock through the steps that a list of numbers encodes:
@@ -319,7 +320,7 @@ func (m *machine) rotate(turns int) {
 
 // runMachine performs the steps in a bubble, after the given number of fault-free rotations, and
 // returns the first failure.
-func runMachine(t *testing.T, places, turns int, steps []int, open func(client *simzk.Conn,
+func runMachine(t *testing.T, places, turns int, steps []int, open func(client *model.Conn,
 	random lock.Option) []take,
 ) string {
 	failure := ""
@@ -344,7 +345,7 @@ func runMachine(t *testing.T, places, turns int, steps []int, open func(client *
 }
 
 // checkMachine performs random steps, after the given number of rotations.
-func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn,
+func checkMachine(t *testing.T, places, turns int, open func(client *model.Conn,
 	random lock.Option) []take,
 ) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -359,14 +360,14 @@ func checkMachine(t *testing.T, places, turns int, open func(client *simzk.Conn,
 
 // Never two holders and no overtaking, under any fault.
 func TestMutexMachine(t *testing.T) {
-	checkMachine(t, 1, 2*machineClients, func(client *simzk.Conn, random lock.Option) []take {
+	checkMachine(t, 1, 2*machineClients, func(client *model.Conn, random lock.Option) []take {
 		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
 	})
 }
 
 // No holder beside a writer and no overtaking, under any fault.
 func TestRWMutexMachine(t *testing.T) {
-	checkMachine(t, 1000, 0, func(client *simzk.Conn, random lock.Option) []take {
+	checkMachine(t, 1000, 0, func(client *model.Conn, random lock.Option) []take {
 		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout, random))
 		return []take{{m.Lock, false}, {m.RLock, true}}
 	})
@@ -376,7 +377,7 @@ func TestRWMutexMachine(t *testing.T) {
 func TestSemaphoreMachine(t *testing.T) {
 	for places := 1; places <= 3; places++ {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			checkMachine(t, places, 0, func(client *simzk.Conn, random lock.Option) []take {
+			checkMachine(t, places, 0, func(client *model.Conn, random lock.Option) []take {
 				s := must(lock.NewSemaphore(client, "/lock", places, sessionTimeout, random))
 				return []take{{s.Lock, true}}
 			})

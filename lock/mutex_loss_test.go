@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A holder that cannot reach ZooKeeper learns that its lease has ended before its session can
@@ -252,7 +252,7 @@ func TestForeignOwner(t *testing.T) {
 // foreignOwner is a client that gets a new session right after it has created its first node, on a
 // server that does not know yet that the old session is over.
 type foreignOwner struct {
-	*simzk.Conn
+	*model.Conn
 	first string
 }
 
@@ -296,7 +296,7 @@ func TestClosedSlowly(t *testing.T) {
 }
 
 // slowlyClosed is a closed client on a busy machine.
-type slowlyClosed struct{ *simzk.Conn }
+type slowlyClosed struct{ *model.Conn }
 
 func (slowlyClosed) State() zk.State { return zk.StateDisconnected }
 

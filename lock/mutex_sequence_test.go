@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -132,7 +132,7 @@ func TestSameNameInAnEarlyListing(t *testing.T) {
 
 // staleListing is a client whose next listing shows an earlier state.
 type staleListing struct {
-	*simzk.Conn
+	*model.Conn
 	past []string
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // The locks are made for the client of go-zookeeper/zk.
@@ -364,7 +364,7 @@ func TestACL(t *testing.T) {
 
 // aclWitness records the access control lists of created nodes.
 type aclWitness struct {
-	*simzk.Conn
+	*model.Conn
 	acls [][]zk.ACL
 }
 

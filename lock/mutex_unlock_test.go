@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 func TestUnlockWhileDown(t *testing.T) {
@@ -77,7 +77,7 @@ func TestUnlockOfLost(t *testing.T) {
 }
 
 // refusing is a client that may not delete.
-type refusing struct{ *simzk.Conn }
+type refusing struct{ *model.Conn }
 
 func (refusing) Delete(string, int32) error { return zk.ErrNoAuth }
 
@@ -183,7 +183,7 @@ func TestLateDuplicateIsNoRelease(t *testing.T) {
 // lateCreate loses the first create, and carries it out right before the first node is removed. The
 // next removal waits for it if necessary.
 type lateCreate struct {
-	*simzk.Conn
+	*model.Conn
 	lost    string
 	late    bool
 	proceed chan struct{}

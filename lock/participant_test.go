@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // participants lists the participants of a lock and describes them.
@@ -279,7 +279,7 @@ func TestRevokedByTwo(t *testing.T) {
 
 // secondLook is a client that waits before it reads the directory for the second time.
 type secondLook struct {
-	*simzk.Conn
+	*model.Conn
 	looks int
 	look  chan struct{}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 func (w *world) rwmutex(client int) *lock.RWMutex {
@@ -203,7 +204,7 @@ func TestDowngradeEnds(t *testing.T) {
 }
 
 // setRefused is a client that may not change data.
-type setRefused struct{ *simzk.Conn }
+type setRefused struct{ *model.Conn }
 
 func (setRefused) Set(string, []byte, int32) (*zk.Stat, error) { return nil, zk.ErrNoAuth }
 
@@ -231,7 +232,7 @@ func TestDowngradeRefused(t *testing.T) {
 
 // dataEventsLost is a client that never gets events of changed data, as can happen with
 // go-zookeeper/zk after a reconnect.
-type dataEventsLost struct{ *simzk.Conn }
+type dataEventsLost struct{ *model.Conn }
 
 func (d dataEventsLost) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	data, stat, events, err := d.Conn.GetW(path)

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -26,7 +27,7 @@ type world struct {
 	t       *testing.T
 	cluster *simzk.Cluster
 	servers int
-	clients []*simzk.Conn
+	clients []*model.Conn
 	log     *history.Log
 	cancels []context.CancelFunc // of calls
 	began   time.Time
@@ -45,7 +46,7 @@ func inAgedWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 		w.create("/lock", 0, 0)
 		w.cluster.PrepareSequence("/lock", past)
 		for range clients {
-			w.clients = append(w.clients, w.cluster.Connect())
+			w.clients = append(w.clients, model.Connect(w.cluster))
 		}
 		test(w)
 	})
@@ -64,7 +65,7 @@ func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 			}, log),
 		}
 		for range clients {
-			w.clients = append(w.clients, w.cluster.Connect())
+			w.clients = append(w.clients, model.Connect(w.cluster))
 		}
 		defer func() {
 			for _, cancel := range w.cancels {
@@ -79,7 +80,7 @@ func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	})
 }
 
-func (w *world) client(number int) *simzk.Conn { return w.clients[number-1] }
+func (w *world) client(number int) *model.Conn { return w.clients[number-1] }
 
 // create creates a node that belongs to a session, or to none.
 func (w *world) create(path string, flags int32, owner int64) {

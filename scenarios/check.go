@@ -25,7 +25,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // The variables that Check reads from the environment. They are not flags, because go test ./...
@@ -64,7 +64,7 @@ const defaultSchedules = 2000
 // condition was not reached in 5000 schedules or more, or no process was ever granted the lock.
 //
 // go test -v prints what was run, and which claims and faults were not exercised. With the real
-// client the test is skipped under the race detector; see [simzk.RaceDetector].
+// client the test is skipped under the race detector; see [real.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
 	checkScenario(t, demandSound(t, &scenario))
@@ -157,7 +157,7 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if scenario.Client == Real && simzk.RaceDetector {
+	if scenario.Client == Real && real.RaceDetector {
 		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
 	}

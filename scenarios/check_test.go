@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // variantVariable selects the lock or the mode of TestChecked: for example a broken lock, a lock
@@ -297,7 +297,7 @@ func TestCheckStrategy(t *testing.T) {
 			`INTERLOCK_STRATEGY: unknown strategy "luck"; known are random`,
 		},
 	} {
-		if name == "all schedules of the real client" && simzk.RaceDetector {
+		if name == "all schedules of the real client" && real.RaceDetector {
 			continue // The real client is skipped earlier.
 		}
 		if printed, passed := runChecked(t, t.TempDir(), tc.environment...); passed != tc.passes ||

@@ -9,13 +9,14 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // A Process is the environment of lock code under test: one contender with its client.
 type Process struct {
 	Number         int           // from 1
-	Client         simzk.Client  // the process's connection to ZooKeeper
+	Client         client.Client // the process's connection to ZooKeeper
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
@@ -37,12 +38,12 @@ func newProcess(e *engine.Environment) *Process {
 func (p *Process) Context() context.Context { return p.ctx }
 
 // Conn returns the process's connection for code that needs a *zk.Conn. It panics unless the
-// scenario runs the real client, [Real]. [simzk.RealConn.Conn] says what such code must not do.
+// scenario runs the real client, [Real]. [real.Conn.ZK] says what such code must not do.
 func (p *Process) Conn() *zk.Conn {
-	real, ok := p.Client.(*simzk.RealConn)
+	real, ok := p.Client.(*real.Conn)
 	if !ok {
 		panic("Process.Conn: the scenario runs a model of the client and has no *zk.Conn; it " +
 			"needs Client: scenarios.Real")
 	}
-	return real.Conn()
+	return real.ZK()
 }

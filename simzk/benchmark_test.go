@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -16,7 +17,7 @@ import (
 func BenchmarkServeDeliver(b *testing.B) {
 	log := new(history.Log)
 	cluster := simzk.New(simzk.Config{}, log)
-	conn := cluster.Connect()
+	conn := model.Connect(cluster)
 	go func() {
 		for {
 			path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential,

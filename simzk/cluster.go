@@ -5,12 +5,8 @@
 // until [Cluster.Advance]. Each link is FIFO in both directions, as TCP is; the caller chooses the
 // order between links.
 //
-// Lock code connects to the cluster in one of two ways:
-//   - [Conn], a model client with the methods and the errors of *zk.Conn of
-//     github.com/go-zookeeper/zk v1.0.4
-//   - [RealConn], that client itself, over connections in memory
-//
-// Other programs connect through a [Socket].
+// A client is the [End] of a [Link]. Package simzk/client has those of lock code. Other programs
+// connect through a [Socket].
 package simzk
 
 import (
@@ -18,6 +14,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/simzk/internal/memory"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -104,12 +101,12 @@ type Cluster struct {
 
 // A pool is the memory that [Cluster.Reset] reuses.
 type pool struct {
-	conns []*Conn // model clients, of which the first used are in use
-	used  int
+	ends []ModelEnd // of which the first used are in use
+	used int
 
-	watchArena   arena[watch]
+	watchArena   memory.Arena[watch]
 	execution    execution // of the request being served
-	sessionArena arena[session]
+	sessionArena memory.Arena[session]
 }
 
 // Arena sizes that suffice for most runs.
@@ -152,8 +149,8 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 		servers: newServers(&config), mutation: currentMutation, timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
 		pool: pool{
-			conns: old.conns, watchArena: old.watchArena.reset(),
-			sessionArena: old.sessionArena.reset(),
+			ends: old.ends, watchArena: old.watchArena.Reset(),
+			sessionArena: old.sessionArena.Reset(),
 		},
 	}
 	if config.SessionTimeout != old.config.SessionTimeout {
@@ -272,7 +269,7 @@ func (c *Cluster) Sessions() int { return len(c.sessions) }
 func (c *Cluster) Collect() {
 	for _, l := range c.links {
 		if !l.paused {
-			l.end.collect()
+			l.end.Collect()
 		}
 	}
 }
@@ -286,11 +283,14 @@ func (c *Cluster) Deliver(l *Link) {
 	}
 	m := l.toClient[next]
 	l.toClient = slices.Delete(l.toClient, next, next+1)
-	if m.reply == nil && m.event == 0 {
+	if m.Reply == nil && m.Event == 0 {
 		c.closeConnection(l)
 		return
 	}
-	l.end.deliver(m)
+	if l.process != 0 {
+		c.recordDelivery(l, &m)
+	}
+	l.end.Deliver(m)
 }
 
 // Deadline returns the time of the next timed event, such as a session's expiry or a client's

@@ -91,12 +91,12 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 			last.watches = append(last.watches, fired...)
 			continue
 		}
-		c.postEvent(w, message{event: event, path: path, zxid: zxid, watches: fired})
+		c.postEvent(w, Message{Event: event, Path: path, Zxid: zxid, watches: fired})
 	}
 }
 
 // postEvent sends a watch's event, subject to the cluster's mutation.
-func (c *Cluster) postEvent(w *watch, m message) {
+func (c *Cluster) postEvent(w *watch, m Message) {
 	switch {
 	case c.mutation == losesEvents && w.number%2 == 0:
 	case c.mutation == delaysEvents:

@@ -2,21 +2,18 @@ package simzk
 
 import (
 	"reflect"
-	"slices"
-	"sync"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/callsite"
-	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// gathersFacts reports whether the history wants [history.Facts].
-func (c *Cluster) gathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
+// GathersFacts reports whether the history wants [history.Facts].
+func (c *Cluster) GathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
 
 // sendFacts returns the facts of a request, or nil if the history wants none.
-func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
-	if !c.gathersFacts() {
+func (c *Cluster) sendFacts(r *Exchange, site callsite.Site) *history.Facts {
+	if !c.GathersFacts() {
 		return nil
 	}
 	f := &history.Facts{
@@ -27,7 +24,7 @@ func (c *Cluster) sendFacts(r *request, site callsite.Site) *history.Facts {
 	for i := range r.Ops {
 		one := &r.Ops[i]
 		f.Operations = append(f.Operations, history.Operation{
-			Op: (&request{Request: *one}).verb(), Path: one.Path,
+			Op: (&Exchange{Request: *one}).verb(), Path: one.Path,
 			Version: wanted(one.Op, one.Version),
 		})
 	}
@@ -54,33 +51,33 @@ func wanted(op wire.Op, version int32) *int32 {
 }
 
 // replyFacts returns the facts of a reply, or nil if the history wants none.
-func (c *Cluster) replyFacts(r *request) *history.Facts {
-	if !c.gathersFacts() {
+func (c *Cluster) replyFacts(r *Exchange) *history.Facts {
+	if !c.GathersFacts() {
 		return nil
 	}
 	f := new(history.Facts)
-	ok := r.result.Code == wire.OK
+	ok := r.Result.Code == wire.OK
 	switch r.Op {
 	case wire.OpGetChildren, wire.OpGetChildren2:
 		if ok {
-			f.Children = make([]history.Child, len(r.result.Children))
-			for i, name := range r.result.Children {
+			f.Children = make([]history.Child, len(r.Result.Children))
+			for i, name := range r.Result.Children {
 				f.Children[i].Name = name
 			}
 		}
 	case wire.OpGetData, wire.OpExists:
-		if ok || r.result.Code == wire.NoNode {
+		if ok || r.Result.Code == wire.NoNode {
 			f.Exists = &ok
 		}
-		f.Data = truncated(r.result.Data)
-		f.Stat = statFacts(&r.result.Stat)
+		f.Data = truncated(r.Result.Data)
+		f.Stat = statFacts(&r.Result.Stat)
 	case wire.OpSetData, wire.OpCreate2:
-		f.Stat = statFacts(&r.result.Stat)
+		f.Stat = statFacts(&r.Result.Stat)
 	case wire.OpMulti:
-		for i := range r.result.Results {
-			one := history.Operation{Err: r.result.Results[i].Code.String()}
+		for i := range r.Result.Results {
+			one := history.Operation{Err: r.Result.Results[i].Code.String()}
 			if i < len(r.Ops) {
-				one.Op, one.Path = (&request{Request: r.Ops[i]}).verb(), r.Ops[i].Path
+				one.Op, one.Path = (&Exchange{Request: r.Ops[i]}).verb(), r.Ops[i].Path
 			}
 			f.Operations = append(f.Operations, one)
 		}
@@ -98,63 +95,3 @@ func statFacts(s *wire.Stat) *history.Stat {
 }
 
 func truncated(data []byte) string { return string(data[:min(len(data), history.FactBytes)]) }
-
-// callSites are the calls under way of a real client, whose requests reach the cluster on a
-// goroutine of the client library. They are used only if the history wants facts.
-type callSites struct {
-	mu    sync.Mutex
-	calls []callSite
-}
-
-// A callSite is a call under way: the client's method, and the line that called it.
-type callSite struct {
-	method string
-	site   callsite.Site
-}
-
-// begin adds the call that the calling goroutine makes.
-func (s *callSites) begin() {
-	call := callSite{callsite.Method(), callsite.Caller()}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls = append(s.calls, call)
-}
-
-// end removes the call that the calling goroutine makes.
-func (s *callSites) end() {
-	call := callSite{callsite.Method(), callsite.Caller()}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.calls {
-		if s.calls[i] == call {
-			s.calls = append(s.calls[:i], s.calls[i+1:]...)
-			return
-		}
-	}
-}
-
-// of returns the line that has sent a request. It is unknown if several could have.
-func (s *callSites) of(r *request) callsite.Site {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found callsite.Site
-	for _, call := range s.calls {
-		switch {
-		case !call.sends(r):
-		case found == callsite.Site{}:
-			found = call.site
-		case found != call.site:
-			return callsite.Site{}
-		}
-	}
-	return found
-}
-
-// sends reports whether a call can have sent a request.
-func (s *callSite) sends(r *request) bool {
-	methods := operation.Of(r.Op).Methods
-	if r.Watch && len(methods) > 0 {
-		return s.method == methods[0]+"W"
-	}
-	return slices.Contains(methods, s.method)
-}

@@ -15,12 +15,13 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A harness is a cluster in a bubble of virtual time, whose every event is printed.
 type harness struct {
 	cluster *simzk.Cluster
-	clients []*simzk.Conn
+	clients []*model.Conn
 	log     *history.Log
 	printed int // number of events that the output shows
 	output  strings.Builder
@@ -45,8 +46,8 @@ func newEnsembleHarness(t *testing.T, servers int) *harness {
 }
 
 // join adds a client and drains the events of its first session.
-func (s *harness) join() *simzk.Conn {
-	conn := s.cluster.Connect()
+func (s *harness) join() *model.Conn {
+	conn := model.Connect(s.cluster)
 	s.clients = append(s.clients, conn)
 	for range 3 {
 		<-conn.Events()
@@ -63,7 +64,7 @@ func (s *harness) tearDown() {
 }
 
 // client returns the client with a name, c1 for the first, or nil.
-func (s *harness) client(name string) *simzk.Conn {
+func (s *harness) client(name string) *model.Conn {
 	for _, conn := range s.clients {
 		if fmt.Sprintf("c%d", conn.Process()) == name {
 			return conn
@@ -101,7 +102,7 @@ func (s *harness) settle() {
 }
 
 // call calls a method of the client in a new goroutine, and prints its result when it returns.
-func (s *harness) call(conn *simzk.Conn, words []string) error {
+func (s *harness) call(conn *model.Conn, words []string) error {
 	if len(words) == 0 {
 		return errors.New("no method given")
 	}
@@ -137,7 +138,7 @@ func (s *harness) call(conn *simzk.Conn, words []string) error {
 type boundCall func() (result string, watch <-chan zk.Event)
 
 // callOf binds a method to its arguments.
-func callOf(conn *simzk.Conn, method, path string, options []string) (boundCall, error) {
+func callOf(conn *model.Conn, method, path string, options []string) (boundCall, error) {
 	acl, err := aclOf(options)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func callOf(conn *simzk.Conn, method, path string, options []string) (boundCall,
 }
 
 // createOf binds a method that creates a node, or returns nil for any other name.
-func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
+func createOf(conn *model.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
 	data, flags := []byte(option(options, "data")), flagsOf(options)
 	switch method {
 	case "create":
@@ -200,7 +201,7 @@ func createOf(conn *simzk.Conn, method, path string, options []string, acl []zk.
 }
 
 // identityOf binds a method for ACLs or authentication, or returns nil for any other name.
-func identityOf(conn *simzk.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
+func identityOf(conn *model.Conn, method, path string, options []string, acl []zk.ACL) boundCall {
 	switch method {
 	case "addauth": // The path is the scheme.
 		return func() (string, <-chan zk.Event) {
@@ -322,7 +323,7 @@ func renderACL(acl []zk.ACL) string {
 }
 
 // readOf binds a method that reads, or returns nil for any other name.
-func readOf(conn *simzk.Conn, method, path string) boundCall {
+func readOf(conn *model.Conn, method, path string) boundCall {
 	switch method {
 	case "get":
 		return func() (string, <-chan zk.Event) {

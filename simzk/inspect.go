@@ -61,14 +61,14 @@ func (l *Link) Messages() []string {
 	var texts []string
 	for i := range l.toClient {
 		switch m := &l.toClient[i]; {
-		case m.reply != nil:
-			text := "reply to " + DescribeRequest(&m.reply.Request)
-			if m.reply.result.Code != wire.OK {
-				text += ": " + m.reply.result.Code.String()
+		case m.Reply != nil:
+			text := "reply to " + DescribeRequest(&m.Reply.Request)
+			if m.Reply.Result.Code != wire.OK {
+				text += ": " + m.Reply.Result.Code.String()
 			}
 			texts = append(texts, text)
-		case m.event != 0:
-			texts = append(texts, "event "+m.path+" "+eventName(m.event))
+		case m.Event != 0:
+			texts = append(texts, "event "+m.Path+" "+eventName(m.Event))
 		default:
 			texts = append(texts, "end of the connection")
 		}

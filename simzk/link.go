@@ -1,10 +1,8 @@
 package simzk
 
 import (
-	"encoding/binary"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -13,20 +11,19 @@ import (
 // and the server's state of the connection. Only the cluster's caller may call its methods, except
 // Notify.
 type Link struct {
-	cluster            *Cluster
-	number             int64 // in order of creation
-	process            int32 // from 1; 0 if the client is not a process of the run
-	end                clientEnd
-	crashed            atomic.Bool
-	guidCount          atomic.Uint64
-	callsAfterShutDown atomic.Int32 // since [Link.ShutDown]
+	cluster *Cluster
+	number  int64 // in order of creation
+	process int32 // from 1; 0 if the client is not a process of the run
+	end     End
+	model   ModelEnd // end, if it is one
+	crashed atomic.Bool
 
 	linkState
 
 	// Initial backing arrays of the queues, which rarely grow.
 	inline struct {
-		toServer [2]*request
-		toClient [2]message
+		toServer [2]*Exchange
+		toClient [2]Message
 	}
 }
 
@@ -48,41 +45,11 @@ type linkState struct {
 	identities   []wire.Identity
 	watches      watchList
 
-	toServer    []*request
-	toClient    []message
+	toServer    []*Exchange
+	toClient    []Message
 	lastRequest int32
 	postedHash  uint64    // hash of all messages from the server
-	heldEvents  []message // events that the mutation delaysEvents holds back
-}
-
-// A clientEnd is the client's end of a link.
-type clientEnd interface {
-	// collect transmits the requests that the process has submitted since the last call.
-	collect()
-	// deliver delivers a message from the server.
-	deliver(message)
-	// disconnected tells the client that its connection is closed.
-	disconnected()
-	// connected reports whether there is a connection, with a session or during the handshake.
-	connected() bool
-	// knownSession returns the session that the client believes it has, or 0.
-	knownSession() int64
-	// pending returns the oldest request that is in flight, or nil.
-	pending() *wire.Request
-	// deadline returns the time of the client's next timed action, and false if there is none.
-	deadline() (time.Duration, bool)
-	// advance performs the timed actions that are due.
-	advance()
-	// pingsStalled tells the client that its pings are no longer answered.
-	pingsStalled()
-	// pingsResumed tells the client that its pings are answered again.
-	pingsResumed()
-	// key returns 64 bits over the state of the client.
-	key() uint64
-	// tearDown destroys the client at the end of a run.
-	tearDown()
-	// shutDown closes the client at the end of a run.
-	shutDown()
+	heldEvents  []Message // events that the mutation delaysEvents holds back
 }
 
 // addLink initializes l as a link to a server. The address is the client's.
@@ -101,6 +68,9 @@ func (c *Cluster) addLink(l *Link, process int32, server int, address string) *L
 // loopback is the identity of every simulated client. It must not be modified.
 var loopback = []wire.Identity{{Scheme: "ip", ID: "127.0.0.1"}}
 
+// End returns the client's end of the link.
+func (l *Link) End() End { return l.end }
+
 // ServerIndex returns the index of the client's current or last server.
 func (l *Link) ServerIndex() int { return l.server }
 
@@ -108,7 +78,7 @@ func (l *Link) ServerIndex() int { return l.server }
 func (l *Link) Process() int { return int(l.process) }
 
 // Connected reports whether the client has a connection, with a session or during the handshake.
-func (l *Link) Connected() bool { return l.end.connected() && !l.crashed.Load() }
+func (l *Link) Connected() bool { return l.end.Connected() && !l.crashed.Load() }
 
 // Down reports whether the link is cut or stalled until [Cluster.Heal].
 func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crashed.Load() }
@@ -120,7 +90,7 @@ func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load()
 // time. Pings usually prevent that, but not while messages are stalled, nor before the client has
 // its session.
 func (l *Link) MayTimeOut() bool {
-	_, waits := l.end.deadline()
+	_, waits := l.end.Deadline()
 	return waits && l.Connected()
 }
 
@@ -129,7 +99,7 @@ func (l *Link) Crashed() bool { return l.crashed.Load() }
 
 // HasSession reports whether the session that the client believes it has is alive.
 func (l *Link) HasSession() bool {
-	return l.cluster.sessionLives(l.end.knownSession()) && !l.crashed.Load()
+	return l.cluster.sessionLives(l.end.KnownSession()) && !l.crashed.Load()
 }
 
 // Unserved returns the number of requests that are sent and not yet served.
@@ -167,8 +137,8 @@ func (l *Link) Ended() bool { return l.session != nil && !l.cluster.sessionLives
 // WillHaveSession reports whether the client's connection has a live session, or will get one from
 // the server in its present state.
 func (l *Link) WillHaveSession() bool {
-	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].session == 0 ||
-		l.cluster.sessionLives(l.toServer[0].session))
+	return l.session != nil && !l.Ended() || l.handshakeNext() && (l.toServer[0].Session == 0 ||
+		l.cluster.sessionLives(l.toServer[0].Session))
 }
 
 // handshakeNext reports whether the client's next request is a handshake that the server will
@@ -178,7 +148,7 @@ func (l *Link) handshakeNext() bool {
 		return false
 	}
 	r := l.toServer[0]
-	return r.Op == wire.OpCreateSession && !r.reopens && r.lastZxid <= l.cluster.zxidOf(l.server)
+	return r.Op == wire.OpCreateSession && !r.reopens && r.LastZxid <= l.cluster.zxidOf(l.server)
 }
 
 // AwaitsApply reports whether the client's server will send no further reply before it has applied
@@ -187,7 +157,7 @@ func (l *Link) handshakeNext() bool {
 func (l *Link) AwaitsApply() bool {
 	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
 		l.handshakeNext() &&
-			l.toServer[0].session == 0
+			l.toServer[0].Session == 0
 }
 
 // Delayed reports whether the reply to a request that the client's server has handled waits until
@@ -195,10 +165,10 @@ func (l *Link) AwaitsApply() bool {
 func (l *Link) Delayed() bool { return l.replyDelayed }
 
 // EventNext reports whether the client's next message is a watch event.
-func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].event != 0 }
+func (l *Link) EventNext() bool { return len(l.toClient) > 0 && l.toClient[0].Event != 0 }
 
 // Pending returns the process's oldest request in flight, or nil. It is valid until the next step.
-func (l *Link) Pending() *wire.Request { return l.end.pending() }
+func (l *Link) Pending() *wire.Request { return l.end.Pending() }
 
 // OwnsNodes reports whether a live session of the client has ephemeral nodes.
 func (l *Link) OwnsNodes() bool {
@@ -214,27 +184,15 @@ func (l *Link) OwnsNodes() bool {
 // exits, and so does every goroutine that calls it later.
 func (l *Link) TearDown() {
 	l.toServer, l.toClient = nil, nil
-	l.end.tearDown()
+	l.end.TearDown()
 }
 
 // ShutDown closes the client at the end of a run, after all calls of the process have returned.
 // Present and later calls to the client return zk.ErrConnectionClosed, so that a goroutine of the
-// process can find out that it should exit. A goroutine that keeps calling the client blocks
-// forever after maxCallsAfterShutDown calls.
+// process can find out that it should exit.
 func (l *Link) ShutDown() {
 	l.toServer, l.toClient = nil, nil
-	l.end.shutDown()
-}
-
-// maxCallsAfterShutDown is the number of calls that a process may make after [Link.ShutDown].
-// Otherwise a busy loop would keep virtual time from advancing.
-const maxCallsAfterShutDown = 1000
-
-// countCallAfterShutDown counts a call, and blocks forever beyond the limit.
-func (l *Link) countCallAfterShutDown() {
-	if l.callsAfterShutDown.Add(1) > maxCallsAfterShutDown {
-		select {}
-	}
+	l.end.ShutDown()
 }
 
 // Notify makes [Cluster.Activity] receive a value, for a process that acts other than by calling
@@ -249,26 +207,20 @@ func (l *Link) Notify() {
 	}
 }
 
-// nextGUID returns the GUID of the client's next protected node. Any goroutine may call it.
-func (l *Link) nextGUID() []byte {
-	half := mix(uint64(l.process), l.guidCount.Add(1))
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, half), mix(half, half))
-}
-
 // transmit sends a request to the server.
-func (l *Link) transmit(r *request) {
+func (l *Link) transmit(r *Exchange) {
 	r.age = l.cluster.NextAge()
 	l.toServer = append(l.toServer, r)
 }
 
 // post sends a message to the client.
-func (l *Link) post(m message) {
+func (l *Link) post(m Message) {
 	if l.crashed.Load() {
 		return
 	}
 	m.age = l.cluster.NextAge()
 	l.toClient = append(l.toClient, m)
-	l.postedHash = mix(l.postedHash, m.hash())
+	l.postedHash = mix(l.postedHash, m.Hash())
 	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
 		posted(l)
 	}
@@ -283,13 +235,13 @@ func (l *Link) authenticate(id wire.Identity) {
 
 // sessionEnded updates the link when a session of its client ends. The client does not notice.
 func (l *Link) sessionEnded(s *session) {
-	if l.state == isolated && l.end.knownSession() == s.id {
+	if l.state == isolated && l.end.KnownSession() == s.id {
 		l.state = up
 	}
 }
 
 func (l *Link) key() uint64 {
-	key := fold(l.end.key(), l.postedHash)
+	key := fold(l.end.Key(), l.postedHash)
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.stall != (stall{}) || l.percent != 0 {
 		key = fold(key, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
@@ -304,7 +256,7 @@ func (l *Link) key() uint64 {
 		}
 	}
 	for i := range l.toClient {
-		key = fold(key, uint64(l.toClient[i].zxid))
+		key = fold(key, uint64(l.toClient[i].Zxid))
 	}
 	if len(l.identities) > 1 {
 		for _, id := range l.identities {

@@ -75,40 +75,16 @@ func (c *Cluster) Crash(l *Link) {
 	c.record(history.Event{At: c.now, Kind: history.Crashed, Process: l.process})
 }
 
-// CanFailWrite reports whether [Cluster.FailWrite] applies to the client: it is a real client with
-// a connection.
-func (l *Link) CanFailWrite() bool {
-	conn, ok := l.end.(*RealConn)
-	return ok && conn.pipe != nil && !conn.pipe.failing() && !l.crashed.Load()
-}
-
-// FailWrite makes the client's next write to its connection fail, even that of a ping, as on a host
-// that has lost its route. The client then closes the connection.
-func (c *Cluster) FailWrite(l *Link) { l.end.(*RealConn).pipe.failWrites() }
-
-// CanDelayWatches reports whether [Cluster.DelayWatches] applies to the client and has an effect:
-// it is a model client that is reconnecting to its session and has both watches and waiting calls.
-func (l *Link) CanDelayWatches() bool {
-	conn, ok := l.end.(*Conn)
-	return ok && !l.crashed.Load() && conn.canDelayWatches()
-}
-
-// DelayWatches makes the client send SetWatches too late at its next reconnect. go-zookeeper/zk
-// sends it from a goroutine that reads the client's last zxid, possibly after the reply to a call
-// that waited for the connection has raised it (https://github.com/go-zookeeper/zk/pull/35). The
-// server then treats earlier changes as known to the client, and sends no event for them.
-func (c *Cluster) DelayWatches(l *Link) { l.end.(*Conn).rearmTiming = rearmNextLate }
-
 // closeConnection closes the connection on both sides, if there is one. A crashed process does not
 // notice.
 func (c *Cluster) closeConnection(l *Link) {
 	c.drop(l)
 	switch {
-	case l.crashed.Load() || !l.end.connected():
+	case l.crashed.Load() || !l.end.Connected():
 	case l.paused:
 		l.disconnected = true
 	default:
-		l.end.disconnected()
+		l.end.Disconnected()
 	}
 }
 

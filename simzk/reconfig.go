@@ -227,7 +227,7 @@ func (c *Cluster) assignRoles(members []Member) {
 func (c *Cluster) stepDown(asking *Link) {
 	for _, l := range c.links {
 		if l != asking && l.Connected() {
-			l.post(message{})
+			l.post(Message{})
 		}
 	}
 	for i := range c.servers {

@@ -45,7 +45,7 @@ type replica struct {
 // A delayedReply waits until its server has applied a number of transactions.
 type delayedReply struct {
 	link    *Link
-	request *request
+	request *Exchange
 	applied int
 }
 
@@ -261,7 +261,7 @@ func (c *Cluster) closeSessionConnections(server int, session int64) {
 
 // respond replies to a request once the link's server has applied the transaction that the reply
 // reports.
-func (c *Cluster) respond(l *Link, r *request) {
+func (c *Cluster) respond(l *Link, r *Exchange) {
 	s := &c.servers[l.server]
 	if !c.config.Lag || !c.mustAwaitApply(l, r) || s.applied == len(c.proposals) &&
 		c.hearsLeader(l.server) {
@@ -277,7 +277,7 @@ func (c *Cluster) respond(l *Link, r *request) {
 // every present proposal: the reply to a write, to the opening or closing of a session, and to a
 // sync. A leader answers a sync at once (ProposalRequestProcessor), even a deposed leader that does
 // not know it.
-func (c *Cluster) mustAwaitApply(l *Link, r *request) bool {
+func (c *Cluster) mustAwaitApply(l *Link, r *Exchange) bool {
 	switch r.Op {
 	case wire.OpSync:
 		return !c.servers[l.server].leading && c.mutation != answersSyncEarly
@@ -301,7 +301,7 @@ func (c *Cluster) writePending(session int64) bool {
 
 // canHandle reports whether a server can handle a request now: only the leader can decide on a
 // write, on a session, and for a follower on a sync.
-func (c *Cluster) canHandle(server int, session *session, r *request) bool {
+func (c *Cluster) canHandle(server int, session *session, r *Exchange) bool {
 	switch {
 	case !c.config.Lag:
 		return true
@@ -310,8 +310,8 @@ func (c *Cluster) canHandle(server int, session *session, r *request) bool {
 	case r.Op == wire.OpSync && c.servers[server].leading:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
-		return r.session != 0 // It decides alone; see [Cluster.resumeAtDeposed].
-	case r.Op == wire.OpCreateSession && r.session != 0:
+		return r.Session != 0 // It decides alone; see [Cluster.resumeAtDeposed].
+	case r.Op == wire.OpCreateSession && r.Session != 0:
 		// The follower asks the leader whether the session lives (Learner.validateSession).
 		return c.leaderConnected(server)
 	case operation.Of(r.Op).Write, r.Op == wire.OpSync, r.Op == wire.OpCloseSession,

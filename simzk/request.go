@@ -1,10 +1,7 @@
 package simzk
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -14,82 +11,59 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A request is a client's message to the server, and later its reply.
-type request struct {
+// An Exchange is a request of a client, and later the server's reply to it.
+type Exchange struct {
 	wire.Request
-	number     int32  // of the process, in order of transmission
+	Number     int32  // of the process, in order of transmission
 	age        uint64 // set at transmission
 	malformed  bool   // the body could not be decoded
 	cachedHash uint64 // result of stateHash; 0 if not computed yet
 
 	connect  *wire.ConnectRequest // of a handshake over the wire
-	session  int64                // of a handshake: requested, then granted
-	timeout  time.Duration        // of a handshake: granted
-	lastZxid int64                // of a handshake: the last zxid that the client has seen
+	Session  int64                // of a handshake: requested, then granted
+	Timeout  time.Duration        // of a handshake: granted
+	LastZxid int64                // of a handshake: the last zxid that the client has seen
 	opened   bool                 // of a handshake: the session is new
 	reopens  bool                 // createSession on a connection that has a session
 
 	// The reply.
-	result     tree.Result
+	Result     tree.Result
 	zxid       int64
 	count      int32
 	identities []wire.Identity
 }
 
 // verb returns the name of the operation in histories.
-func (r *request) verb() string { return operation.Verb(&r.Request) }
+func (r *Exchange) verb() string { return operation.Verb(&r.Request) }
 
-// compareRequests orders requests that a process sent at the same time. The client library's own
-// requests come last: they queue behind the waiting calls.
-func compareRequests(a, b *request) int {
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path),
-		strings.Compare(string(a.Data), string(b.Data)),
-		cmp.Compare(a.Version, b.Version), cmp.Compare(a.Flags, b.Flags))
-}
-
-func rank(r *request) int {
-	rank := 2 * int(r.Op)
-	if r.Watch {
-		rank++
-	}
-	return rank
-}
-
-// sortWatches sorts the watches of SetWatches. The client library keeps them in a map.
-func sortWatches(w *wire.Watches) {
-	for _, paths := range [...][]string{w.Data, w.Exist, w.Child, w.Persistent, w.Recursive} {
-		slices.Sort(paths)
-	}
-}
-
-// A message is what the server sends to a client: the reply to a request, a watch event, or the end
+// A Message is what the server sends to a client: the reply to a request, a watch event, or the end
 // of the connection.
-type message struct {
-	reply   *request
-	event   wire.EventType // 0 for the end of the connection
-	path    string
+type Message struct {
+	Reply   *Exchange
+	Event   wire.EventType // 0 for the end of the connection
+	Path    string
 	watches []*watch // that fired
-	zxid    int64
+	Zxid    int64
 	age     uint64
 }
 
-// hash returns 64 bits over what the message shows to the client's caller. It omits the zxid in the
-// header of a reply, which matters only to the client library; see [Conn.key].
-func (m *message) hash() uint64 {
-	if m.reply == nil {
-		return mix(mix(uint64(m.event)<<48, uint64(m.zxid)), xxhash.Sum64String(m.path))
+// Hash returns 64 bits over what the message shows to the client's caller. It omits the zxid in the
+// header of a reply, which matters only to the client library; see [End.Key].
+func (m *Message) Hash() uint64 {
+	if m.Reply == nil {
+		return mix(mix(uint64(m.Event)<<48, uint64(m.Zxid)), xxhash.Sum64String(m.Path))
 	}
-	r := m.reply
-	h := mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.number)),
-		uint64(uint32(r.result.Code))^uint64(r.session))
-	for _, name := range r.result.Children {
+	r := m.Reply
+	h := mix(uint64(uint32(r.Op))<<32|uint64(uint32(r.Number)),
+		uint64(uint32(r.Result.Code))^uint64(r.Session))
+	for _, name := range r.Result.Children {
 		h = mix(h, xxhash.Sum64String(name))
 	}
-	h = mix(mix(h, xxhash.Sum64String(r.result.Path)), xxhash.Sum64(r.result.Data))
-	if len(r.result.Results) > 0 || r.count != 0 {
-		h = mix(h, uint64(m.zxid)) // Together with the tree, it determines the reply.
+	h = mix(mix(h, xxhash.Sum64String(r.Result.Path)), xxhash.Sum64(r.Result.Data))
+	if len(r.Result.Results) > 0 || r.count != 0 {
+		h = mix(h, uint64(m.Zxid)) // Together with the tree, it determines the reply.
 	}
-	if stat := &r.result.Stat; !operation.Of(r.Op).Write && stat.Czxid != 0 {
+	if stat := &r.Result.Stat; !operation.Of(r.Op).Write && stat.Czxid != 0 {
 		h = mix(h, uint64(stat.Ctime)^uint64(stat.Mtime)<<32)
 		h = mix(mix(mix(h, uint64(stat.Czxid)), uint64(stat.Mzxid)), uint64(stat.Pzxid))
 		h = mix(mix(h, uint64(uint32(stat.Version))<<32|uint64(uint32(stat.Cversion))),

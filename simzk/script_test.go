@@ -15,7 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -176,7 +176,7 @@ func (s *harness) linkCommand(name string, from, to int) error {
 }
 
 // clientCommand runs a command whose first word is a client.
-func (s *harness) clientCommand(name string, conn *simzk.Conn, words []string) error {
+func (s *harness) clientCommand(name string, conn *model.Conn, words []string) error {
 	switch name {
 	case "call":
 		return s.call(conn, words)
@@ -216,7 +216,7 @@ func (s *harness) clientCommand(name string, conn *simzk.Conn, words []string) e
 	case "resume":
 		s.cluster.Resume(conn.Link)
 	case "delay-rewatch":
-		s.cluster.DelayWatches(conn.Link)
+		model.DelayWatches(conn.Link)
 	case "slow-client":
 		s.cluster.SetClientClock(conn.Link, 50)
 	case "fast-client":
@@ -247,7 +247,7 @@ func (s *harness) connect(words []string) error {
 }
 
 // step serves or delivers one message, or the given number of messages.
-func (s *harness) step(name string, conn *simzk.Conn, words []string) error {
+func (s *harness) step(name string, conn *model.Conn, words []string) error {
 	times := 1
 	if len(words) > 0 {
 		n, err := strconv.Atoi(words[0])
@@ -265,7 +265,7 @@ func (s *harness) step(name string, conn *simzk.Conn, words []string) error {
 	return nil
 }
 
-func (s *harness) stepOnce(name string, conn *simzk.Conn) bool {
+func (s *harness) stepOnce(name string, conn *model.Conn) bool {
 	if name == "serve" {
 		if _, ok := conn.Servable(); !ok {
 			return false
@@ -374,7 +374,7 @@ func (s *harness) printWatches() {
 }
 
 // printEvents prints the unread events of the client's event channel.
-func (s *harness) printEvents(conn *simzk.Conn) {
+func (s *harness) printEvents(conn *model.Conn) {
 	for {
 		select {
 		case e, open := <-conn.Events():

@@ -38,14 +38,14 @@ func (c *Cluster) Serve(l *Link) {
 }
 
 // handle executes a request and replies, unless the server would not.
-func (c *Cluster) handle(l *Link, r *request) {
+func (c *Cluster) handle(l *Link, r *Exchange) {
 	answer := c.execute(l, r)
-	r.result, r.count, r.identities = answer.Result, answer.Number, answer.Identities
+	r.Result, r.count, r.identities = answer.Result, answer.Number, answer.Identities
 	if answer.Then == operation.Reply || answer.Then == operation.ReplyAndClose {
 		c.respond(l, r)
 	}
 	if answer.Then == operation.ReplyAndClose || answer.Then == operation.Close {
-		l.post(message{})
+		l.post(Message{})
 	}
 }
 
@@ -54,7 +54,7 @@ func failure(code wire.Code) operation.Answer {
 }
 
 // execute executes a request. As in ZooKeeper, a failed write consumes a zxid too.
-func (c *Cluster) execute(l *Link, r *request) operation.Answer {
+func (c *Cluster) execute(l *Link, r *Exchange) operation.Answer {
 	o := operation.Of(r.Op)
 	switch {
 	case o.Execute == nil || o.GoneSince39 && c.config.Version >= V39:
@@ -72,21 +72,21 @@ func (c *Cluster) execute(l *Link, r *request) operation.Answer {
 	if r.malformed {
 		return failure(wire.MarshallingError)
 	}
-	c.execution = execution{cluster: c, link: l, number: r.number, write: o.Write}
+	c.execution = execution{cluster: c, link: l, number: r.Number, write: o.Write}
 	return o.Execute(&c.execution, &r.Request)
 }
 
 // postReply sends a reply. The reply to CloseSession ends the connection's session and its watches.
-func (c *Cluster) postReply(l *Link, r *request) {
+func (c *Cluster) postReply(l *Link, r *Exchange) {
 	if r.Op == wire.OpCloseSession {
 		l.session = nil
 		c.recordWatchesGone(l, c.watches.drop(l))
 	}
 	c.record(history.Event{
-		At: c.now, Kind: history.Serve, Process: l.process, Request: r.number,
-		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.result.Code.String(),
+		At: c.now, Kind: history.Serve, Process: l.process, Request: r.Number,
+		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.Result.Code.String(),
 	})
-	l.post(message{reply: r, zxid: r.zxid})
+	l.post(Message{Reply: r, Zxid: r.zxid})
 	for _, m := range l.heldEvents {
 		l.post(m)
 	}

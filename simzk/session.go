@@ -95,7 +95,17 @@ func (s *session) lastPing(upTo time.Duration) time.Duration {
 	if !s.link.pings || upTo < s.pingStart {
 		return 0
 	}
-	return lastPing(s.pingStart, upTo, s.timeout)
+	return LastPing(s.pingStart, upTo, s.timeout)
+}
+
+// LastPing returns the time of the last ping, up to upTo, of a client that began to ping at since.
+// The beginning counts as a ping.
+func LastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
+	every := sessionTimeout / 3
+	if every == 0 {
+		return since
+	}
+	return since + (upTo-since)/every*every
 }
 
 // relayedUpTo returns the time of the followers' last relay to the leader.
@@ -130,11 +140,11 @@ func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 }
 
 // serveConnect opens a session for a link, or resumes the requested one.
-func (c *Cluster) serveConnect(l *Link, r *request) {
+func (c *Cluster) serveConnect(l *Link, r *Exchange) {
 	if handshake := r.connect; handshake != nil && !c.admitHandshake(l, r, handshake) {
 		return
 	}
-	if r.lastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
+	if r.LastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
 		c.closeConnection(l) // The client has seen a later zxid than this server.
 		return
 	}
@@ -142,26 +152,26 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 		c.resumeAtDeposed(l, r)
 		return
 	}
-	i, found := c.findSession(r.session)
+	i, found := c.findSession(r.Session)
 	if !found {
-		i, found = c.revive(r.session)
+		i, found = c.revive(r.Session)
 	}
 	switch {
-	case r.session == 0:
-		l.session = c.openSession(l, r.timeout)
+	case r.Session == 0:
+		l.session = c.openSession(l, r.Timeout)
 		r.opened = true
 	case found:
 		l.session = c.sessions[i]
-		l.session.timeout = r.timeout
+		l.session.timeout = r.Timeout
 	}
 	if l.session != nil {
-		r.session = l.session.id
+		r.Session = l.session.id
 		c.attach(l.session, l)
 		if l.crashed.Load() {
 			c.detach(l.session) // The server finds the connection closed.
 		}
 	} else {
-		r.session = 0 // The session has expired.
+		r.Session = 0 // The session has expired.
 	}
 	c.respond(l, r)
 }
@@ -171,11 +181,11 @@ func (c *Cluster) serveConnect(l *Link, r *request) {
 // expired that it does not know, or whose end it has proposed itself
 // (SessionTrackerImpl.touchSession). It then reports an expiry to the client although the session
 // is alive under the new leader.
-func (c *Cluster) resumeAtDeposed(l *Link, r *request) {
-	if l.session = c.sessionKnownAt(l.server, r.session); l.session == nil {
-		r.session = 0
+func (c *Cluster) resumeAtDeposed(l *Link, r *Exchange) {
+	if l.session = c.sessionKnownAt(l.server, r.Session); l.session == nil {
+		r.Session = 0
 	} else {
-		l.session.timeout = r.timeout
+		l.session.timeout = r.Timeout
 		l.session.link, l.session.unreachable = l, true
 	}
 	c.respond(l, r)
@@ -214,24 +224,24 @@ func (c *Cluster) revive(id int64) (index int, found bool) {
 // reports whether to continue. The order is that of ZooKeeperServer.processConnectRequest: the
 // server rejects a client that has seen a later zxid; a request for a session closes the connection
 // that carries it, even if the password is wrong.
-func (c *Cluster) admitHandshake(l *Link, r *request, handshake *wire.ConnectRequest) bool {
+func (c *Cluster) admitHandshake(l *Link, r *Exchange, handshake *wire.ConnectRequest) bool {
 	if handshake.LastZxidSeen > c.zxidOf(l.server) || !c.Serving(l.server) {
 		c.closeConnection(l)
 		return false
 	}
 	timeout := time.Duration(handshake.TimeoutMillis) * time.Millisecond
-	r.timeout = min(max(timeout, c.config.MinSessionTimeout), c.config.MaxSessionTimeout)
-	r.session = handshake.SessionID
-	if r.session == 0 {
+	r.Timeout = min(max(timeout, c.config.MinSessionTimeout), c.config.MaxSessionTimeout)
+	r.Session = handshake.SessionID
+	if r.Session == 0 {
 		return true
 	}
-	if i, found := c.findSession(r.session); found {
+	if i, found := c.findSession(r.Session); found {
 		if holder := c.sessions[i].link; holder != nil && holder != l && holder.server == l.server {
 			c.closeConnection(holder)
 		}
 	}
-	if !bytes.Equal(handshake.Password, password(r.session)) {
-		r.session = noSession
+	if !bytes.Equal(handshake.Password, password(r.Session)) {
+		r.Session = noSession
 	}
 	return true
 }
@@ -243,7 +253,7 @@ const noSession = 1
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
 	c.zxid++
-	s := c.sessionArena.next(sessionArenaSize)
+	s := c.sessionArena.Next(sessionArenaSize)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
@@ -259,7 +269,7 @@ func (c *Cluster) sessionID(server int) int64 {
 
 // serveClose ends the session. A client that watches its own ephemeral nodes gets the events of
 // their deletion before the reply; only then are its watches removed.
-func (c *Cluster) serveClose(l *Link, r *request) {
+func (c *Cluster) serveClose(l *Link, r *Exchange) {
 	if _, lives := c.findSession(l.session.id); lives {
 		c.endSession(l.session, history.SessionClosed)
 	}
@@ -321,7 +331,7 @@ func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leade
 // id and password, and closes it. The client loses its connection, and learns at its next handshake
 // that its session has expired.
 func (c *Cluster) CloseSession(l *Link) {
-	i, _ := c.findSession(l.end.knownSession())
+	i, _ := c.findSession(l.end.KnownSession())
 	c.endByServer(c.sessions[i], history.SessionClosed)
 }
 

@@ -3,69 +3,27 @@ package simzk
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/simzk/internal/memory"
 	"github.com/interlock-sim/interlock/simzk/tree"
 )
 
-// A Snapshot is the state of a cluster at one moment, if every client has a [StubClient] in the
-// place of its process. A snapshot holds copies of the objects' values, and restoring writes them
-// back into the same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its
-// memory.
+// A Snapshot is the state of a cluster at one moment, if every client is a [ModelEnd] that can be
+// saved. A snapshot holds copies of the objects' values, and restoring writes them back into the
+// same objects, so that all pointers stay valid. The next [Cluster.Save] reuses its memory.
 type Snapshot struct {
 	cluster   Cluster
-	sessions  sliceCopy[*session]
-	links     sliceCopy[*Link]
-	servers   sliceCopy[server]
-	proposals sliceCopy[proposal]
-	answers   []sliceCopy[delayedReply] // by server
+	sessions  memory.SliceCopy[*session]
+	links     memory.SliceCopy[*Link]
+	servers   memory.SliceCopy[server]
+	proposals memory.SliceCopy[proposal]
+	answers   []memory.SliceCopy[delayedReply] // by server
 	trees     []savedTree
-	opened    objectCopies[session]
-	clients   []savedClient
-	requests  objectCopies[request]
-	calls     objectCopies[call]
+	opened    memory.ObjectCopies[session]
+	clients   []savedLink
+	requests  memory.ObjectCopies[Exchange]
 	data      savedWatches
 	child     savedWatches
-	watches   objectCopies[watch]
-}
-
-// A sliceCopy is a slice and a copy of its elements.
-type sliceCopy[T any] struct{ slice, elements []T }
-
-func (k *sliceCopy[T]) save(slice []T) {
-	k.slice, k.elements = slice,
-		append(k.elements[:0], slice...)
-}
-func (k *sliceCopy[T]) restore() { copy(k.slice, k.elements) }
-
-// objectCopies are pointers to objects and copies of their values.
-type objectCopies[T any] struct {
-	objects []*T
-	values  []T
-}
-
-func (c *objectCopies[T]) reset() { c.objects, c.values = c.objects[:0], c.values[:0] }
-
-func (c *objectCopies[T]) save(objects ...*T) {
-	for _, object := range objects {
-		c.objects, c.values = append(c.objects, object), append(c.values, *object)
-	}
-}
-
-func (c *objectCopies[T]) restore() {
-	for i, object := range c.objects {
-		*object = c.values[i]
-	}
-}
-
-// extend returns the slice with one more element, and a pointer to that. It reuses the memory of an
-// earlier element there.
-func extend[T any](s []T) ([]T, *T) {
-	if len(s) < cap(s) {
-		s = s[:len(s)+1]
-	} else {
-		var zero T
-		s = append(s, zero)
-	}
-	return s, &s[len(s)-1]
+	watches   memory.ObjectCopies[watch]
 }
 
 type savedTree struct {
@@ -73,46 +31,27 @@ type savedTree struct {
 	snapshot tree.Snapshot
 }
 
-// A savedClient is a saved client with its link.
-type savedClient struct {
-	conn *Conn
-
-	link     linkState
+// A savedLink is a saved link with its client.
+type savedLink struct {
+	link     *Link
+	state    linkState
 	crashed  bool
-	guids    uint64
-	toServer sliceCopy[*request]
-	toClient sliceCopy[message]
-
-	state        connState
-	sessionID    int64
-	status       int32
-	closed       bool
-	hasSubmitted bool
-	submitted    sliceCopy[*call]
-	recycled     []*call
-	waiting      sliceCopy[*call]
-	unsent       sliceCopy[*call]
-	inFlight     sliceCopy[*call]
-	watchers     sliceCopy[watcher]
-	channels     []sliceCopy[watchChannel] // by watcher
-
-	stub    StubClient
-	calls   sliceCopy[*call]
-	watches sliceCopy[int32]
+	toServer memory.SliceCopy[*Exchange]
+	toClient memory.SliceCopy[Message]
+	client   any // saved by the [ModelEnd]
 }
 
 // savedWatches is a saved table of watches.
 type savedWatches []struct {
 	path    string
-	watches sliceCopy[*watch]
+	watches memory.SliceCopy[*watch]
 }
 
-// CanSave reports whether [Cluster.Save] applies to the cluster: every client has a stub, and there
-// is no mutation.
+// CanSave reports whether [Cluster.Save] applies to the cluster: every client is a [ModelEnd] that
+// can be saved, and there is no mutation.
 func (c *Cluster) CanSave() bool {
 	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
-		conn, ok := l.end.(*Conn)
-		return !ok || conn.stub == nil
+		return l.model == nil || !l.model.CanSave()
 	})
 }
 
@@ -120,108 +59,86 @@ func (c *Cluster) CanSave() bool {
 // [Cluster.CanSave]. It takes time linear in the size of the state.
 func (c *Cluster) Save(s *Snapshot) {
 	s.cluster = *c
-	s.sessions.save(c.sessions)
-	s.links.save(c.links)
-	s.servers.save(c.servers)
-	s.proposals.save(c.proposals)
-	s.opened.reset()
-	s.opened.save(c.opened...)
-	s.requests.reset()
-	s.calls.reset()
+	s.sessions.Save(c.sessions)
+	s.links.Save(c.links)
+	s.servers.Save(c.servers)
+	s.proposals.Save(c.proposals)
+	s.opened.Reset()
+	s.opened.Save(c.opened...)
+	s.requests.Reset()
 	s.trees, s.answers = s.trees[:0], s.answers[:0]
 	s.saveTree(c.tree)
 	for i := range c.servers {
 		if c.config.Lag {
 			s.saveTree(c.servers[i].tree)
 		}
-		var answers *sliceCopy[delayedReply]
-		s.answers, answers = extend(s.answers)
-		answers.save(c.servers[i].answers)
-		for j := range answers.elements {
-			s.requests.save(answers.elements[j].request)
+		var answers *memory.SliceCopy[delayedReply]
+		s.answers, answers = memory.Extend(s.answers)
+		answers.Save(c.servers[i].answers)
+		for j := range answers.Elements {
+			s.requests.Save(answers.Elements[j].request)
 		}
 	}
-	s.watches.reset()
+	s.watches.Reset()
 	s.data.save(c.watches.data, &s.watches)
 	s.child.save(c.watches.child, &s.watches)
 	s.clients = s.clients[:0]
 	for _, l := range c.links {
-		var client *savedClient
-		s.clients, client = extend(s.clients)
-		client.save(l.end.(*Conn), s)
+		var saved *savedLink
+		s.clients, saved = memory.Extend(s.clients)
+		saved.save(l, s)
 	}
 }
 
 func (s *Snapshot) saveTree(t *tree.Tree) {
 	var saved *savedTree
-	s.trees, saved = extend(s.trees)
+	s.trees, saved = memory.Extend(s.trees)
 	saved.tree = t
 	t.Save(&saved.snapshot)
 }
 
-func (w *savedWatches) save(table map[string][]*watch, all *objectCopies[watch]) {
+func (w *savedWatches) save(table map[string][]*watch, all *memory.ObjectCopies[watch]) {
 	*w = (*w)[:0]
 	for path, watches := range table {
-		entries, entry := extend(*w)
+		entries, entry := memory.Extend(*w)
 		*w = entries
 		entry.path = path
-		entry.watches.save(watches)
-		all.save(watches...)
+		entry.watches.Save(watches)
+		all.Save(watches...)
 	}
 }
 
-func (s *savedClient) save(c *Conn, all *Snapshot) {
-	l, stub := c.Link, c.stub
-	s.conn, s.link, s.crashed, s.guids = c, l.linkState, l.crashed.Load(), l.guidCount.Load()
-	s.toServer.save(l.toServer)
-	all.requests.save(l.toServer...)
-	s.toClient.save(l.toClient)
+func (s *savedLink) save(l *Link, all *Snapshot) {
+	s.link, s.state, s.crashed = l, l.linkState, l.crashed.Load()
+	s.toServer.Save(l.toServer)
+	all.requests.Save(l.toServer...)
+	s.toClient.Save(l.toClient)
 	for i := range l.toClient {
-		if reply := l.toClient[i].reply; reply != nil {
-			all.requests.save(reply)
+		if reply := l.toClient[i].Reply; reply != nil {
+			all.requests.Save(reply)
 		}
 	}
-	s.state, s.sessionID, s.status = c.connState, c.sessionID.Load(), c.status.Load()
-	s.closed, s.hasSubmitted = c.closed.Load(), c.hasSubmitted.Load()
-	s.submitted.save(c.submitted)
-	s.recycled = c.recycled
-	s.waiting.save(c.waiting)
-	s.unsent.save(c.unsent)
-	s.inFlight.save(c.inFlight)
-	s.watchers.save(c.watchers)
-	s.channels = s.channels[:0]
-	for i := range c.watchers {
-		var channels *sliceCopy[watchChannel]
-		s.channels, channels = extend(s.channels)
-		channels.save(c.watchers[i].channels)
-	}
-	s.stub = *stub
-	s.calls.save(stub.calls)
-	s.watches.save(stub.watches)
-	for _, calls := range [...][]*call{c.submitted, c.waiting, c.unsent, c.inFlight, stub.calls} {
-		all.calls.save(calls...)
-	}
+	s.client = l.model.Save(s.client)
 }
 
 // Restore resets the cluster to a snapshot of it. Later snapshots become invalid.
 func (c *Cluster) Restore(s *Snapshot) {
 	*c = s.cluster
-	s.sessions.restore()
-	s.links.restore()
-	s.servers.restore()
-	s.proposals.restore()
-	s.opened.restore()
-	s.requests.restore()
-	s.calls.restore()
+	s.sessions.Restore()
+	s.links.Restore()
+	s.servers.Restore()
+	s.proposals.Restore()
+	s.opened.Restore()
+	s.requests.Restore()
 	for i := range s.answers {
-		s.answers[i].restore()
+		s.answers[i].Restore()
 	}
 	for i := range s.trees {
 		s.trees[i].tree.Restore(&s.trees[i].snapshot)
 	}
 	s.data.restore(c.watches.data)
 	s.child.restore(c.watches.child)
-	s.watches.restore()
+	s.watches.Restore()
 	for i := range s.clients {
 		s.clients[i].restore()
 	}
@@ -230,33 +147,16 @@ func (c *Cluster) Restore(s *Snapshot) {
 func (w savedWatches) restore(table map[string][]*watch) {
 	clear(table)
 	for i := range w {
-		w[i].watches.restore()
-		table[w[i].path] = w[i].watches.slice
+		w[i].watches.Restore()
+		table[w[i].path] = w[i].watches.Slice
 	}
 }
 
-func (s *savedClient) restore() {
-	c, l := s.conn, s.conn.Link
-	l.linkState = s.link
+func (s *savedLink) restore() {
+	l := s.link
+	l.linkState = s.state
 	l.crashed.Store(s.crashed)
-	l.guidCount.Store(s.guids)
-	s.toServer.restore()
-	s.toClient.restore()
-	c.connState = s.state
-	c.sessionID.Store(s.sessionID)
-	c.status.Store(s.status)
-	c.closed.Store(s.closed)
-	c.hasSubmitted.Store(s.hasSubmitted)
-	c.submitted, c.recycled, c.waiting = s.submitted.slice, s.recycled, s.waiting.slice
-	s.submitted.restore()
-	s.waiting.restore()
-	s.unsent.restore()
-	s.inFlight.restore()
-	s.watchers.restore()
-	for i := range s.channels {
-		s.channels[i].restore()
-	}
-	*c.stub = s.stub
-	s.calls.restore()
-	s.watches.restore()
+	s.toServer.Restore()
+	s.toClient.Restore()
+	l.model.Restore(s.client)
 }

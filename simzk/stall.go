@@ -20,7 +20,7 @@ type stall struct {
 // client eventually closes the connection.
 func (c *Cluster) StallRequests(l *Link) {
 	if !l.stalled() {
-		l.end.pingsStalled()
+		l.end.PingsStalled()
 	}
 	l.stallRequests = true
 	if l.session != nil && l.session.link == l {
@@ -33,7 +33,7 @@ func (c *Cluster) StallRequests(l *Link) {
 // receives no reply, and eventually closes the connection.
 func (c *Cluster) StallReplies(l *Link) {
 	if !l.stalled() {
-		l.end.pingsStalled()
+		l.end.PingsStalled()
 	}
 	l.stallReplies = true
 }
@@ -46,7 +46,7 @@ func (c *Cluster) releaseStalled(l *Link) {
 	l.stallRequests, l.stallReplies = false, false
 	c.resumeKeepalive(l)
 	if !l.crashed.Load() {
-		l.end.pingsResumed()
+		l.end.PingsResumed()
 	}
 }
 
@@ -67,11 +67,8 @@ func (l *Link) pingsBlocked() bool { return l.stallRequests || l.paused }
 // Stalled reports whether messages to the server, and to the client, are stalled.
 func (l *Link) Stalled() (requests, replies bool) { return l.stallRequests, l.stallReplies }
 
-// IsModel reports whether the client is a [Conn].
-func (l *Link) IsModel() bool {
-	_, modelled := l.end.(*Conn)
-	return modelled
-}
+// IsModel reports whether the client's end of the link is a [ModelEnd].
+func (l *Link) IsModel() bool { return l.model != nil }
 
 // CanPause reports whether [Cluster.Pause] applies to the client. The real client's goroutines use
 // the clock of their bubble, which cannot be stopped for one client.
@@ -98,11 +95,11 @@ func (c *Cluster) Resume(l *Link) {
 	c.resumeKeepalive(l)
 	if l.disconnected {
 		l.disconnected = false
-		if l.end.connected() {
-			l.end.disconnected()
+		if l.end.Connected() {
+			l.end.Disconnected()
 		}
 	}
-	l.end.collect()
+	l.end.Collect()
 	l.advance()
 }
 
@@ -134,7 +131,7 @@ func (l *Link) deadline() (time.Duration, bool) {
 	case l.paused:
 		return l.resumeAt, true
 	}
-	return l.end.deadline()
+	return l.end.Deadline()
 }
 
 // advance performs the client's timed actions that are due.
@@ -142,7 +139,7 @@ func (l *Link) advance() {
 	switch {
 	case l.crashed.Load():
 	case !l.paused:
-		l.end.advance()
+		l.end.Advance()
 	case l.resumeAt <= l.cluster.now:
 		l.cluster.Resume(l)
 	}

@@ -1,7 +1,6 @@
 package simzk
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -40,7 +39,7 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 			for _, d := range c.servers[i].answers {
 				missing := uint64(len(c.proposals) - d.applied)
 				key = mix(key, uint64(uint32(d.link.process))<<32|missing)
-				key = mix(key, d.request.stateHash())
+				key = mix(key, d.request.StateHash())
 			}
 		}
 	}
@@ -94,11 +93,11 @@ func (p *peerState) key(now time.Duration) uint64 {
 func (p *proposal) stateHash(c *Cluster) uint64 {
 	if p.cachedHash == 0 && p.write != nil {
 		w := p.write
-		r := request{Request: wire.Request{
+		r := Exchange{Request: wire.Request{
 			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops,
 		}}
-		p.cachedHash = mix(r.stateHash(), uint64(w.Session)) | 1
+		p.cachedHash = mix(r.StateHash(), uint64(w.Session)) | 1
 	}
 	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.endKind)), p.cachedHash)
 	for _, s := range [...]*session{p.opened, p.ended} {
@@ -152,29 +151,30 @@ func (l *Link) stateHash() uint64 {
 		h = mix(h, l.blocked)
 	}
 	for _, r := range l.toServer {
-		h = mix(h, r.stateHash())
+		h = mix(h, r.StateHash())
 	}
 	for i := range l.toClient {
 		m := &l.toClient[i]
-		h = mix(mix(h, m.hash()), uint64(m.zxid))
+		h = mix(mix(h, m.Hash()), uint64(m.Zxid))
 	}
 	for _, id := range l.identities[1:] {
 		h = mix(mix(h, xxhash.Sum64String(id.Scheme)), xxhash.Sum64String(id.ID))
 	}
-	if conn, ok := l.end.(*Conn); ok && !l.crashed.Load() {
-		h = mix(h, conn.stateHash())
+	if l.model != nil && !l.crashed.Load() {
+		h = mix(h, l.model.StateHash())
 	}
 	return h
 }
 
-// stateHash covers the content of a request as the server sees it, not its age or its number.
-func (r *request) stateHash() uint64 {
+// StateHash covers the content of a request as the server sees it, not its age or its number.
+func (r *Exchange) StateHash() uint64 {
 	if r.cachedHash != 0 {
 		return r.cachedHash
 	}
-	h := mix(uint64(rank(r))<<32|uint64(uint32(r.Flags)), xxhash.Sum64String(r.Path))
+	h := mix(uint64(2*int(r.Op)+btoi(r.Watch))<<32|uint64(uint32(r.Flags)),
+		xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
-	h = mix(mix(h, uint64(r.session)), uint64(r.lastZxid))
+	h = mix(mix(h, uint64(r.Session)), uint64(r.LastZxid))
 	for _, a := range r.ACL {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
@@ -182,8 +182,8 @@ func (r *request) stateHash() uint64 {
 		h = mix(h, xxhash.Sum64String(r.Scheme))
 	}
 	for i := range r.Ops {
-		op := request{Request: r.Ops[i]}
-		h = mix(h, op.stateHash())
+		op := Exchange{Request: r.Ops[i]}
+		h = mix(h, op.StateHash())
 	}
 	if w := r.Watches; w != nil {
 		h = mix(h, uint64(w.RelativeZxid))
@@ -200,50 +200,9 @@ func (r *request) stateHash() uint64 {
 	return h | 1
 }
 
-func (c *Conn) stateHash() uint64 {
-	now := c.cluster.now
-	h := uint64(c.phase) | uint64(c.host)<<8 | uint64(c.lastHost)<<16 |
-		uint64(c.credentialsSent)<<24 | uint64(btoi(c.closing))<<32 | uint64(c.rearmTiming)<<40
-	h = mix(mix(h, uint64(c.SessionID())), uint64(len(c.credentials)))
-	switch {
-	case c.phase == dialing:
-		h = mix(h, uint64(c.dialAt-now))
-	case c.readDeadline > 0:
-		h = mix(h, uint64(c.readDeadline-now))
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	// The times that matter once pings are no longer answered.
-	every := c.cluster.config.SessionTimeout / 3
-	h = mix(h, uint64(btoi(c.pingsStopped))|uint64(min(now-c.receivedAt,
-		every))<<1^uint64((now-c.pingStart)%every)<<32)
-	if c.pingUnanswered(now, c.cluster.config.SessionTimeout) {
-		h = mix(h, 1)
-	}
-	for _, calls := range [...][]*call{c.submitted, c.unsent, c.inFlight} {
-		for _, r := range calls {
-			h = mix(mix(h, r.stateHash()), uint64(c.stub.callIndex(r)))
-		}
-		h = mix(h, uint64(len(calls)))
-	}
-	if c.cluster.Servers() > 1 {
-		h = mix(h, uint64(c.lastZxid))
-	}
-	for i := range c.watchers {
-		h = mix(h, c.watcherHash(&c.watchers[i]))
-	}
-	return h
+	return 0
 }
-
-// watcherHash covers the client's last zxid only as far as it decides which events the client gets
-// when it sets its watches again: whether the watched nodes have changed since.
-func (c *Conn) watcherHash(w *watcher) uint64 {
-	h := mix(xxhash.Sum64String(w.path), uint64(w.kind))
-	for i := range w.channels {
-		h = mix(h, uint64(slices.Index(c.stub.watches, w.channels[i].number)))
-	}
-	if stat, ok := c.cluster.tree.Stat(w.path); ok {
-		h = mix(h, 1+2*uint64(btoi(stat.Mzxid > c.lastZxid))+uint64(btoi(stat.Pzxid > c.lastZxid)))
-	}
-	return h
-}
-
-func (s *StubClient) callIndex(r *call) int { return slices.Index(s.calls, r) }

@@ -251,11 +251,6 @@ func eventName(t wire.EventType) string {
 		return "changed"
 	case wire.EventChildrenChanged:
 		return "children"
-	case eventNotWatching:
-		return "not-watching"
 	}
 	return "session"
 }
-
-// eventNotWatching is the client's own event for a watch that will not fire.
-const eventNotWatching wire.EventType = -2

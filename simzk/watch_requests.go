@@ -28,7 +28,7 @@ func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path str
 		Server: c.serverNumber(l.server),
 		Zxid:   c.armedAt(l.server),
 	})
-	w := c.watchArena.next(watchArenaSize)
+	w := c.watchArena.Next(watchArenaSize)
 	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
 	return w
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // No goroutine of a client wakes after an operation for which Woken returns false.
@@ -34,7 +35,7 @@ func TestWoken(t *testing.T) {
 			before = wakeups.Load()
 		}
 		cluster = simzk.New(simzk.Config{Settle: settle}, nil)
-		conns, began := [...]*simzk.Conn{cluster.Connect(), cluster.Connect()}, time.Now()
+		conns, began := [...]*model.Conn{model.Connect(cluster), model.Connect(cluster)}, time.Now()
 		for i, conn := range conns {
 			keepBusy(conn, &wakeups, &closed[i])
 		}
@@ -69,7 +70,7 @@ func TestWoken(t *testing.T) {
 }
 
 // drainEvents reads the client's event channel until it is closed.
-func drainEvents(conn *simzk.Conn, wakeups *atomic.Int64) {
+func drainEvents(conn *model.Conn, wakeups *atomic.Int64) {
 	defer wakeups.Add(1)
 	for range conn.Events() {
 		wakeups.Add(1)
@@ -77,7 +78,7 @@ func drainEvents(conn *simzk.Conn, wakeups *atomic.Int64) {
 }
 
 // keepBusy starts goroutines that use the client until it is closed.
-func keepBusy(conn *simzk.Conn, wakeups *atomic.Int64, closed *atomic.Bool) {
+func keepBusy(conn *model.Conn, wakeups *atomic.Int64, closed *atomic.Bool) {
 	use := func(call func()) {
 		for !closed.Load() {
 			call()

@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // The bounds of a check whose flags give none.
@@ -279,14 +279,14 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 // limitWorkers sets the number of workers to one if the campaign supports no more. It returns an
 // error if the command line asks for more.
 func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool) error {
-	real, exhaustive := c.Scenario.Client == engine.Real,
+	isReal, exhaustive := c.Scenario.Client == engine.Real,
 		f.strategy == strategy.ExhaustiveName
 	switch {
-	case !real && !exhaustive:
+	case !isReal && !exhaustive:
 		return nil
-	case real && simzk.RaceDetector:
+	case isReal && real.RaceDetector:
 		return errRealUnderRace
-	case given("workers") && f.workers > 1 && real:
+	case given("workers") && f.workers > 1 && isReal:
 		return fmt.Errorf("--workers must be 1, not %d, with the real client: it is "+
 			"deterministic on one processor only", f.workers)
 	case given("workers") && f.workers > 1:

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/explore"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // exploreFlags holds the flags of explore as they were given.
@@ -87,7 +87,7 @@ func (f *exploreFlags) scenario(given func(string) bool) (*engine.Scenario, erro
 	if subject.Real && !given("client") {
 		s.Client = engine.Real
 	}
-	if s.Client == engine.Real && simzk.RaceDetector {
+	if s.Client == engine.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	if f.servers < 1 {

@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // replayFlags holds the flags of replay as they were given.
@@ -115,7 +115,7 @@ func newReplayer(path string) (*replayer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if scenario.Client == engine.Real && simzk.RaceDetector {
+	if scenario.Client == engine.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	return &replayer{path: path, recording: recording, scenario: scenario}, nil

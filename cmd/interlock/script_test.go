@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // TestMain runs the tests, or the program if the test binary is called by its name.
@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			if condition != "racedetector" {
 				return false, fmt.Errorf("unknown condition %q", condition)
 			}
-			return simzk.RaceDetector, nil
+			return real.RaceDetector, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(raceOptions())

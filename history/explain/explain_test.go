@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -50,7 +50,7 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if scenario.Client == engine.Real && simzk.RaceDetector {
+	if scenario.Client == engine.Real && real.RaceDetector {
 		t.Skip("the real client is not deterministic under the race detector")
 	}
 	runner := engine.NewRunner(t)

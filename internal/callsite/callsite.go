@@ -17,6 +17,9 @@ type Site struct {
 // simulator holds the prefixes of the functions of the simulator and of the client library.
 var simulator = []string{
 	"github.com/interlock-sim/interlock/simzk.",
+	"github.com/interlock-sim/interlock/simzk/client/model.",
+	"github.com/interlock-sim/interlock/simzk/client/real.",
+	"github.com/interlock-sim/interlock/simzk/client/internal/library.",
 	"github.com/go-zookeeper/zk.",
 }
 
@@ -36,7 +39,7 @@ func Caller() Site {
 	}
 }
 
-// Method returns the name of the method of package simzk that the code under test has called, such
+// Method returns the name of the client's method that the code under test has called, such
 // as ExistsW, or "".
 func Method() string {
 	var pcs [64]uintptr

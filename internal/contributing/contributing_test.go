@@ -47,8 +47,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 			"\t\"github.com/interlock-sim/interlock/history/check\"\n")
 	addFile(t, root, "append_data", "simzk/operation")
 	addRow(t, root, "simzk/operation/table.go", "\t&createSession,", "\t&appendData,\n")
-	addFile(t, root, "append_data_client", "simzk")
-	addFile(t, root, "append_data_test", "simzk")
+	addFile(t, root, "append_data_client", "simzk/client/model")
+	addFile(t, root, "append_data_test", "simzk/client/model")
 
 	program := filepath.Join(root, "interlock")
 	run(t, root, 0, "go", "build", "-trimpath", "-o", program, "./cmd/interlock")

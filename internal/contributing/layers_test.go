@@ -20,20 +20,25 @@ func TestLayers(t *testing.T) {
 		"internal/callsite",
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
-		"internal/callsite")
+		"simzk/internal/memory", "internal/callsite")
+	shared := with(simzk, "simzk/client/internal/library", "internal/hash64")
+	clients := with(shared, "simzk/client", "simzk/client/model", "simzk/client/real")
 	report := with(engine, "internal/report")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
 	for of, known := range map[string][]string{
-		"lock":            {"lock"},
-		"faults":          {"faults"},
-		"history":         events,
-		"sim":             sim,
-		"simzk":           simzk,
-		"internal/engine": engine,
-		"internal/zookeeper": slices.Concat(sim, simzk,
-			[]string{"internal/zookeeper", "internal/hash64"}),
+		"lock":               {"lock"},
+		"faults":             {"faults"},
+		"history":            events,
+		"sim":                sim,
+		"simzk":              simzk,
+		"simzk/client":       {"simzk/client"},
+		"simzk/client/model": with(shared, "simzk/client/model"),
+		"simzk/client/real":  with(shared, "simzk/client/real"),
+		"internal/engine":    engine,
+		"internal/zookeeper": slices.Concat(sim, clients,
+			[]string{"internal/zookeeper"}),
 		"internal/page":       with(explained, "internal/page"),
 		"internal/report":     report,
 		"internal/recording":  recording,

@@ -15,7 +15,7 @@ import (
 // from the program of the unchanged module, whose server does not have the operation.
 func testOperation(t *testing.T, root, program string) {
 	t.Helper()
-	run(t, root, 0, "go", "test", "-run", "TestAppendData", "./simzk")
+	run(t, root, 0, "go", "test", "-run", "TestAppendData", "./simzk/client/model")
 
 	unchanged := filepath.Join(root, "unchanged")
 	run(t, module, 0, "go", "build", "-trimpath", "-o", unchanged, "./cmd/interlock")

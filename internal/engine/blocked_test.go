@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // stuck is a lock whose first process waits for a goroutine that never answers. The other one
@@ -44,7 +44,7 @@ func neverAnswer(ctx context.Context, answer chan<- struct{}) {
 func TestBlockedGoroutines(t *testing.T) {
 	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
 		t.Run(client.String(), func(t *testing.T) {
-			if client == engine.Real && simzk.RaceDetector {
+			if client == engine.Real && real.RaceDetector {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
 			scenario := locktest.Scenario(stuck(), 2, 1, 0)

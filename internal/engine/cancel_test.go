@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // cancelInCall returns a context that is canceled in the given call of the subject's Lock or
@@ -75,7 +75,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 	// Calls per run. The first run is the profile, and the first schedule is run twice.
 	const calls = 2 * clients * cycles
 	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
-		if client == engine.Real && simzk.RaceDetector {
+		if client == engine.Real && real.RaceDetector {
 			continue
 		}
 		for _, tc := range []struct {
@@ -133,7 +133,7 @@ func TestCanceledRunsEnd(t *testing.T) {
 			c := &campaign.Campaign{Scenario: *locktest.Scenario(s, 3, 2, 2), Seed: 1}
 			if c.Scenario.Client = client; c.Scenario.Validate() != nil ||
 				client == engine.Real &&
-					simzk.RaceDetector {
+					real.RaceDetector {
 				continue
 			}
 			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {

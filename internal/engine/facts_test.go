@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // Facts change neither the trace hash nor the state keys. Every request of the code under test has
@@ -18,7 +18,7 @@ import (
 func TestFacts(t *testing.T) {
 	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
 		t.Run(client.String(), func(t *testing.T) {
-			if client == engine.Real && simzk.RaceDetector {
+			if client == engine.Real && real.RaceDetector {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
 			scenario := &engine.Scenario{

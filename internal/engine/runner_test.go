@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // The default policy completes a run in the order of the calls to Lock, without faults or
@@ -44,7 +44,7 @@ func TestDefaultPolicy(t *testing.T) {
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) {
 	schedules := 300
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		// With the race detector, each schedule takes ten times as long and covers the same code.
 		schedules = 60
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // newScenario returns a scenario of a bundled lock with one cycle.
@@ -175,7 +175,7 @@ func TestStateForPeople(t *testing.T) {
 // each time.
 func TestEveryLock(t *testing.T) {
 	for _, subject := range subjects.All() {
-		if subject.Real && simzk.RaceDetector || subject.Name == "spin" {
+		if subject.Real && real.RaceDetector || subject.Name == "spin" {
 			// The real client is nondeterministic under the race detector. The run of a lock that
 			// spins has a hundred thousand events.
 			continue

@@ -17,3 +17,11 @@ func Fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
 	return high ^ low
 }
+
+// Bit returns 1 for true and 0 for false.
+func Bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

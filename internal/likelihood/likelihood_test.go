@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // read returns the recorded counterexample of a broken lock.
@@ -203,7 +203,7 @@ func TestExtremes(t *testing.T) {
 		l.Curve[0] != (explain.Point{Step: 0, Probability: 1}) {
 		t.Errorf("overcounted: %+v", l)
 	}
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		return // The other schedule takes too long.
 	}
 	r, scenario = read(t, "heartbeat")

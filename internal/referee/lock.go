@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // A Lock is a scenario whose processes run short programs instead of a lock. It claims one
@@ -348,7 +348,7 @@ func (m *interpreter) use(ctx context.Context, what Verb, path string) bool {
 	panic(fmt.Sprintf("referee: unknown verb %q", what))
 }
 
-func await(ctx context.Context, client simzk.Client, path string) bool {
+func await(ctx context.Context, client client.Client, path string) bool {
 	there, _, events, err := client.ExistsW(path)
 	if err != nil || !there {
 		return false

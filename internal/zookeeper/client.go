@@ -8,24 +8,26 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A client is the client of one process, model or real.
-type client struct {
+// A processClient is the client of one process, model or real.
+type processClient struct {
 	*simzk.Link
-	conn    simzk.Client
+	conn    client.Client
 	cluster *simzk.Cluster
 }
 
-// Handle returns the [simzk.Client].
-func (c *client) Handle() any { return c.conn }
+// Handle returns the [client.Client].
+func (c *processClient) Handle() any { return c.conn }
 
 // Pending reports whether a request waits for its reply.
-func (c *client) Pending() bool { return c.Link.Pending() != nil }
+func (c *processClient) Pending() bool { return c.Link.Pending() != nil }
 
 // Phase returns what the oldest request is for.
-func (c *client) Phase() faults.Phase {
+func (c *processClient) Phase() faults.Phase {
 	r := c.Link.Pending()
 	switch {
 	case r == nil:
@@ -42,27 +44,40 @@ func (c *client) Phase() faults.Phase {
 
 // A Connection is what the code of a process knows of its ZooKeeper.
 type Connection struct {
-	Client         simzk.Client
+	Client         client.Client
 	Directory      string
 	SessionTimeout time.Duration
 }
 
 // ConnectionOf returns the connection of the process with the given client.
 func ConnectionOf(of sim.Client) Connection {
-	c := of.(*client)
+	c := of.(*processClient)
 	return Connection{
 		Client: c.conn, Directory: lockDirectory, SessionTimeout: c.cluster.SessionTimeout(),
 	}
 }
 
-// simulator is the prefix of the full names of functions of package simzk.
-var simulator = reflect.TypeFor[simzk.Config]().PkgPath() + "."
+// simulator holds the packages of the cluster and of its clients.
+var simulator = func() []string {
+	cluster := reflect.TypeFor[simzk.Config]().PkgPath()
+	return []string{
+		cluster, cluster + "/client/model", cluster + "/client/real",
+		cluster + "/client/internal/library",
+	}
+}()
 
 // OwnsFrame reports whether a function belongs to the simulated ZooKeeper or to the adapter.
 func (s Service) OwnsFrame(function string) bool {
-	return strings.HasPrefix(function, simulator) ||
-		s.Adapter != "" && strings.HasPrefix(function, s.Adapter)
+	if s.Adapter != "" && strings.HasPrefix(function, s.Adapter) {
+		return true
+	}
+	for _, path := range simulator {
+		if rest, ok := strings.CutPrefix(function, path); ok && strings.HasPrefix(rest, ".") {
+			return true
+		}
+	}
+	return false
 }
 
 // Determinize makes go-zookeeper/zk deterministic until restore is called.
-func (Service) Determinize() (restore func()) { return simzk.Determinize() }
+func (Service) Determinize() (restore func()) { return real.Determinize() }

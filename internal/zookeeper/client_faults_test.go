@@ -12,12 +12,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A faultyClient is a client that a fault strikes after it has sent a request for a node.
 type faultyClient struct {
 	cluster  *simzk.Cluster
-	conn     *simzk.Conn
+	conn     *model.Conn
 	began    time.Time
 	err      error
 	returned bool
@@ -29,7 +30,7 @@ func withClient(t *testing.T, test func(t *testing.T, s *faultyClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cluster := simzk.New(simzk.Config{Settle: synctest.Wait}, new(history.Log))
-		s := &faultyClient{cluster: cluster, conn: cluster.Connect(), began: time.Now()}
+		s := &faultyClient{cluster: cluster, conn: model.Connect(cluster), began: time.Now()}
 		defer s.conn.TearDown()
 		go func() {
 			_, s.err = s.conn.Create("/n", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -332,7 +333,7 @@ func TestDelayRewatch(t *testing.T) {
 			go func() { _, _, events, _ = s.conn.GetW("/n") }()
 			s.flow()
 			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.Cut, faults.DefaultSeverity())
-			other := s.cluster.Connect()
+			other := model.Connect(s.cluster)
 			defer other.TearDown()
 			go other.Set("/n", []byte("changed"), -1)
 			s.collect()

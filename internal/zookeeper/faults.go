@@ -7,6 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // A faultAction says how ZooKeeper suffers a kind of fault. To add a fault of ZooKeeper, add its
@@ -238,8 +240,8 @@ var faultActions = [faults.Kinds]faultAction{
 		apply: func(s Site, _ faults.Severity) { s.cluster.Crash(s.client) },
 	},
 	faults.FailWrite: {
-		possible: func(s Site) bool { return s.client.CanFailWrite() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.FailWrite(s.client) },
+		possible: func(s Site) bool { return real.CanFailWrite(s.client) },
+		apply:    func(s Site, _ faults.Severity) { real.FailWrite(s.client) },
 	},
 	faults.Unreachable: {
 		possible: func(s Site) bool {
@@ -263,8 +265,8 @@ var faultActions = [faults.Kinds]faultAction{
 		apply:    func(s Site, _ faults.Severity) { s.cluster.PartitionLink(s.server, s.peer) },
 	},
 	faults.DelayRewatch: {
-		possible: func(s Site) bool { return s.client.CanDelayWatches() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.DelayWatches(s.client) },
+		possible: func(s Site) bool { return model.CanDelayWatches(s.client) },
+		apply:    func(s Site, _ faults.Severity) { model.DelayWatches(s.client) },
 	},
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },

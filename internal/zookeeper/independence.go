@@ -2,23 +2,23 @@ package zookeeper
 
 import "github.com/interlock-sim/interlock/sim"
 
-var _ sim.IndependentClient = (*client)(nil)
+var _ sim.IndependentClient = (*processClient)(nil)
 
 // CanServe reports whether the client's next request can be served now.
-func (c *client) CanServe() bool {
+func (c *processClient) CanServe() bool {
 	_, ok := c.Servable()
 	return ok
 }
 
 // Stalled reports whether requests or replies wait for the client's link to be healed.
-func (c *client) Stalled() bool {
+func (c *processClient) Stalled() bool {
 	requests, replies := c.Link.Stalled()
 	return requests || replies
 }
 
 // Silent reports whether nothing is in flight to or from the client, the server has no watch of it,
 // and its connection works.
-func (c *client) Silent() bool {
+func (c *processClient) Silent() bool {
 	return c.Connected() && !c.Stalled() && c.Unserved() == 0 && c.Undelivered() == 0 &&
 		!c.Watching()
 }
@@ -28,7 +28,7 @@ func (c *client) Silent() bool {
 // only while time stands still, and for a client with a session: another may turn to servers that
 // depend on what is healed first.
 func (z *System) Retains(of sim.Client, still bool) bool {
-	c := of.(*client)
+	c := of.(*processClient)
 	switch {
 	case c.Ended():
 		return false
@@ -70,7 +70,7 @@ func (z *System) OnlyClient(server int, atGate func(process int) bool) (client i
 }
 
 // dependent reports whether others decide when the client's next request can be served.
-func (c *client) dependent() bool {
+func (c *processClient) dependent() bool {
 	held, _ := c.Link.Stalled()
 	return c.Unserved() > 0 && !c.CanServe() && !held
 }

@@ -54,7 +54,7 @@ func (z *System) Inspect() *sim.Inspection {
 }
 
 // inspect describes the client.
-func (c *client) inspect() sim.Peer {
+func (c *processClient) inspect() sim.Peer {
 	peer := sim.Peer{
 		Process: int32(c.Process()), Connected: c.Connected(), Server: int32(c.ServerIndex() + 1),
 		Crashed: c.Crashed(), Paused: c.Paused(), Down: c.Down(),

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // withEnsemble runs a test with the given number of servers and one client at each.
@@ -17,7 +18,7 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 		c := simzk.New(simzk.Config{Settle: synctest.Wait, Servers: servers, Lag: servers > 1},
 			new(history.Log))
 		for range servers {
-			defer c.Connect().TearDown()
+			defer model.Connect(c).TearDown()
 		}
 		test(c)
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -22,25 +22,25 @@ func (i initialState) Hash() uint64 { return hash64.Mix(uint64(i.session), uint6
 
 // Initial returns the session and the state of a model client.
 func (z *System) Initial(of sim.Client) sim.InitialState {
-	c := of.(*client)
+	c := of.(*processClient)
 	return initialState{session: c.conn.SessionID(), state: c.conn.State()}
 }
 
 // Stub replaces the process of a model client by a stub.
 func (z *System) Stub(of sim.Client) sim.StubClient {
-	return &stub{stub: of.(*client).conn.(*simzk.Conn).Stub()}
+	return &stub{stub: of.(*processClient).conn.(*model.Conn).Stub()}
 }
 
 // Isolate makes a model client that of a process that runs alone.
 func (z *System) Isolate(of sim.Client, begins sim.InitialState) sim.IsolatedClient {
-	alone, initial := of.(*client).conn.(*simzk.Conn).Isolate(), begins.(initialState)
-	alone.Apply(&simzk.Input{Kind: simzk.SessionSet, Session: initial.session})
-	alone.Apply(&simzk.Input{Kind: simzk.StateSet, State: initial.state})
+	alone, initial := of.(*processClient).conn.(*model.Conn).Isolate(), begins.(initialState)
+	alone.Apply(&model.Input{Kind: model.SessionSet, Session: initial.session})
+	alone.Apply(&model.Input{Kind: model.StateSet, State: initial.state})
 	return isolated{alone}
 }
 
 // A stub is the stub of a process.
-type stub struct{ stub *simzk.StubClient }
+type stub struct{ stub *model.Stub }
 
 // Waiting reports whether there are inputs.
 func (s *stub) Waiting() bool { return len(s.stub.Inputs) > 0 }
@@ -94,19 +94,19 @@ func (r *reaction) Hash() (h uint64) {
 }
 
 // An isolated is the [sim.IsolatedClient] of a model client.
-type isolated struct{ *simzk.IsolatedClient }
+type isolated struct{ *model.Isolated }
 
 // Apply gives the process the inputs.
 func (s isolated) Apply(inputs sim.Inputs) {
-	list := inputs.([]simzk.Input)
+	list := inputs.([]model.Input)
 	for i := range list {
-		s.IsolatedClient.Apply(&list[i])
+		s.Isolated.Apply(&list[i])
 	}
 }
 
 // Reaction returns what the process has asked.
 func (s isolated) Reaction() sim.Reaction {
-	calls, kept, closed := s.IsolatedClient.Reaction()
+	calls, kept, closed := s.Isolated.Reaction()
 	if calls == nil && kept == nil && !closed {
 		return noReaction
 	}

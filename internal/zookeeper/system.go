@@ -9,6 +9,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
+	"github.com/interlock-sim/interlock/simzk/client/model"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -33,7 +36,7 @@ type System struct {
 	service Service
 	config  sim.Config
 	cluster simzk.Cluster
-	clients []*client // by number of the process, the first at 0
+	clients []*processClient // by number of the process, the first at 0
 }
 
 var (
@@ -58,10 +61,10 @@ func (z *System) Reset(config sim.Config) {
 // Connect adds a client, model or real.
 func (z *System) Connect() sim.Client {
 	if !z.config.RealClient {
-		conn := z.cluster.Connect()
+		conn := model.Connect(&z.cluster)
 		return z.add(conn, conn.Link)
 	}
-	conn, err := z.cluster.ConnectReal()
+	conn, err := real.Connect(&z.cluster)
 	if err != nil {
 		panic(err)
 	}
@@ -70,18 +73,18 @@ func (z *System) Connect() sim.Client {
 
 // Join adds a model client to the run under way.
 func (z *System) Join() sim.Client {
-	conn := z.cluster.Join()
+	conn := model.Join(&z.cluster)
 	return z.add(conn, conn.Link)
 }
 
 // add adds a client, in the memory of one of an earlier run if there is one.
-func (z *System) add(conn simzk.Client, link *simzk.Link) sim.Client {
+func (z *System) add(conn client.Client, link *simzk.Link) sim.Client {
 	n := len(z.clients)
 	if n == cap(z.clients) || z.clients[:n+1][n] == nil {
-		z.clients = append(z.clients, new(client))
+		z.clients = append(z.clients, new(processClient))
 	}
 	z.clients = z.clients[:n+1]
-	*z.clients[n] = client{Link: link, conn: conn, cluster: &z.cluster}
+	*z.clients[n] = processClient{Link: link, conn: conn, cluster: &z.cluster}
 	return z.clients[n]
 }
 
@@ -292,7 +295,7 @@ func (z *System) CanSave() bool { return z.cluster.CanSave() }
 // A snapshot is a saved state of a [System].
 type snapshot struct {
 	cluster simzk.Snapshot
-	clients []*client
+	clients []*processClient
 }
 
 // Save stores the state of the cluster.

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // difference runs a schedule with both clients and describes the first event in which the histories
@@ -82,7 +82,7 @@ func planForBothClients(each int) (plan faults.Plan) {
 // The model client behaves like the real client: for every lock, schedule and fault plan, the same
 // decisions yield the same history.
 func TestModelIsTheRealClient(t *testing.T) {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // Guarded is the production lock with guarded writes: each holder writes its token to a shared node
@@ -50,7 +50,7 @@ func Guarded() scenarios.Subject {
 // A register is a shared node. It contains the highest token written so far, unless a stale write
 // succeeded.
 type register struct {
-	client  simzk.Client
+	client  client.Client
 	path    string
 	lease   *lock.Lease
 	written bool

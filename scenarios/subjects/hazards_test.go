@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // Behaviors of go-zookeeper/zk v1.0.4 that a lock must take into account. Each schedule was found
 // by a search, shrunk and recorded with the real client, and replays deterministically.
 func TestHazardsOfTheRealClient(t *testing.T) {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
@@ -92,7 +92,7 @@ func TestAuthenticated(t *testing.T) {
 
 // With the real client, too, a repeated schedule yields the same history.
 func TestRealClientIsDeterministic(t *testing.T) {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // The locks of package lock keep their claims under all faults.
@@ -48,7 +48,7 @@ func TestProductionLocks(t *testing.T) {
 // omitted: several of its goroutines send requests at once, and Go's scheduler decides the order in
 // which the real client queues them.
 func TestProductionLocksOnTheRealClient(t *testing.T) {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}

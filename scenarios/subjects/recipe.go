@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // recipeClaims are the properties of the documented recipe. It reports a lost session no earlier
@@ -217,7 +217,7 @@ func (r *recipe) claims() []history.Property {
 // recipeLock is one process's handle on a recipe lock.
 type recipeLock struct {
 	recipe
-	client    simzk.Client
+	client    client.Client
 	directory string
 	timeout   time.Duration // of the session
 

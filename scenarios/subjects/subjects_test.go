@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // search runs random schedules and returns the result and number of the first that fails, or nil.
@@ -34,7 +34,7 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 // sampled returns how many of so many schedules a search runs: all, or a tenth under the race
 // detector, under which a schedule takes ten times as long and reports a race as soon as any does.
 func sampled(schedules int) int {
-	if simzk.RaceDetector {
+	if real.RaceDetector {
 		return schedules / 10
 	}
 	return schedules

@@ -1,0 +1,87 @@
+package real
+
+import (
+	"crypto/rand"
+	"runtime"
+	"sync"
+
+	"github.com/interlock-sim/interlock/internal/hash64"
+)
+
+// guids is the source of the real client's GUIDs between [Determinize] and its end.
+var guids guidSource
+
+// determinizeMu is held between [Determinize] and its end.
+var determinizeMu sync.Mutex
+
+// Determinize makes the real client deterministic until the returned function is called: it limits
+// the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
+// by a reader with the same bytes in every run. Both are global to the program, so a second call
+// blocks until the first one's function is called.
+func Determinize() (restore func()) {
+	determinizeMu.Lock()
+	processors := runtime.GOMAXPROCS(1)
+	reader := rand.Reader
+	guids.restart()
+	rand.Reader = &guids
+	return func() {
+		guids.stop()
+		rand.Reader = reader
+		runtime.GOMAXPROCS(processors)
+		determinizeMu.Unlock()
+	}
+}
+
+// A guidSource is a reader that returns the offered bytes. Without an offer, its bytes depend only
+// on the number of reads.
+type guidSource struct {
+	// Held from an offer until its read, so that no other goroutine reads it.
+	offerMu sync.Mutex
+
+	mu      sync.Mutex
+	active  bool // between restart and stop
+	offered []byte
+	state   uint64
+}
+
+func (g *guidSource) restart() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.active, g.state = true, 0
+}
+
+func (g *guidSource) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.active = false
+}
+
+// offer sets the bytes that the calling goroutine reads next. The goroutine must read them.
+func (g *guidSource) offer(guid []byte) {
+	g.mu.Lock()
+	reads := g.active
+	g.mu.Unlock()
+	if !reads {
+		return
+	}
+	g.offerMu.Lock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.offered = guid
+}
+
+// Read fills p. It never fails.
+func (g *guidSource) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := copy(p, g.offered)
+	if g.offered != nil {
+		g.offered = nil
+		g.offerMu.Unlock()
+	}
+	for ; n < len(p); n++ {
+		g.state++
+		p[n] = byte(hash64.Mix(g.state, 0) >> 56)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,223 @@
+package real
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk/operation"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A pipe is the client's end of an in-memory connection. It is a net.Conn whose Read blocks until
+// there is data, until its deadline or until the end, and whose Write never blocks, like TCP with
+// free buffer space. It works in a bubble of virtual time, as it blocks only on channels and
+// timers.
+type pipe struct {
+	mu            sync.Mutex
+	toClient      []byte
+	toServer      []byte
+	pings         bool // pings are answered at once; for a real client
+	pingsHeld     bool // pings are not answered for now
+	heldPings     int  // number of pings to be answered later
+	writesFail    bool // every Write fails
+	ended         bool // closed by either side
+	closed        bool // closed by the client
+	deadline      time.Time
+	changed       chan struct{} // closed and replaced at every change of the above
+	onClientWrite func()        // called when the client has written or closed
+}
+
+func newPipe(arrived func()) *pipe {
+	return &pipe{pings: true, changed: make(chan struct{}), onClientWrite: arrived}
+}
+
+// broadcast wakes every waiting Read. The caller holds the lock.
+func (p *pipe) broadcast() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// push sends bytes to the client.
+func (p *pipe) push(bytes []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.toClient = append(p.toClient, bytes...)
+	p.broadcast()
+}
+
+// end closes the connection from the server's side. Bytes pushed before can still be read.
+func (p *pipe) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.ended = true
+		p.broadcast()
+	}
+}
+
+// take returns the frames that the client has sent since the last call, without their length
+// prefixes, and whether the client has closed the connection.
+func (p *pipe) take() (frames [][]byte, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.toServer) >= 4 {
+		length := int(binary.BigEndian.Uint32(p.toServer))
+		if len(p.toServer) < 4+length {
+			break
+		}
+		frames = append(frames, p.toServer[4:4+length:4+length])
+		p.toServer = p.toServer[4+length:]
+	}
+	return frames, p.closed
+}
+
+// failWrites makes every later Write fail.
+func (p *pipe) failWrites() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writesFail = true
+}
+
+func (p *pipe) closedByClient() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *pipe) failing() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writesFail
+}
+
+// Read implements net.Conn.
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		p.mu.Lock()
+		n := copy(b, p.toClient)
+		p.toClient = p.toClient[n:]
+		ended, deadline, changed := p.ended, p.deadline, p.changed
+		p.mu.Unlock()
+		wait := time.Until(deadline)
+		switch {
+		case n > 0 || len(b) == 0:
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		case deadline.IsZero():
+			<-changed
+			continue
+		case wait <= 0:
+			return 0, os.ErrDeadlineExceeded
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// Write implements net.Conn. It answers pings itself: neither a ping nor its reply is a step of a
+// schedule.
+func (p *pipe) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	if p.ended || p.writesFail {
+		defer p.mu.Unlock()
+		if p.writesFail {
+			return 0, &net.OpError{
+				Op: "write", Net: "memory", Addr: pipeAddress{},
+				Err: syscall.EHOSTUNREACH,
+			}
+		}
+		return 0, io.ErrClosedPipe
+	}
+	if p.pings && isPing(b) {
+		p.ping()
+		p.mu.Unlock()
+		return len(b), nil
+	}
+	p.toServer = append(p.toServer, b...)
+	p.mu.Unlock()
+	p.onClientWrite()
+	return len(b), nil
+}
+
+// ping answers a ping, now or when pings are next answered. The caller holds the lock.
+func (p *pipe) ping() {
+	if p.pingsHeld {
+		p.heldPings++
+		return
+	}
+	p.toClient = append(p.toClient, pingReply...)
+	p.broadcast()
+}
+
+// answerPings sets whether pings are answered from now on. If so, it answers the held ones.
+func (p *pipe) answerPings(answer bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pingsHeld = !answer
+	for ; answer && p.heldPings > 0; p.heldPings-- {
+		p.ping()
+	}
+}
+
+// isPing reports whether b is the frame of a ping. The client writes frame by frame.
+func isPing(b []byte) bool {
+	return len(b) == 12 && int32(binary.BigEndian.Uint32(b[4:])) == wire.XidPing
+}
+
+// pingReply is the frame of the reply to a ping. The client reads only its xid.
+var pingReply = func() []byte {
+	frame, at := wire.BeginFrame(nil)
+	frame = operation.AppendReply(frame, wire.OpPing, &wire.Reply{Xid: wire.XidPing})
+	return wire.EndFrame(frame, at)
+}()
+
+// Close implements net.Conn.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	closing := !p.ended
+	if closing {
+		p.ended, p.closed = true, true
+		p.broadcast()
+	}
+	p.mu.Unlock()
+	if closing {
+		p.onClientWrite()
+	}
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (p *pipe) SetReadDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deadline = t
+	p.broadcast()
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn. It has no effect, as Write never blocks.
+func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline implements net.Conn.
+func (p *pipe) SetDeadline(t time.Time) error { return p.SetReadDeadline(t) }
+
+// LocalAddr implements net.Conn.
+func (p *pipe) LocalAddr() net.Addr { return pipeAddress{} }
+
+// RemoteAddr implements net.Conn.
+func (p *pipe) RemoteAddr() net.Addr { return pipeAddress{} }
+
+type pipeAddress struct{}
+
+func (pipeAddress) Network() string { return "memory" }
+func (pipeAddress) String() string  { return "memory" }

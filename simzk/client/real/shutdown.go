@@ -1,0 +1,80 @@
+package real
+
+import (
+	"runtime"
+
+	"github.com/interlock-sim/interlock/simzk/client/internal/library"
+)
+
+// tearDown closes the client. Waiting calls get zk.ErrConnectionClosed, and the methods of Conn
+// end their goroutine.
+func (r *Conn) tearDown() {
+	r.mu.Lock()
+	r.isTornDown.Store(true)
+	dials := r.dials
+	r.dials = nil
+	r.mu.Unlock()
+	for _, dial := range dials {
+		dial.answer <- nil
+	}
+	if r.pipe != nil {
+		r.pipe.end()
+	}
+	r.phase = library.Terminated
+	go r.closeOnce()
+}
+
+// shutDown closes the client. Waiting calls get zk.ErrConnectionClosed.
+func (r *Conn) shutDown() {
+	r.isShutDown.Store(true)
+	r.tearDown()
+}
+
+// closeOnce closes the client, or waits until another goroutine has. In the client itself a second
+// Close would block on a mutex, which does not count as durably blocked in a bubble.
+func (r *Conn) closeOnce() {
+	r.mu.Lock()
+	quits, first := r.closeDone, r.closeDone == nil
+	if first {
+		quits = make(chan struct{})
+		r.closeDone = quits
+	}
+	r.mu.Unlock()
+	if !first {
+		<-quits
+		return
+	}
+	defer close(quits)
+	r.zk.Close()
+}
+
+// beginCall begins a call. It notifies the cluster itself, as a call that the client queues writes
+// nothing to a connection.
+func (r *Conn) beginCall() {
+	if r.exitIfDone(); r.isShutDown.Load() {
+		r.late.Count()
+	}
+	r.activeCalls.Add(1)
+	if r.cluster.GathersFacts() {
+		r.sites.begin()
+	}
+	r.link.Notify()
+}
+
+// endCall ends a call.
+func (r *Conn) endCall() {
+	r.activeCalls.Add(-1)
+	if r.cluster.GathersFacts() {
+		r.sites.end()
+	}
+	r.exitIfDone()
+}
+
+// exitIfDone ends the goroutine if its process has crashed or the run is torn down.
+func (r *Conn) exitIfDone() {
+	switch {
+	case r.isShutDown.Load():
+	case r.isTornDown.Load() || r.link.Crashed():
+		runtime.Goexit()
+	}
+}
