@@ -302,27 +302,31 @@ var errRealUnderRace = errors.New("the real client is nondeterministic under the
 	"build interlock without -race")
 
 // A search runs a campaign or an exhaustive search.
-type search func(context.Context) *report.Report
+type search func(context.Context) report.Report
 
 // search returns the search that the flags describe. If there is a checkpoint, it is read, and an
 // unsuitable one is an error.
-func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) {
+func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
+	progress *progress,
+) (search, error) {
 	if f.strategy != strategy.ExhaustiveName {
-		return func(ctx context.Context) *report.Report { return c.Run(ctx, t) }, nil
+		c.Progress = func(r *report.Campaign) { progress.show(r) }
+		return func(ctx context.Context) report.Report { return c.Run(ctx, t) }, nil
 	}
 	e := &exhaustive.Search{
 		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
 		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
-		Progress: c.Progress, Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
+		Progress:   func(r *report.Exhaustive) { progress.show(r) },
+		Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
 	}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	return func(ctx context.Context) *report.Report {
+	return func(ctx context.Context) report.Report {
 		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
 		return e.Run(ctx, t)
 	}, nil
@@ -341,8 +345,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	progress := newProgress(stderr, campaign)
-	campaign.Progress = progress.show
-	search, err := f.search(t, campaign)
+	search, err := f.search(t, campaign, progress)
 	if err != nil {
 		return err
 	}
@@ -373,7 +376,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 		}),
 	)
 	writeReport(text, campaign, report, found)
-	writeFindings(text, report, found)
+	writeFindings(text, report.Common(), found)
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
@@ -382,9 +385,10 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 
 // outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
 // why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*finding,
+func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 	unshown error,
 ) error {
+	report, unsaved := r.Common(), unsavedOf(r)
 	switch {
 	case unshown != nil:
 		return &statusError{statusInternal, unshown}
@@ -395,12 +399,20 @@ func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*find
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
 			"was checked")}
-	case len(campaign.NeverReached(report)) > 0, len(campaign.MissingCoverage(report)) > 0:
+	case len(neverReached(campaign, r)) > 0, len(campaign.MissingCoverage(report)) > 0:
 		return &statusError{statusViolation, nil}
-	case report.Totals.Unknown > 0:
+	case report.Unknown > 0:
 		return errUnknownVerdict
-	case report.Unsaved != nil && !report.Complete:
-		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}
+	case unsaved != nil:
+		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
+	}
+	return nil
+}
+
+// unsavedOf returns why the checkpoint of an incomplete search could not be written, or nil.
+func unsavedOf(r report.Report) error {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && !exhaustive.Complete {
+		return exhaustive.Unsaved
 	}
 	return nil
 }

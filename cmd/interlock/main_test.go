@@ -30,6 +30,8 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 	for _, value := range []any{
 		checkReport{},
+		CampaignReport{},
+		ExhaustiveReport{},
 		propertyReport{},
 		costReport{},
 		violationReport{},

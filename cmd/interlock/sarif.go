@@ -99,13 +99,14 @@ const (
 
 // sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
 // the program ends.
-func sarifReport(c *campaign.Campaign, r *report.Report, found []*finding,
+func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	outcome error,
 ) *sarifLog {
+	r := searched.Common()
 	status, text := exitStatus(outcome)
 	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
 	if text == "" && status == statusViolation && r.Failure == nil {
-		text = conclusion(c, r)
+		text = conclusion(c, searched)
 	}
 	if text != "" {
 		invocation.Notifications = []sarifNotification{{"error", sarifText{text}}}

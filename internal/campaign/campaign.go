@@ -44,7 +44,7 @@ type Campaign struct {
 
 	// Progress, if set, is called now and then with the report so far. One goroutine at a time
 	// calls it, and it must not keep the report.
-	Progress func(*report.Report)
+	Progress func(*report.Campaign)
 
 	factory strategy.Factory
 	profile *strategy.Profile
@@ -52,43 +52,27 @@ type Campaign struct {
 	capped  *atomic.Bool     // no more states are counted
 }
 
-const (
-	// historiesMax bounds the memory for counting distinct histories to 2 MB.
-	historiesMax = 1 << 17
-)
-
 // A chunk is the outcome of consecutive schedules.
 type chunk struct {
-	first                  int
-	hashes                 []uint64
-	keys                   []uint64
-	shown                  [][]uint64 // of a portfolio: the behaviours of each schedule
-	steps                  int
-	depth                  int
-	coverage               engine.FaultCoverage
-	targeted               engine.TargetCoverage
-	totals                 report.Totals
-	effort                 report.Effort
-	outOfContract          *report.Failure
-	outOfContractSchedules int
-	unsettled              int
-	failure                *report.Failure         // the first
-	distinct               report.DistinctFailures // if the campaign keeps going
-	nondet                 *engine.Nondeterminism
+	report.Campaign
+	first  int
+	hashes []uint64
+	keys   []uint64
+	shown  [][]uint64 // of a portfolio: the behaviours of each schedule
 }
 
 // Run runs the campaign until it finds a violation that ends it, reaches a bound, or the context
 // ends.
-func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
+func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	began := time.Now()
 	defer engine.WarmStacks()()
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)
-	r := &report.Report{KeptGoing: c.KeepGoing}
+	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}}
 	merger := &merger{
 		campaign: c, report: r, waiting: make(map[int]*chunk),
-		states: stateset.New(report.StatesMax), traces: stateset.New(historiesMax),
+		states: stateset.New(report.StatesMax), traces: stateset.New(report.HistoriesMax),
 	}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	var next atomic.Int64
@@ -169,7 +153,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	runner.NoKeys = c.capped.Load()
 	began, checking := time.Now(), runner.Checking
 	defer func() {
-		outcome.effort = report.Effort{
+		outcome.Effort = report.Effort{
 			Running:  time.Since(began),
 			Checking: runner.Checking - checking,
 		}
@@ -185,28 +169,20 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
-		outcome.steps += result.Steps
-		outcome.depth = max(outcome.depth, result.Steps)
+		outcome.Add(c.strategyName(schedule), result)
 		if c.rounds != nil {
 			outcome.shown = append(outcome.shown, strategy.Behaviour(nil, result.Events))
-		}
-		outcome.coverage.Add(&result.Coverage)
-		outcome.targeted.Add(&result.Targeted)
-		outcome.totals.Add(result)
-		if result.Unsettled {
-			outcome.unsettled++
 		}
 		confirm := c.judge(outcome, schedule, result)
 		switch {
 		case confirm: // A failure is confirmed even if the time is over.
-			outcome.nondet = runner.RunAgain(context.Background(), &c.Scenario, schedule,
-				c.strategy(schedule),
-				result)
+			outcome.Nondeterministic = runner.RunAgain(context.Background(), &c.Scenario, schedule,
+				c.strategy(schedule), result)
 		case schedule == first:
-			outcome.nondet = runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule),
-				result)
+			outcome.Nondeterministic = runner.RunAgain(ctx, &c.Scenario, schedule,
+				c.strategy(schedule), result)
 		}
-		if outcome.failure != nil && !c.KeepGoing || outcome.nondet != nil {
+		if outcome.Failure != nil && !c.KeepGoing || outcome.Nondeterministic != nil {
 			break
 		}
 	}
@@ -226,14 +202,12 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (c
 		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
 	}
 	if failed {
-		if outcome.failure == nil {
-			outcome.failure = failure
-		}
-		return !c.KeepGoing || outcome.distinct.Add(failure)
+		outcome.Fail(failure)
+		return !c.KeepGoing || outcome.Distinct.Add(failure)
 	}
-	outcome.outOfContractSchedules++
-	if outcome.outOfContract == nil {
-		outcome.outOfContract = failure
+	outcome.OutOfContractSchedules++
+	if outcome.OutOfContract == nil {
+		outcome.OutOfContract = failure
 	}
 	return false
 }
@@ -241,7 +215,7 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (c
 // A merger merges chunks in the order of their schedules.
 type merger struct {
 	campaign *Campaign
-	report   *report.Report
+	report   *report.Campaign
 	waiting  map[int]*chunk // by number of the first schedule
 	states   stateset.Set
 	traces   stateset.Set
@@ -258,7 +232,7 @@ func (m *merger) add(outcome *chunk) bool {
 			return false
 		}
 		delete(m.waiting, next.first)
-		if len(next.hashes) == 0 {
+		if next.Schedules == 0 {
 			return false
 		}
 		m.merge(next)
@@ -270,8 +244,8 @@ func (m *merger) add(outcome *chunk) bool {
 // There are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
-		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
-			found.outOfContract != nil) {
+		if found := m.waiting[first]; !m.done && (found.Failure != nil ||
+			found.Nondeterministic != nil || found.OutOfContract != nil) {
 			m.merge(found)
 		}
 	}
@@ -279,24 +253,16 @@ func (m *merger) salvage() {
 
 func (m *merger) merge(next *chunk) {
 	r := m.report
-	for i := range next.hashes {
-		share := r.Stats(m.campaign.strategyName(next.first + i))
-		share.Schedules++
-		if turns := m.campaign.rounds; turns != nil {
-			share.Behaviours += turns.Count(next.first+i, next.shown[i])
+	if rounds := m.campaign.rounds; rounds != nil {
+		for i, shown := range next.shown {
+			schedule := next.first + i
+			next.Stats(rounds.Strategy(schedule)).Behaviours += rounds.Count(schedule, shown)
 		}
 	}
-	r.Schedules += len(next.hashes)
-	r.Steps += next.steps
-	r.Depth = max(r.Depth, next.depth)
-	r.Coverage.Add(&next.coverage)
-	r.Targeted.Add(&next.targeted)
-	r.Totals.Merge(&next.totals)
-	r.Effort.Running += next.effort.Running
-	r.Effort.Checking += next.effort.Checking
+	r.Append(&next.Campaign)
 	for _, hash := range next.hashes {
 		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
-		if m.traces.Len() < historiesMax {
+		if m.traces.Len() < report.HistoriesMax {
 			m.traces.Add(hash)
 		}
 	}
@@ -311,17 +277,6 @@ func (m *merger) merge(next *chunk) {
 		m.states.Add(key)
 	}
 	r.States = m.states.Len()
-	r.OutOfContractSchedules += next.outOfContractSchedules
-	r.Unsettled += next.unsettled
-	if r.OutOfContract == nil {
-		r.OutOfContract = next.outOfContract
-	}
-	r.Nondeterministic = next.nondet
-	if r.Failure == nil && next.failure != nil {
-		r.Failure = next.failure
-		r.Stats(next.failure.Strategy).Failed = true
-	}
-	r.Distinct.Merge(next.distinct)
-	m.done = r.Failure != nil && !r.KeptGoing || next.nondet != nil || m.campaign.States > 0 &&
-		r.States >= m.campaign.States
+	m.done = r.Failure != nil && !r.KeptGoing || r.Nondeterministic != nil ||
+		m.campaign.States > 0 && r.States >= m.campaign.States
 }

@@ -7,7 +7,8 @@ import (
 
 // NeverCovered returns the planned faults that never struck, under their names in a plan: kinds,
 // kinds at a phase, and kinds with a target. It returns nothing if the campaign was cut short.
-func (c *Campaign) NeverCovered(r *report.Report) []string {
+func (c *Campaign) NeverCovered(found report.Report) []string {
+	r := found.Common()
 	if !r.Finished() {
 		return nil
 	}
@@ -35,7 +36,8 @@ func (c *Campaign) NeverCovered(r *report.Report) []string {
 
 // MissingCoverage returns the required cells in which no fault struck. It returns nothing if the
 // campaign was cut short.
-func (c *Campaign) MissingCoverage(r *report.Report) []faults.CoverageCell {
+func (c *Campaign) MissingCoverage(found report.Report) []faults.CoverageCell {
+	r := found.Common()
 	var lacking []faults.CoverageCell
 	for _, cell := range c.RequiredCoverage {
 		if r.Coverage[cell.Kind][cell.Phase] == 0 && r.Finished() {

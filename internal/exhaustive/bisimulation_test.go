@@ -87,7 +87,7 @@ func (p *observation) String() string {
 
 // observations returns all observations of the runs of a search, and the verdicts.
 func observations(t *testing.T, e exhaustive.Search) (all, verdicts map[string]bool,
-	r *report.Report,
+	r *report.Exhaustive,
 ) {
 	t.Helper()
 	all, verdicts = make(map[string]bool), make(map[string]bool)

@@ -44,9 +44,9 @@ type checkpoint struct {
 	Coverage    engine.FaultCoverage  `json:"coverage"`
 	Targeted    engine.TargetCoverage `json:"targeted"`
 	ElapsedNs   int64                 `json:"elapsed_ns"`
-	Unknown     int                   `json:"unknown,omitempty"` // schedules; see [report.Totals]
-	Granted     bool                  `json:"granted"`           // see [report.Report]
-	// see [report.Report]
+	Unknown     int                   `json:"unknown,omitempty"` // see [report.Runs]
+	Granted     bool                  `json:"granted"`           // see [report.Exhaustive]
+	// see [report.Runs]
 	OutOfContractSchedules int              `json:"out_of_contract_schedules,omitempty"`
 	OutOfContract          *failureRecord   `json:"out_of_contract,omitempty"`
 	Distinct               []distinctRecord `json:"distinct,omitempty"`
@@ -241,7 +241,7 @@ func programHash() (string, error) {
 }
 
 // resume restores the search from the checkpoint.
-func (x *dfs) resume(c *checkpoint, r *report.Report) {
+func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	for _, key := range c.Seen {
 		x.seen.Add(key)
 	}
@@ -258,7 +258,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Report) {
 	r.Unsettled = c.Unsettled
 	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.Len()
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
-	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
+	r.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
 	if r.Distinct = x.search.distinct; len(r.Distinct) > 0 {
 		r.Failure = r.Distinct[0].First
@@ -266,7 +266,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Report) {
 }
 
 // save writes a checkpoint. The file is replaced atomically.
-func (x *dfs) save(r *report.Report) error {
+func (x *dfs) save(r *report.Exhaustive) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
@@ -274,7 +274,7 @@ func (x *dfs) save(r *report.Report) error {
 		CutOff: r.CutOff, Unsettled: r.Unsettled,
 		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
 		Seen:    x.known(),
-		Unknown: r.Totals.Unknown, Granted: r.Granted,
+		Unknown: r.Unknown, Granted: r.Granted,
 		OutOfContractSchedules: r.OutOfContractSchedules,
 	}
 	if b := r.OutOfContract; b != nil {

@@ -57,7 +57,7 @@ func joinHistories(prefixes []strings.Builder) string {
 // outcome is the result of a search.
 type outcome struct {
 	histories, verdicts map[string]bool
-	report              *report.Report
+	report              *report.Exhaustive
 }
 
 func search(t *testing.T, e exhaustive.Search) outcome {
@@ -127,7 +127,7 @@ func TestReductionLosesNothing(t *testing.T) {
 // processPrefixes returns all prefixes of the histories of single processes in the runs of a
 // search. It omits the client's own requests and their replies, which do not reach the process.
 func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes, verdicts map[string]bool,
-	r *report.Report,
+	r *report.Exhaustive,
 ) {
 	t.Helper()
 	prefixes, verdicts = make(map[string]bool), make(map[string]bool)

@@ -66,7 +66,7 @@ func TestDefects(t *testing.T) {
 	t.Logf("%d processors\n%s", runtime.GOMAXPROCS(0), rows.String())
 }
 
-func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Report {
+func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Campaign {
 	c := &campaign.Campaign{
 		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
 		Scenario: engine.Scenario{
