@@ -261,7 +261,7 @@ func (m *merger) merge(next *chunk) {
 	}
 	r.Append(&next.Campaign)
 	for _, hash := range next.hashes {
-		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
+		r.Digest = r.Digest.Add(hash)
 		if m.traces.Len() < report.HistoriesMax {
 			m.traces.Add(hash)
 		}

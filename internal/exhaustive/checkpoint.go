@@ -40,7 +40,7 @@ type checkpoint struct {
 	Depth       int                   `json:"depth"`
 	CutOff      int                   `json:"cut_off"`
 	Unsettled   int                   `json:"unsettled,omitempty"`
-	Digest      uint64                `json:"digest"`
+	Digest      report.Digest         `json:"digest"`
 	Coverage    engine.FaultCoverage  `json:"coverage"`
 	Targeted    engine.TargetCoverage `json:"targeted"`
 	ElapsedNs   int64                 `json:"elapsed_ns"`

@@ -23,7 +23,7 @@ type Runs struct {
 	Steps     int
 	States    int    // distinct state keys; in an exhaustive search, those stored
 	Depth     int    // decisions of the longest schedule
-	Digest    uint64 // over the trace hashes of all schedules in order
+	Digest    Digest // over the trace hashes of all schedules in order
 	Coverage  engine.FaultCoverage
 	Targeted  engine.TargetCoverage
 	Elapsed   time.Duration
