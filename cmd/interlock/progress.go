@@ -67,7 +67,7 @@ func (p *progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
 		}
 	}
 	for _, b := range [...]struct{ limit, now int }{
-		{p.campaign.Schedules, r.Schedules},
+		{p.campaign.Planned(), r.Schedules},
 		{p.campaign.States, r.States},
 	} {
 		if b.limit > 0 && b.now > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/program"
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
@@ -113,7 +114,7 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	}
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{
-			Name: "Interlock", Version: version(), URI: projectURI, Rules: []sarifRule{},
+			Name: "Interlock", Version: program.Version(), URI: projectURI, Rules: []sarifRule{},
 		}},
 		Invocations: []sarifInvocation{invocation}, Results: []sarifResult{},
 	}

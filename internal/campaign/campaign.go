@@ -14,7 +14,6 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -35,6 +34,10 @@ type Campaign struct {
 	States   int
 	Workers  int    // parallel workers; 0 for 1
 	Strategy string // one of [strategy.Names]; default: [strategy.PortfolioName]
+
+	// Range, if set, are the schedules to run: those of a shard, below Schedules. Each of them is
+	// the same as in the whole campaign, so the strategy must not be [strategy.Adaptive].
+	Range report.Range
 
 	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
 	KeepGoing bool
@@ -69,20 +72,19 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)
-	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}}
-	merger := &merger{
-		campaign: c, report: r, waiting: make(map[int]*chunk),
-		states: stateset.New(report.StatesMax), traces: stateset.New(report.HistoriesMax),
-	}
+	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: report.NewSeen()}
+	merger := &merger{campaign: c, report: r, waiting: make(map[int]*chunk)}
 	chunks := make(chan *chunk, max(1, c.Workers))
+	part := c.Part()
 	var next atomic.Int64
+	next.Store(int64(part.From))
 	var workers sync.WaitGroup
 	for range max(1, c.Workers) {
 		workers.Go(func() {
 			runner := engine.NewRunner(t)
 			for bounded.Err() == nil {
 				first := int(next.Add(strategy.ChunkSchedules)) - strategy.ChunkSchedules
-				if c.Schedules > 0 && first >= c.Schedules {
+				if part.To > 0 && first >= part.To {
 					return
 				}
 				if c.rounds != nil && !c.rounds.Await(bounded, first) {
@@ -123,24 +125,45 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	}
 	c.profile, c.rounds = strategy.ProfileOf(ctx, engine.NewRunner(t), &c.Scenario), nil
 	c.capped = new(atomic.Bool)
+	if c.Part().From > 0 && strategy.Adaptive(c.Strategy) {
+		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
+	}
 	if c.Strategy == strategy.PortfolioName {
 		c.rounds = strategy.NewRounds()
 	}
 }
 
+// Part returns the range of schedules to run. Its end is 0 if there is no bound.
+func (c *Campaign) Part() report.Range {
+	if c.Range == (report.Range{}) {
+		return report.Range{To: c.Schedules}
+	}
+	return c.Range
+}
+
+// partial reports whether only a part of the campaign's schedules is run. What a campaign should
+// have covered is then judged when the parts are merged.
+func (c *Campaign) partial() bool { return c.Part() != report.Range{To: c.Schedules} }
+
+// Planned returns how many schedules are run at most, or 0 if there is no bound.
+func (c *Campaign) Planned() int { return c.Part().Len() }
+
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) engine.Strategy {
 	maker := c.factory
-	if c.rounds != nil {
-		maker = strategy.Named(c.rounds.Strategy(schedule))
+	if name := c.strategyName(schedule); name != c.Strategy {
+		maker = strategy.Named(name)
 	}
 	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.
 func (c *Campaign) strategyName(schedule int) string {
-	if c.rounds != nil {
+	switch {
+	case c.rounds != nil:
 		return c.rounds.Strategy(schedule)
+	case c.Strategy == strategy.RoundRobinName:
+		return strategy.RoundRobin(schedule)
 	}
 	return c.Strategy
 }
@@ -159,8 +182,8 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		}
 	}()
 	end := first + strategy.ChunkSchedules
-	if c.Schedules > 0 {
-		end = min(end, c.Schedules)
+	if to := c.Part().To; to > 0 {
+		end = min(end, to)
 	}
 	result := new(engine.Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
@@ -217,8 +240,6 @@ type merger struct {
 	campaign *Campaign
 	report   *report.Campaign
 	waiting  map[int]*chunk // by number of the first schedule
-	states   stateset.Set
-	traces   stateset.Set
 	done     bool
 }
 
@@ -227,7 +248,7 @@ func (m *merger) add(outcome *chunk) bool {
 	m.waiting[outcome.first] = outcome
 	for !m.done {
 		// All chunks before this one are complete, so the next begins where the report ends.
-		next, ok := m.waiting[m.report.Schedules]
+		next, ok := m.waiting[m.campaign.Part().From+m.report.Schedules]
 		if !ok {
 			return false
 		}
@@ -261,22 +282,11 @@ func (m *merger) merge(next *chunk) {
 	}
 	r.Append(&next.Campaign)
 	for _, hash := range next.hashes {
-		r.Digest = r.Digest.Add(hash)
-		if m.traces.Len() < report.HistoriesMax {
-			m.traces.Add(hash)
-		}
+		r.Seen.AddHistory(hash)
 	}
-	r.Histories = m.traces.Len()
-	m.states.Prefetch(next.keys)
-	for _, key := range next.keys {
-		if m.states.Len() == report.StatesMax {
-			r.StatesCapped = true
-			m.campaign.capped.Store(true)
-			break
-		}
-		m.states.Add(key)
-	}
-	r.States = m.states.Len()
+	r.Seen.AddStates(next.keys)
+	r.CountSeen()
+	m.campaign.capped.Store(r.StatesCapped)
 	m.done = r.Failure != nil && !r.KeptGoing || r.Nondeterministic != nil ||
 		m.campaign.States > 0 && r.States >= m.campaign.States
 }

@@ -24,10 +24,11 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 }
 
 // NeverReached returns the names of the sometimes conditions that the campaign could have reached
-// and has not. It returns none for a campaign that was cut short.
+// and has not. It returns none for a campaign that was cut short, or is only a
+// part.
 func (c *Campaign) NeverReached(r *report.Campaign) []string {
 	var missed []string
-	if !r.Finished() || r.Schedules < sometimesAfter {
+	if !r.Finished() || c.partial() || r.Schedules < sometimesAfter {
 		return nil
 	}
 	for _, condition := range c.SometimesCounts(r) {

@@ -21,7 +21,7 @@ func TestLayers(t *testing.T) {
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"internal/callsite")
-	report := with(engine, "internal/report")
+	report := with(engine, "internal/report", "internal/stateset")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
@@ -45,7 +45,7 @@ func TestLayers(t *testing.T) {
 		"internal/explore/terminal": with(recording, "internal/explore",
 			"internal/explore/terminal"),
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
-			[]string{"internal/file", "internal/exhaustive"}),
+			[]string{"internal/file", "internal/program", "internal/exhaustive"}),
 	} {
 		for _, found := range dependencies(t, of) {
 			if !slices.Contains(known, found) {

@@ -1,14 +1,9 @@
 package exhaustive
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +14,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/program"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -51,7 +48,7 @@ type checkpoint struct {
 	OutOfContract          *failureRecord   `json:"out_of_contract,omitempty"`
 	Distinct               []distinctRecord `json:"distinct,omitempty"`
 	Path                   []frameRecord    `json:"path"`
-	Seen                   encodedKeys      `json:"seen"`
+	Seen                   stateset.Keys    `json:"seen"`
 }
 
 const (
@@ -88,31 +85,6 @@ type frameRecord struct {
 	Unstored  int        `json:"unstored,omitempty"`
 }
 
-// encodedKeys are state keys in ascending order, stored as base64 of 8 bytes each.
-type encodedKeys []uint64
-
-// MarshalText writes the keys.
-func (k encodedKeys) MarshalText() ([]byte, error) {
-	raw := make([]byte, 0, 8*len(k))
-	for _, key := range k {
-		raw = binary.BigEndian.AppendUint64(raw, key)
-	}
-	return base64.StdEncoding.AppendEncode(nil, raw), nil
-}
-
-// UnmarshalText reads the keys.
-func (k *encodedKeys) UnmarshalText(text []byte) error {
-	raw, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err != nil || len(raw)%8 != 0 {
-		return errors.New("the list of visited states is damaged")
-	}
-	*k = make(encodedKeys, 0, len(raw)/8)
-	for ; len(raw) > 0; raw = raw[8:] {
-		*k = append(*k, binary.BigEndian.Uint64(raw))
-	}
-	return nil
-}
-
 // description returns the parameters on which a search depends.
 func (e *Search) description() string {
 	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry,
@@ -131,7 +103,7 @@ func (e *Search) description() string {
 // cannot be read or written, or is not a checkpoint of this search by this program.
 func (e *Search) Resume(t *testing.T) error {
 	var err error
-	if e.program, err = programHash(); err != nil {
+	if e.program, err = program.Hash(); err != nil {
 		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
 	}
 	e.fingerprint = engine.TraceHash(engine.NewRunner(t).Run(&e.Scenario,
@@ -222,24 +194,6 @@ func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error
 	}, nil
 }
 
-// programHash returns a hash of the program's executable file.
-func programHash() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
 // resume restores the search from the checkpoint.
 func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	for _, key := range c.Seen {
@@ -311,7 +265,7 @@ func (x *dfs) save(r *report.Exhaustive) error {
 }
 
 // known returns the keys that completed runs have visited.
-func (x *dfs) known() encodedKeys {
+func (x *dfs) known() stateset.Keys {
 	return slices.DeleteFunc(x.seen.Sorted(), func(key uint64) bool {
 		_, gone := slices.BinarySearch(x.rolledBack, key)
 		return gone

@@ -499,7 +499,6 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 		}
 	}
 	r.Add(result)
-	r.Digest = r.Digest.Add(result.TraceHash)
 	r.States, r.Transitions = x.seen.Len()+x.states.count, x.transitions
 	if x.ValidatedRunner != nil {
 		r.LocalHistories, r.Validated = x.Cache.Count, x.Validated

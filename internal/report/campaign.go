@@ -17,15 +17,10 @@ type Campaign struct {
 	Strategies []StrategyStats
 	Totals     Totals
 	Effort     Effort
-}
 
-const (
-	// StatesMax bounds how many states a campaign counts, and the memory for that to 16 MB.
-	StatesMax = 1 << 20
-	// HistoriesMax bounds how many distinct histories a campaign counts, and the memory for that
-	// to 2 MB.
-	HistoriesMax = 1 << 17
-)
+	// Seen are the states and histories that were counted.
+	Seen *Seen
+}
 
 // StrategyStats are the schedules of a campaign that one strategy drew.
 type StrategyStats struct {
@@ -69,8 +64,7 @@ func (r *Campaign) Fail(f *Failure) {
 	}
 }
 
-// Append adds the report of the schedules that follow, except for the numbers of states and
-// histories.
+// Append adds the report of the schedules that follow, except for what they have seen.
 func (r *Campaign) Append(later *Campaign) {
 	for _, s := range later.Strategies {
 		sum := r.Stats(s.Strategy)
@@ -82,4 +76,10 @@ func (r *Campaign) Append(later *Campaign) {
 	r.Totals.Merge(&later.Totals)
 	r.Effort.Running += later.Effort.Running
 	r.Effort.Checking += later.Effort.Checking
+}
+
+// CountSeen sets the numbers of states and histories.
+func (r *Campaign) CountSeen() {
+	r.States, r.StatesCapped = r.Seen.States()
+	r.Histories = r.Seen.Histories()
 }

@@ -75,6 +75,7 @@ func (r *Runs) Finished() bool {
 
 // Add counts a run. The caller counts its states, and judges it.
 func (r *Runs) Add(result *engine.Result) {
+	r.Digest = r.Digest.Add(result.TraceHash)
 	r.Schedules++
 	r.Steps += result.Steps
 	r.Coverage.Add(&result.Coverage)
@@ -89,6 +90,7 @@ func (r *Runs) Add(result *engine.Result) {
 
 // append adds later runs of the same search.
 func (r *Runs) append(later *Runs) {
+	r.Digest = r.Digest.Join(later.Digest, later.Schedules)
 	r.Schedules += later.Schedules
 	r.Steps += later.Steps
 	r.Depth = max(r.Depth, later.Depth)
