@@ -317,22 +317,30 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	}
 }
 
-// writeStrategies writes how many schedules each strategy ran, and which one found the violation.
+// writeStrategies writes how many schedules each strategy ran, which one found the violation, and
+// of a portfolio, how many new behaviours each has shown.
 func writeStrategies(w io.Writer, r *report.Campaign) {
+	behaviours := slices.ContainsFunc(r.Strategies,
+		func(s report.StrategyStats) bool { return s.Behaviours > 0 })
 	fmt.Fprint(w, "schedules by strategy:")
 	for i, share := range r.Strategies {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		found := ""
-		if share.Failed {
-			found = ", found the violation"
-			if r.KeptGoing {
-				found = ", found the first violation"
-			}
+		var notes []string
+		if behaviours {
+			notes = append(notes, counted(share.Behaviours, "new behaviour"))
 		}
-		fmt.Fprintf(w, " %s %d (%s%s)", share.Strategy, share.Schedules,
-			counted(share.Behaviours, "new behaviour"), found)
+		switch {
+		case share.Failed && r.KeptGoing:
+			notes = append(notes, "found the first violation")
+		case share.Failed:
+			notes = append(notes, "found the violation")
+		}
+		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		if len(notes) > 0 {
+			fmt.Fprintf(w, " (%s)", strings.Join(notes, ", "))
+		}
 	}
 	fmt.Fprintln(w)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shard"
 )
 
 // A checkReport is the JSON report of check. Readers should ignore unknown fields.
@@ -54,6 +55,8 @@ type checkReport struct {
 	Violations []violationReport `json:"violations"`
 	Problem    string            `json:"nondeterminism,omitempty"`
 	Error      string            `json:"error,omitempty"` // the error message of the program
+	// of a shard: what interlock merge reads
+	Shard *shard.Record `json:"shard,omitempty"`
 }
 
 // A CampaignReport is the part of the JSON report that only a campaign has. It is exported, as is
