@@ -98,8 +98,9 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(), newVerify(), newLocks(),
-		newServe(), newConform(), newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
+	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(),
+		newVerify(), newLocks(), newServe(), newConform(), newControl(), newLaunch(),
+		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

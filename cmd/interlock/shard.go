@@ -19,8 +19,8 @@ func (f *checkFlags) shardRange(given func(string) bool) (report.Range, error) {
 	switch {
 	case err != nil:
 	case f.strategy == strategy.ExhaustiveName:
-		err = errors.New("--shard cannot be combined with --strategy exhaustive: the shards would " +
-			"not know each other's states")
+		err = errors.New("--shard cannot be combined with --strategy exhaustive: the shards " +
+			"would not know each other's states")
 	case strategy.Adaptive(f.strategy):
 		err = fmt.Errorf("--shard cannot be combined with --strategy %s, whose schedules depend "+
 			"on earlier ones; use %s", f.strategy, strategy.RoundRobinName)
@@ -59,7 +59,7 @@ func parseShard(text string) (index, shards int, err error) {
 // sharded reports whether the campaign is a shard.
 func sharded(c *campaign.Campaign) bool { return c.Range != report.Range{} }
 
-// describeShard returns what the first line of the report says of the shard, if the campaign is one.
+// describeShard returns what the first line of the report says of the shard, or "".
 func (f *checkFlags) describeShard(c *campaign.Campaign) string {
 	if !sharded(c) {
 		return ""

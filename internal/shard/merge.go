@@ -24,8 +24,8 @@ type FailedError struct{ text string }
 func (e *FailedError) Error() string { return e.text }
 
 // Merge returns the whole campaign of which the records, in any order, have the shards, and its
-// report. That is the report of a single machine: if a shard has ended the campaign, later schedules
-// do not count, and may be missing. The times are sums over the shards.
+// report. That is the report of a single machine: if a shard has ended the campaign, later
+// schedules do not count, and may be missing. The times are sums over the shards.
 //
 // Merge runs the failed schedules again, because records do not have their histories. So build,
 // the name of this program, must be that of all records.

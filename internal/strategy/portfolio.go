@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
-// portfolio is the order of turns of [RoundRobin], and of the first rounds of a portfolio. PCT is in
-// it with two depths: few bugs need the greater one, but the smaller never finds them.
+// portfolio is the order of turns of [RoundRobin], and of the first rounds of a portfolio. PCT is
+// in it with two depths: few bugs need the greater one, but the smaller never finds them.
 var portfolio = [...]string{
 	RandomName, PCTName, POSName, SURWName, RandomName,
 	"pct10", DelayName, URWName,
