@@ -72,7 +72,7 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)
-	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: report.NewSeen()}
+	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
 	merger := &merger{campaign: c, report: r, waiting: make(map[int]*chunk)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	part := c.Part()

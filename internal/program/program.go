@@ -7,10 +7,11 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 )
 
 // Hash returns a hash of the program's executable file.
-func Hash() (string, error) {
+var Hash = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -25,7 +26,7 @@ func Hash() (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
-}
+})
 
 // Version returns the version of the module that the program was built from.
 func Version() string {

@@ -11,16 +11,12 @@ const (
 )
 
 // Seen are the states and histories that a campaign has counted. Those of several ranges of
-// schedules can be merged, because the keys are kept: the numbers are those of all schedules.
+// schedules can be merged, because the keys are kept: the numbers are those of all schedules. The
+// zero value is empty.
 type Seen struct {
 	states, histories stateset.Set
 	statesCapped      bool // there were more than StatesMax
 	historiesFull     bool // there were at least HistoriesMax
-}
-
-// NewSeen returns an empty Seen.
-func NewSeen() *Seen {
-	return &Seen{states: stateset.New(StatesMax), histories: stateset.New(HistoriesMax)}
 }
 
 // AddHistory counts a history by its trace hash.

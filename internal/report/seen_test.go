@@ -19,7 +19,7 @@ func keysFrom(from, to int) (keys []uint64) {
 
 // see returns what a campaign with these states and histories has seen.
 func see(states, histories []uint64) *report.Seen {
-	s := report.NewSeen()
+	s := new(report.Seen)
 	s.AddStates(states)
 	for _, hash := range histories {
 		s.AddHistory(hash)
@@ -65,7 +65,7 @@ func TestSeenMerges(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			one, other := keysFrom(tc.first[0], tc.first[1]), keysFrom(tc.second[0], tc.second[1])
-			merged := report.NewSeen()
+			merged := new(report.Seen)
 			merged.Merge(recorded(t, see(other, other)))
 			merged.Merge(recorded(t, see(one, one)))
 			whole := see(append(one, other...), append(one, other...))

@@ -55,7 +55,7 @@ func Merge(t *testing.T, build string, lock Lock, records []*Record) (*campaign.
 	if err := missing(first.Campaign.Schedules, records); err != nil {
 		return nil, nil, err
 	}
-	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: report.NewSeen()}
+	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
 	for _, s := range records {
 		if s.Nondeterminism != "" {
 			return nil, nil, &FailedError{s.path + ": " + s.Nondeterminism}

@@ -51,6 +51,9 @@ func (s *Set) Len() int { return s.count }
 // Prefetch loads the slots of the keys into the processor's caches before they are added. The loads
 // of a large set overlap here, while Add waits for each.
 func (s *Set) Prefetch(keys []uint64) {
+	if len(s.slots) == 0 {
+		return
+	}
 	last := uint64(len(s.slots) - 1)
 	for _, key := range keys {
 		s.fetched ^= s.slots[key&last]
