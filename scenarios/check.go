@@ -103,7 +103,8 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
-	report := search(t, campaign)
+	found := search(t, campaign)
+	report := found.Common()
 	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
 	}
@@ -125,16 +126,16 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 			"schedules "+
 			"so far: lower the number, or raise the -timeout of go test",
 			&campaign.Scenario, campaign.Seed, report.Schedules)
-	case report.Totals.Unknown > 0:
+	case report.Unknown > 0:
 		t.Fatalf("%v, seed %d: linearizability is unknown for %d schedules",
-			&campaign.Scenario, campaign.Seed, report.Totals.Unknown)
-	case len(campaign.NeverReached(report)) > 0:
+			&campaign.Scenario, campaign.Seed, report.Unknown)
+	case len(neverReached(campaign, found)) > 0:
 		t.Fatalf("%v, seed %d: no schedule reached a sometimes condition, so this says too "+
 			"little about the lock: %s",
 			&campaign.Scenario, campaign.Seed,
-			strings.Join(campaign.NeverReached(report), "; "))
+			strings.Join(neverReached(campaign, found), "; "))
 	}
-	if why := neverHad(t, campaign, report); why != "" {
+	if why := neverHad(t, campaign, found); why != "" {
 		t.Fatalf("%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
 			"says nothing about it: %s", &campaign.Scenario, campaign.Seed,
 			report.Schedules, why)
@@ -147,7 +148,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario,
 			stepList(short.Recording.Deviations))
 	}
-	t.Log(summary(campaign, report))
+	t.Log(summary(campaign, found))
 }
 
 // demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
@@ -177,7 +178,7 @@ func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 
 // search runs the campaign, or the exhaustive search that is asked for in its place, for as long as
 // there is time.
-func search(t *testing.T, c *campaign.Campaign) *report.Report {
+func search(t *testing.T, c *campaign.Campaign) report.Report {
 	t.Helper()
 	ctx, end := inTime(t)
 	defer end()
@@ -199,11 +200,20 @@ func search(t *testing.T, c *campaign.Campaign) *report.Report {
 	return exhaustive.Run(ctx, t)
 }
 
+// neverReached returns the sometimes conditions that the campaign should have reached and has not.
+func neverReached(c *campaign.Campaign, found report.Report) []string {
+	if r, ok := found.(*report.Campaign); ok {
+		return c.NeverReached(r)
+	}
+	return nil
+}
+
 // neverHad says why no process was granted the lock in any schedule, by the outcome of an
 // undisturbed first attempt. It returns "" if a process was granted the lock.
-func neverHad(t *testing.T, c *campaign.Campaign, r *report.Report) string {
+func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 	// A campaign counts grants, and an exhaustive search only notes that there was one.
-	if r.Granted || r.Totals.Vacuity.Of(history.Linearizable) > 0 {
+	exhaustive, ok := found.(*report.Exhaustive)
+	if ok && exhaustive.Granted || found.Exercised(history.Linearizable) > 0 {
 		return ""
 	}
 	for _, e := range engine.NewRunner(t).Run(&c.Scenario, &engine.Replay{}).Events {
@@ -215,19 +225,10 @@ func neverHad(t *testing.T, c *campaign.Campaign, r *report.Report) string {
 }
 
 // summary says what a search without findings has run, and what it has not exercised.
-func summary(c *campaign.Campaign, r *report.Report) string {
-	if r.Exhaustive {
-		if r.Complete {
-			return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s",
-				r.Schedules,
-				r.Scope, r.Reaches(&c.Scenario.Subject))
-		}
-		text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
-			"not complete", &c.Scenario, r.Schedules)
-		if r.MemoryExhausted {
-			text += ": it reached the memory limit, which GOMEMLIMIT sets"
-		}
-		return text + unsettled(r)
+func summary(c *campaign.Campaign, found report.Report) string {
+	r := found.Common()
+	if exhaustive, ok := found.(*report.Exhaustive); ok {
+		return exhaustiveSummary(c, exhaustive) + unsettled(r)
 	}
 	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario,
 		c.Seed,
@@ -235,7 +236,7 @@ func summary(c *campaign.Campaign, r *report.Report) string {
 	var untested []string
 	for _, p := range check.Properties() {
 		// Where no call was open when progress was judged, all calls had returned before.
-		if c.Scenario.Subject.Claimed(p) && p != history.Progress && r.Totals.Vacuity.Of(p) == 0 {
+		if c.Scenario.Subject.Claimed(p) && p != history.Progress && found.Exercised(p) == 0 {
 			untested = append(untested, string(p))
 		}
 	}
@@ -248,8 +249,22 @@ func summary(c *campaign.Campaign, r *report.Report) string {
 	return text + unsettled(r)
 }
 
+// exhaustiveSummary is the summary of an exhaustive search.
+func exhaustiveSummary(c *campaign.Campaign, r *report.Exhaustive) string {
+	if r.Complete {
+		return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s",
+			r.Schedules, r.Scope, r.Reaches(&c.Scenario.Subject))
+	}
+	text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
+		"not complete", &c.Scenario, r.Schedules)
+	if r.MemoryExhausted {
+		text += ": it reached the memory limit, which GOMEMLIMIT sets"
+	}
+	return text
+}
+
 // unsettled says how many schedules ended with requests in flight. It returns "" if none did.
-func unsettled(r *report.Report) string {
+func unsettled(r *report.Runs) string {
 	if r.Unsettled == 0 {
 		return ""
 	}
@@ -260,7 +275,7 @@ func unsettled(r *report.Report) string {
 // failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
 // written, and ends the test.
 func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	r *report.Report, corpus string,
+	r *report.Runs, corpus string,
 ) {
 	t.Helper()
 	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {

@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shard"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
@@ -41,9 +42,9 @@ type checkFlags struct {
 	idleTicks, maxDeviations             int
 	symmetry, fairSuffixes, keepGoing    bool
 	budget                               time.Duration
-	json, out, checkpoint, junit, sarif  string
+	checkpoint, shard, requireCoverage   string
 	severity                             faults.Severity
-	requireCoverage                      string
+	reportFlags
 }
 
 func newCheck(t *testing.T) *cobra.Command {
@@ -61,6 +62,9 @@ failure: all violations with the same signature are one.
 Without --schedules and --budget it ends after %d schedules or %v,
 whichever comes first. See interlock help strategies for --strategy and the
 flags of an exhaustive search, and interlock help faults for --faults.
+
+With --shard I/N it runs one of N parts of the schedules, for example on one of
+N machines; interlock merge makes the report of all from those of the parts.
 
 Exit status:
   0  nothing found
@@ -122,10 +126,9 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules; 1 with the real client or exhaustive")
-	flags.StringVar(&f.json, "json", "", jsonUsage)
-	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
-	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
-	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	flags.StringVar(&f.shard, "shard", "",
+		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
+	f.reportFlags.define(command)
 }
 
 // scenario returns the scenario that the flags describe, or an error that names a wrong flag.
@@ -160,6 +163,9 @@ func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error)
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.
 func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, error) {
+	if given("shard") && !given("strategy") {
+		f.strategy = strategy.RoundRobinName
+	}
 	scenario, err := f.scenario(given)
 	if err != nil {
 		return nil, err
@@ -183,6 +189,11 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	f.dropUnsetBounds(c, given)
 	if err := f.limitWorkers(c, given); err != nil {
 		return nil, err
+	}
+	if given("shard") {
+		if c.Range, err = f.shardRange(given); err != nil {
+			return nil, err
+		}
 	}
 	if given("require-coverage") {
 		if c.RequiredCoverage, err = faults.ParseCoverageCells(f.requireCoverage,
@@ -224,15 +235,6 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 			"allows more", report.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
-	case given("json") && f.json == "":
-		return errNoReport
-	case given("junit") && (f.junit == "" || f.junit == "-"):
-		return errors.New("--junit needs a file")
-	case given("sarif") && (f.sarif == "" || f.sarif == "-"):
-		return errors.New("--sarif needs a file")
-	case f.junit != "" && (f.junit == f.json || f.junit == f.sarif),
-		f.sarif != "" && f.sarif == f.json:
-		return errors.New("--json, --junit and --sarif need different files")
 	case f.severity.Validate() != nil:
 		return fmt.Errorf("--max-pause, --clock-drift: %w", f.severity.Validate())
 	case f.idleTicks < 0:
@@ -241,10 +243,8 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return fmt.Errorf("--max-deviations must be at least 0, not %d", f.maxDeviations)
 	case f.maxDeviations > 0 && (f.idleTicks > 0 || f.checkpoint != ""):
 		return errors.New("--max-deviations cannot be combined with --idle-ticks or --checkpoint")
-	case f.out == "":
-		return errors.New("--out needs a directory")
 	}
-	return nil
+	return f.reportFlags.validate(given)
 }
 
 // validateStrategy returns an error if the strategy is unknown, or a flag needs another one.
@@ -302,27 +302,31 @@ var errRealUnderRace = errors.New("the real client is nondeterministic under the
 	"build interlock without -race")
 
 // A search runs a campaign or an exhaustive search.
-type search func(context.Context) *report.Report
+type search func(context.Context) report.Report
 
 // search returns the search that the flags describe. If there is a checkpoint, it is read, and an
 // unsuitable one is an error.
-func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) {
+func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
+	progress *progress,
+) (search, error) {
 	if f.strategy != strategy.ExhaustiveName {
-		return func(ctx context.Context) *report.Report { return c.Run(ctx, t) }, nil
+		c.Progress = func(r *report.Campaign) { progress.show(r) }
+		return func(ctx context.Context) report.Report { return c.Run(ctx, t) }, nil
 	}
 	e := &exhaustive.Search{
 		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
 		IdleTicks:     f.idleTicks,
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
-		Progress: c.Progress, Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
+		Progress:   func(r *report.Exhaustive) { progress.show(r) },
+		Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
 	}
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	return func(ctx context.Context) *report.Report {
+	return func(ctx context.Context) report.Report {
 		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
 		return e.Run(ctx, t)
 	}, nil
@@ -332,17 +336,14 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (search, error) 
 // run leaves little live data behind, but many states take gigabytes.
 const exhaustiveGCPercent = 200
 
-// runCheck runs the campaign and reports it. It writes the counterexample and the report files
-// before it prints any text, because printing can fail: the reader may have closed the pipe, or the
-// disk may be full.
+// runCheck runs the campaign and reports it.
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
 	stdout, stderr io.Writer,
 ) error {
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	progress := newProgress(stderr, campaign)
-	campaign.Progress = progress.show
-	search, err := f.search(t, campaign)
+	search, err := f.search(t, campaign, progress)
 	if err != nil {
 		return err
 	}
@@ -351,19 +352,45 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 		return err
 	}
 	defer outputs.close()
-	if _, err := fmt.Fprintf(text, "checking %v, seed %d\n", &campaign.Scenario,
-		campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", &campaign.Scenario,
+		campaign.Seed, f.describeShard(campaign)); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
 	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
-	report := search(ctx)
-	progress.finish(report)
-	found, unshown := shorten(ctx, t, campaign, report, f.out, progress)
+	found := search(ctx)
+	p := &presenter{
+		campaign: campaign, text: text, outputs: outputs, out: f.out, progress: progress,
+	}
+	if p.shard, err = newRecord(campaign, found); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	return p.present(ctx, t, found)
+}
+
+// A presenter shrinks what a search has found, and reports it.
+type presenter struct {
+	campaign *campaign.Campaign
+	text     io.Writer
+	outputs  *outputs
+	out      string // directory for counterexamples
+	progress *progress
+	shard    *shard.Record // of a part of a campaign, or nil
+}
+
+// present shrinks the failures and writes the reports. It returns the error with which the program
+// ends. It writes the counterexample and the report files before it prints any text, because
+// printing can fail: the reader may have closed the pipe, or the disk may be full.
+func (p *presenter) present(ctx context.Context, t *testing.T, report report.Report) error {
+	p.progress.finish(report)
+	campaign, outputs := p.campaign, p.outputs
+	found, unshown := shorten(ctx, t, campaign, report, p.out, p.progress)
 	outcome := outcomeOf(campaign, report, found, unshown)
-	err = errors.Join(
+	err := errors.Join(
 		outputs.write(outputs.json, func(w io.Writer) error {
-			return encodeJSON(w, jsonReport(campaign, report, found, outcome))
+			out := jsonReport(campaign, report, found, outcome)
+			out.Shard = p.shard
+			return encodeJSON(w, out)
 		}),
 		outputs.write(outputs.junit, func(w io.Writer) error {
 			return encodeJUnit(w, junitReport(campaign, report, found, outcome))
@@ -372,8 +399,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 			return encodeJSON(w, sarifReport(campaign, report, found, outcome))
 		}),
 	)
-	writeReport(text, campaign, report, found)
-	writeFindings(text, report, found)
+	writeReport(p.text, campaign, report, found)
+	writeFindings(p.text, report.Common(), found)
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
@@ -382,9 +409,10 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 
 // outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
 // why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*finding,
+func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 	unshown error,
 ) error {
+	report, unsaved := r.Common(), unsavedOf(r)
 	switch {
 	case unshown != nil:
 		return &statusError{statusInternal, unshown}
@@ -395,12 +423,20 @@ func outcomeOf(campaign *campaign.Campaign, report *report.Report, found []*find
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
 			"was checked")}
-	case len(campaign.NeverReached(report)) > 0, len(campaign.MissingCoverage(report)) > 0:
+	case len(neverReached(campaign, r)) > 0, len(campaign.MissingCoverage(report)) > 0:
 		return &statusError{statusViolation, nil}
-	case report.Totals.Unknown > 0:
+	case report.Unknown > 0:
 		return errUnknownVerdict
-	case report.Unsaved != nil && !report.Complete:
-		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", report.Unsaved)}
+	case unsaved != nil:
+		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
+	}
+	return nil
+}
+
+// unsavedOf returns why the checkpoint of an incomplete search could not be written, or nil.
+func unsavedOf(r report.Report) error {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && !exhaustive.Complete {
+		return exhaustive.Unsaved
 	}
 	return nil
 }

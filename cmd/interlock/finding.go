@@ -34,8 +34,9 @@ type finding struct {
 // It returns an error if a schedule does not fail again, unless the report records nondeterminism
 // already, or if a counterexample cannot be written.
 func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	report *report.Report, out string, progress *progress,
+	r report.Report, out string, progress *progress,
 ) (found []*finding, err error) {
+	report := r.Common()
 	keep := func(c *recording.Counterexample, f *finding) {
 		c.ReplayBy = replayCommand
 		f.counterexample = c
@@ -69,7 +70,7 @@ func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 
 // failureOf returns the failure that the report shows: the one within the contract, else the one
 // outside, else nil.
-func failureOf(r *report.Report) *report.Failure {
+func failureOf(r *report.Runs) *report.Failure {
 	if r.Failure != nil {
 		return r.Failure
 	}
@@ -88,7 +89,7 @@ func (f *finding) write(out string) error {
 
 // writeFindings prints each counterexample. Without one, because the schedule did not fail again,
 // it prints the violations of the report.
-func writeFindings(w io.Writer, report *report.Report, found []*finding) {
+func writeFindings(w io.Writer, report *report.Runs, found []*finding) {
 	if failure := failureOf(report); failure != nil && len(found) == 0 {
 		for _, v := range failure.Violations {
 			writeViolation(w, v)

@@ -26,11 +26,11 @@ func checkInFormats(t *testing.T, subject scenarios.Subject, clients, schedules 
 ) (*checkReport, *junitSuite, *sarif.Run) {
 	t.Helper()
 	directory := t.TempDir()
-	f := &checkFlags{
+	f := &checkFlags{reportFlags: reportFlags{
 		out: filepath.Join(directory, "failures"), json: filepath.Join(directory, "report.json"),
 		junit: filepath.Join(directory, "report.xml"),
 		sarif: filepath.Join(directory, "report.sarif"),
-	}
+	}}
 	c := &campaign.Campaign{
 		Scenario: engine.Scenario{
 			Subject: conversion.Subject(subject), Clients: clients, Cycles: 1,

@@ -147,7 +147,7 @@ func TestInterruptedCheck(t *testing.T) {
 			if err := json.Unmarshal(content, &r); err != nil {
 				t.Fatalf("the report is incomplete: %v\n%s", err, content)
 			}
-			if !r.Interrupted || r.Complete || len(r.Properties) != len(engine.Properties()) ||
+			if !r.Interrupted || r.ExhaustiveReport != nil || len(r.Properties) != len(engine.Properties()) ||
 				r.Violations == nil {
 				t.Errorf("report %+v", r)
 			}

@@ -50,9 +50,10 @@ const searchCase = "search"
 
 // junitReport returns the report of a campaign as a suite. The outcome is the error with which the
 // program ends.
-func junitReport(c *campaign.Campaign, r *report.Report, found []*finding,
+func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	outcome error,
 ) *junitSuite {
+	r := searched.Common()
 	s := &junitSuite{
 		Name: fmt.Sprintf("interlock check %v", &c.Scenario),
 		Time: fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
@@ -65,18 +66,18 @@ func junitReport(c *campaign.Campaign, r *report.Report, found []*finding,
 	violations := explainedViolations(r, found)
 	for _, p := range engine.Properties() {
 		test := junitCase{Class: "interlock." + c.Scenario.Subject.Name, Name: string(p), Time: "0"}
-		test.judge(verdict(c, r, found, p), violations)
+		test.judge(verdict(c, searched, found, p), violations)
 		s.add(test)
 	}
 	search := junitCase{
 		Class: "interlock." + c.Scenario.Subject.Name, Name: searchCase, Time: s.Time,
-		Output: conclusion(c, r),
+		Output: conclusion(c, searched),
 	}
 	switch status, text := exitStatus(outcome); {
 	case status == statusInternal:
 		search.Error = &junitProblem{Message: text, Type: "error"}
 	case status == statusViolation && r.Failure == nil:
-		search.Failures = []junitProblem{{Message: conclusion(c, r), Type: "inconclusive"}}
+		search.Failures = []junitProblem{{Message: conclusion(c, searched), Type: "inconclusive"}}
 	}
 	s.add(search)
 	return s

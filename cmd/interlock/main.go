@@ -9,12 +9,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/program"
 )
 
 // The exit statuses.
@@ -91,14 +92,15 @@ Exit status:
   1  a violation
   2  bad usage
   3  nondeterminism, an unknown verdict, a failed write or an internal error`,
-		Version:       version(),
+		Version:       program.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newExplore(t), newReplay(t), newRegress(), newVerify(), newLocks(),
-		newBugs(t), newServe(), newConform(), newControl(), newLaunch(), newStrategiesTopic(), newFaultsTopic())
+	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(),
+		newVerify(), newLocks(), newBugs(t), newServe(), newConform(), newControl(), newLaunch(),
+		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }
@@ -117,12 +119,4 @@ func unknownCommand(cmd *cobra.Command, arguments []string) error {
 		hint = ": did you mean " + strings.Join(like, " or ") + "?"
 	}
 	return fmt.Errorf("unknown command %q for %q%s", arguments[0], cmd.CommandPath(), hint)
-}
-
-// version returns the version of the module that the program was built from.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(unknown)"
 }

@@ -30,6 +30,8 @@ func TestReportIsDocumented(t *testing.T) {
 	}
 	for _, value := range []any{
 		checkReport{},
+		CampaignReport{},
+		ExhaustiveReport{},
 		propertyReport{},
 		costReport{},
 		violationReport{},
@@ -67,8 +69,9 @@ func TestGoalNeverReached(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()
 	err := runCheck(t.Context(), t, campaign,
-		&checkFlags{out: directory, json: filepath.Join(directory, "report.json")}, &stdout,
-		&stderr)
+		&checkFlags{reportFlags: reportFlags{
+			out: directory, json: filepath.Join(directory, "report.json"),
+		}}, &stdout, &stderr)
 	var status *statusError
 	if !errors.As(err, &status) || status.status != statusViolation {
 		t.Errorf("error %v, stderr %q", err, &stderr)
@@ -121,8 +124,8 @@ func TestBounds(t *testing.T) {
 			lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1",
 			clients: 1,
 			cycles:  1, servers: 1,
-			schedules: defaultSchedules, budget: defaultBudget, workers: 1, out: "failures",
-			severity: faults.DefaultSeverity(),
+			schedules: defaultSchedules, budget: defaultBudget, workers: 1,
+			severity: faults.DefaultSeverity(), reportFlags: reportFlags{out: "failures"},
 		}
 		if strings.Contains(tc.given, "states") {
 			f.states = 1000

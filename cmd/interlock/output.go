@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 )
 
 // An errorWriter remembers the first error of its writer.
@@ -24,12 +26,42 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// outputs are the files of the reports of check. Those not asked for are nil.
+// reportFlags are the flags of commands that report what a search has found: check and merge.
+type reportFlags struct{ json, junit, sarif, out string }
+
+// define defines the flags.
+func (f *reportFlags) define(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
+	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
+	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+}
+
+// validate returns an error that names a wrong flag, or nil.
+func (f *reportFlags) validate(given func(string) bool) error {
+	switch {
+	case given("json") && f.json == "":
+		return errNoReport
+	case given("junit") && (f.junit == "" || f.junit == "-"):
+		return errors.New("--junit needs a file")
+	case given("sarif") && (f.sarif == "" || f.sarif == "-"):
+		return errors.New("--sarif needs a file")
+	case f.junit != "" && (f.junit == f.json || f.junit == f.sarif),
+		f.sarif != "" && f.sarif == f.json:
+		return errors.New("--json, --junit and --sarif need different files")
+	case f.out == "":
+		return errors.New("--out needs a directory")
+	}
+	return nil
+}
+
+// outputs are the files of the reports. Those not asked for are nil.
 type outputs struct{ json, junit, sarif io.WriteCloser }
 
 // openOutputs returns the writers of the text and of the reports. It fails before the campaign
 // starts if a report or a counterexample could not be written at its end.
-func (f *checkFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, files *outputs,
+func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, files *outputs,
 	err error,
 ) {
 	if err := checkWritable(f.out); err != nil {

@@ -30,18 +30,22 @@ func newProgress(w io.Writer, campaign *campaign.Campaign) *progress {
 	return &progress{w: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-func (p *progress) show(r *report.Report) {
+func (p *progress) show(found report.Report) {
+	r := found.Common()
 	if !p.terminal && r.Elapsed-p.last < plainInterval {
 		return
 	}
 	p.last = r.Elapsed
-	line := fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d "+
-		"faults injected", r.Schedules, float64(r.Schedules)/r.Elapsed.Seconds(), r.States,
-		r.Depth, r.Histories, coverageTotal(r))
-	if r.Exhaustive {
+	var line string
+	switch found := found.(type) {
+	case *report.Campaign:
+		line = fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d "+
+			"faults injected", r.Schedules, float64(r.Schedules)/r.Elapsed.Seconds(), r.States,
+			r.Depth, found.Histories, coverageTotal(r))
+	case *report.Exhaustive:
 		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d untried steps, %d "+
 			"faults injected", r.States, float64(r.States)/r.Elapsed.Seconds(), r.Schedules,
-			r.Depth, r.Untried, coverageTotal(r))
+			r.Depth, found.Untried, coverageTotal(r))
 	}
 	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
@@ -56,14 +60,14 @@ func (p *progress) show(r *report.Report) {
 
 // remaining estimates the time until the first bound is reached. It reports false if there is no
 // bound, or nothing to estimate from.
-func (p *progress) remaining(r *report.Report) (left time.Duration, ok bool) {
+func (p *progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
 	bound := func(by time.Duration) {
 		if !ok || by < left {
 			left, ok = by, true
 		}
 	}
 	for _, b := range [...]struct{ limit, now int }{
-		{p.campaign.Schedules, r.Schedules},
+		{p.campaign.Planned(), r.Schedules},
 		{p.campaign.States, r.States},
 	} {
 		if b.limit > 0 && b.now > 0 {
@@ -78,11 +82,14 @@ func (p *progress) remaining(r *report.Report) (left time.Duration, ok bool) {
 }
 
 // finish clears the progress line and says what follows the search.
-func (p *progress) finish(r *report.Report) {
+func (p *progress) finish(found report.Report) {
 	p.clear()
+	r := found.Common()
+	if e, ok := found.(*report.Exhaustive); ok && e.Unsaved != nil && e.Complete {
+		fmt.Fprintf(p.w, "--checkpoint: %v\n", e.Unsaved)
+		return
+	}
 	switch {
-	case r.Unsaved != nil && r.Complete:
-		fmt.Fprintf(p.w, "--checkpoint: %v\n", r.Unsaved)
 	case len(r.Distinct) > 0:
 		fmt.Fprintf(p.w, "%s found, shrinking the schedules (Ctrl-C stops early)\n",
 			counted(len(r.Distinct), "distinct failure"))
@@ -95,7 +102,7 @@ func (p *progress) finish(r *report.Report) {
 }
 
 // shrinking says which distinct failure is shrunk next.
-func (p *progress) shrinking(r *report.Report, index int) {
+func (p *progress) shrinking(r *report.Runs, index int) {
 	line := fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
 		r.Distinct[index].Signature)
 	if !p.terminal {

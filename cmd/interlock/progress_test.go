@@ -24,10 +24,10 @@ func TestProgress(t *testing.T) {
 	}
 	tell := func(p *progress) {
 		for _, seconds := range []int{1, 2, 5, 6, 10} {
-			p.show(&report.Report{
-				Schedules: 50 * seconds, States: 7, Depth: 9, Histories: 3,
+			p.show(&report.Campaign{Histories: 3, Runs: report.Runs{
+				Schedules: 50 * seconds, States: 7, Depth: 9,
 				Elapsed: time.Duration(seconds) * time.Second,
-			})
+			}})
 		}
 		p.clear()
 	}
@@ -70,7 +70,7 @@ func TestProgressLeft(t *testing.T) {
 			Schedules: test.schedules,
 			Budget:    test.budget,
 		}}
-		left, known := p.remaining(&report.Report{Schedules: test.ran, Elapsed: 2 * time.Second})
+		left, known := p.remaining(&report.Runs{Schedules: test.ran, Elapsed: 2 * time.Second})
 		if left != test.left || known != test.known {
 			t.Errorf("%+v: %v, %v", test, left, known)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,14 +10,13 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
 // coverageTotal returns the number of faults that struck.
-func coverageTotal(r *report.Report) int {
+func coverageTotal(r *report.Runs) int {
 	total := 0
 	for kind := range faults.Kinds {
 		total += r.Coverage.Total(kind)
@@ -39,40 +36,34 @@ const (
 
 // verdict returns the verdict on a property. It counts the violations of the failed run and those
 // of its shrunk schedule, which may violate other properties.
-func verdict(campaign *campaign.Campaign, report *report.Report, found []*finding,
+func verdict(campaign *campaign.Campaign, r report.Report, found []*finding,
 	p history.Property,
 ) string {
 	if !campaign.Scenario.Subject.Claimed(p) {
 		return verdictNotClaimed
 	}
-	if report.Schedules == 0 {
+	runs := r.Common()
+	if runs.Schedules == 0 {
 		return verdictNotExercised
 	}
-	if judged := judge(report, found, p); judged != verdictHolds {
+	if judged := judge(runs, found, p); judged != verdictHolds {
 		return judged
 	}
-	if p == history.Linearizable && report.Totals.Unknown > 0 {
+	if p == history.Linearizable && runs.Unknown > 0 {
 		return verdictUnknown
 	}
-	if exercised(report, p) == 0 && !(report.Exhaustive && report.Granted) {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && exhaustive.Granted {
+		return verdictHolds
+	}
+	if r.Exercised(p) == 0 {
 		return verdictNotExercised
 	}
 	return verdictHolds
 }
 
-// exercised returns how often the schedules tested the property. Every run tests no-panic,
-// no-goroutine-leak and zookeeper-consistency.
-func exercised(r *report.Report, p history.Property) int {
-	if p == engine.NoPanic || p == engine.NoGoroutineLeak ||
-		p == history.ZooKeeperConsistency {
-		return r.Schedules
-	}
-	return r.Totals.Vacuity.Of(p)
-}
-
 // judge returns the verdict on a property from the failures and their counterexamples alone. A
 // violation within the contract counts more than one outside.
-func judge(r *report.Report, found []*finding, p history.Property) string {
+func judge(r *report.Runs, found []*finding, p history.Property) string {
 	judged := verdictHolds
 	weigh := func(v *history.Violation, outOfContract bool) {
 		switch {
@@ -109,11 +100,11 @@ func verdictLine(verdict string, times int) string {
 
 // searchVerdict returns the verdict line of a campaign, or the verdict of an exhaustive search with
 // its reach.
-func searchVerdict(r *report.Report, verdict string, p history.Property) string {
-	if r.Exhaustive && verdict == verdictHolds {
-		return fmt.Sprintf("%s  %s", verdict, r.Reach(p))
+func searchVerdict(r report.Report, verdict string, p history.Property) string {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && verdict == verdictHolds {
+		return fmt.Sprintf("%s  %s", verdict, exhaustive.Reach(p))
 	}
-	return verdictLine(verdict, exercised(r, p))
+	return verdictLine(verdict, r.Exercised(p))
 }
 
 // writeOutOfContract explains a violation that is out of contract. It writes nothing of others.
@@ -155,9 +146,9 @@ func mean(sum, times int) float64 {
 }
 
 // writeSometimes writes how many schedules reached each sometimes condition.
-func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Report) {
+func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Campaign) {
 	conditions := campaign.SometimesCounts(r)
-	if len(conditions) == 0 || r.Exhaustive {
+	if len(conditions) == 0 {
 		return
 	}
 	fmt.Fprintln(w, "\nschedules that reached each sometimes condition")
@@ -172,24 +163,28 @@ func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Report) 
 
 // writeReport writes the size of the search, the fault coverage, the verdicts, the costs and the
 // conclusion.
-func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, found []*finding) {
+func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, found []*finding) {
+	runs := r.Common()
 	writeSize(w, r)
-	fmt.Fprintf(w, "trace digest %016x\n", r.Digest)
-	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &r.Coverage)
+	fmt.Fprintf(w, "trace digest %016x\n", runs.Digest)
+	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &runs.Coverage)
 	writeMissingCoverage(w, campaign, r)
-	if r.Exhaustive {
-		fmt.Fprintln(w, "\nproperties")
-	} else {
+	ofCampaign, isCampaign := r.(*report.Campaign)
+	if isCampaign {
 		fmt.Fprintln(w, "\nproperties, in the schedules run")
+	} else {
+		fmt.Fprintln(w, "\nproperties")
 	}
 	for _, p := range engine.Properties() {
 		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, found, p), p))
 	}
-	writeCost(w, &r.Totals.Cost)
-	writeSometimes(w, campaign, r)
-	if r.Effort.Running > 0 {
-		fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",
-			100*r.Effort.CheckingShare())
+	if isCampaign {
+		writeCost(w, &ofCampaign.Totals.Cost)
+		writeSometimes(w, campaign, ofCampaign)
+		if ofCampaign.Effort.Running > 0 {
+			fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",
+				100*ofCampaign.Effort.CheckingShare())
+		}
 	}
 	if text := conclusion(campaign, r); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
@@ -197,36 +192,43 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r *report.Report, fou
 }
 
 // writeSize writes how much was run, and why the search ended early if it did.
-func writeSize(w io.Writer, r *report.Report) {
-	states := fmt.Sprintf("%d distinct states", r.States)
-	switch {
-	case r.StatesCapped:
-		states = "more than " + states
-	case r.Exhaustive:
+func writeSize(w io.Writer, r report.Report) {
+	runs := r.Common()
+	states := fmt.Sprintf("%d distinct states", runs.States)
+	switch r := r.(type) {
+	case *report.Campaign:
+		if r.StatesCapped {
+			states = "more than " + states
+		}
+	case *report.Exhaustive:
 		states = fmt.Sprintf("%d states stored", r.States)
 	}
 	fmt.Fprintf(w, "ran %s: %d steps, %s, in %.1f s (%.0f schedules/s)\n",
-		counted(r.Schedules, "schedule"), r.Steps, states, r.Elapsed.Seconds(),
-		float64(r.Schedules)/r.Elapsed.Seconds())
-	if r.Exhaustive && r.Schedules > 0 {
-		writeCompleteness(w, r)
+		counted(runs.Schedules, "schedule"), runs.Steps, states, runs.Elapsed.Seconds(),
+		float64(runs.Schedules)/runs.Elapsed.Seconds())
+	switch r := r.(type) {
+	case *report.Campaign:
+		if len(r.Strategies) > 1 {
+			writeStrategies(w, r)
+		}
+	case *report.Exhaustive:
+		if r.Schedules > 0 {
+			writeCompleteness(w, r)
+		}
 	}
-	if len(r.Strategies) > 1 {
-		writeStrategies(w, r)
-	}
-	if r.Unsettled > 0 {
+	if runs.Unsettled > 0 {
 		fmt.Fprintf(w, "%s ended at a time or step bound with requests in flight\n",
-			counted(r.Unsettled, "schedule"))
+			counted(runs.Unsettled, "schedule"))
 	}
-	if r.Interrupted {
+	if runs.Interrupted {
 		fmt.Fprintln(w, "interrupted: the results are partial")
 	}
 }
 
 // conclusion returns the last line of a report, empty if the violation says it all.
-func conclusion(campaign *campaign.Campaign, r *report.Report) string {
+func conclusion(campaign *campaign.Campaign, found report.Report) string {
 	const inconclusive = "no violation found, but the result is inconclusive: "
-	missed := campaign.NeverReached(r)
+	r, missed := found.Common(), neverReached(campaign, found)
 	switch {
 	case r.Schedules == 0:
 		return "no schedule was run"
@@ -241,9 +243,9 @@ func conclusion(campaign *campaign.Campaign, r *report.Report) string {
 			"contract", campaign.Scenario.DescribeContract(),
 			counted(r.OutOfContractSchedules, "schedule"),
 			r.OutOfContract.OutOfContract[0].Property)
-	case r.Totals.Unknown > 0:
+	case r.Unknown > 0:
 		return fmt.Sprintf("no violation found, but linearizability is unknown for %s",
-			counted(r.Totals.Unknown, "schedule"))
+			counted(r.Unknown, "schedule"))
 	case r.Nondeterministic == nil && r.Unsettled > 0:
 		return fmt.Sprintf("no violation found, but %s did not quiesce, so what follows is unknown",
 			counted(r.Unsettled, "schedule"))
@@ -253,9 +255,17 @@ func conclusion(campaign *campaign.Campaign, r *report.Report) string {
 	return ""
 }
 
+// neverReached returns the sometimes conditions that a campaign should have reached and has not.
+func neverReached(c *campaign.Campaign, r report.Report) []string {
+	if ofCampaign, ok := r.(*report.Campaign); ok {
+		return c.NeverReached(ofCampaign)
+	}
+	return nil
+}
+
 // writeMissingCoverage writes which planned faults never struck, and which required coverage is
 // missing.
-func writeMissingCoverage(w io.Writer, campaign *campaign.Campaign, r *report.Report) {
+func writeMissingCoverage(w io.Writer, campaign *campaign.Campaign, r report.Report) {
 	if never := campaign.NeverCovered(r); len(never) > 0 {
 		fmt.Fprintf(w, "planned, but never struck: %s\n", strings.Join(never, ", "))
 	}
@@ -274,7 +284,7 @@ func joinStrings[T fmt.Stringer](things []T) string {
 }
 
 // writeCompleteness writes how much of its scope an exhaustive search has covered.
-func writeCompleteness(w io.Writer, r *report.Report) {
+func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	fmt.Fprintf(w, "%s, depth %d\n", counted(r.Transitions, "transition"), r.Depth)
 	if r.LocalHistories > 0 {
 		fmt.Fprintf(w, "%d local histories, %s validated with live processes\n", r.LocalHistories,
@@ -307,22 +317,30 @@ func writeCompleteness(w io.Writer, r *report.Report) {
 	}
 }
 
-// writeStrategies writes how many schedules each strategy ran, and which one found the violation.
-func writeStrategies(w io.Writer, r *report.Report) {
+// writeStrategies writes how many schedules each strategy ran, which one found the violation, and
+// of a portfolio, how many new behaviours each has shown.
+func writeStrategies(w io.Writer, r *report.Campaign) {
+	behaviours := slices.ContainsFunc(r.Strategies,
+		func(s report.StrategyStats) bool { return s.Behaviours > 0 })
 	fmt.Fprint(w, "schedules by strategy:")
 	for i, share := range r.Strategies {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		found := ""
-		if share.Failed {
-			found = ", found the violation"
-			if r.KeptGoing {
-				found = ", found the first violation"
-			}
+		var notes []string
+		if behaviours {
+			notes = append(notes, counted(share.Behaviours, "new behaviour"))
 		}
-		fmt.Fprintf(w, " %s %d (%s%s)", share.Strategy, share.Schedules,
-			counted(share.Behaviours, "new behaviour"), found)
+		switch {
+		case share.Failed && r.KeptGoing:
+			notes = append(notes, "found the first violation")
+		case share.Failed:
+			notes = append(notes, "found the violation")
+		}
+		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
+		if len(notes) > 0 {
+			fmt.Fprintf(w, " (%s)", strings.Join(notes, ", "))
+		}
 	}
 	fmt.Fprintln(w)
 }
@@ -351,227 +369,4 @@ func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *engine.Fau
 		fmt.Fprintf(table, "%d\t\n", coverage.Total(kind))
 	}
 	table.Flush()
-}
-
-// A checkReport is the JSON report of check. Readers should ignore unknown fields.
-type checkReport struct {
-	Version   int         `json:"version"`
-	Status    int         `json:"status"` // the exit status
-	Lock      string      `json:"lock"`
-	Clients   int         `json:"clients"`
-	Cycles    int         `json:"cycles"`
-	Servers   int         `json:"servers"`
-	Client    string      `json:"client"`
-	Strategy  string      `json:"strategy"`
-	Faults    faults.Plan `json:"faults"`
-	Seed      uint64      `json:"seed"`
-	Schedules int         `json:"schedules"`
-	Steps     int         `json:"steps"`
-	States    int         `json:"states"`
-	// counting stopped at [report.StatesMax]
-	StatesCapped bool `json:"states_capped"`
-	// an exhaustive search has covered its scope
-	Complete bool `json:"complete"`
-	// the scope of a complete search
-	Scope       string `json:"scope,omitempty"`
-	Transitions int    `json:"transitions,omitempty"`
-	Depth       int    `json:"depth,omitempty"`
-	// distinct local histories of processes, in an exhaustive search
-	LocalHistories int `json:"local_histories,omitempty"`
-	// schedules that it also ran with live processes
-	Validated int `json:"validated,omitempty"`
-	// untried steps in the states of the last schedule
-	Untried int `json:"untried,omitempty"`
-	// schedules that exceeded the maximum length
-	CutOff int `json:"cut_off,omitempty"`
-	// schedules that ended at a bound with requests in flight
-	Unsettled  int                    `json:"unsettled,omitempty"`
-	Strategies []report.StrategyStats `json:"strategies,omitempty"`
-	// an exhaustive search stopped at its memory limit
-	MemoryExhausted bool    `json:"memory_exhausted,omitempty"`
-	Interrupted     bool    `json:"interrupted"`
-	Seconds         float64 `json:"seconds"`
-	TraceDigest     string  `json:"trace_digest"`
-	// by kind and phase
-	Coverage map[string]map[string]int `json:"fault_coverage"`
-	// planned faults that never struck
-	NeverCovered []string `json:"faults_never_covered,omitempty"`
-	// required coverage that is missing; the status is then 1
-	MissingCoverage []faults.CoverageCell `json:"missing_coverage,omitempty"`
-	// of pauses and clock faults
-	Severity faults.Severity `json:"severity"`
-	// schedules with violations out of contract
-	OutOfContract int              `json:"out_of_contract"`
-	Properties    []propertyReport `json:"properties"`
-	// schedules whose linearizability is unknown
-	Unknown   int                       `json:"unknown_schedules"`
-	Cost      costReport                `json:"cost"`
-	Sometimes []campaign.SometimesCount `json:"sometimes,omitempty"`
-	// sometimes conditions never reached; the status is then 1
-	NeverReached []string `json:"sometimes_never,omitempty"`
-	// the share of the run time that property checks took, from 0 to 1
-	CheckShare float64           `json:"checking_share,omitempty"`
-	Violations []violationReport `json:"violations"`
-	Problem    string            `json:"nondeterminism,omitempty"`
-	Error      string            `json:"error,omitempty"` // the error message of the program
-}
-
-type propertyReport struct {
-	Name    history.Property `json:"name"`
-	Claimed bool             `json:"claimed"`
-	Verdict string           `json:"verdict"`
-	Times   int              `json:"exercised"` // how often it was tested
-	// in an exhaustive search, if the property holds
-	Reach report.Reach `json:"reach,omitempty"`
-}
-
-type costReport struct {
-	Releases    int `json:"releases"`
-	WakeUps     int `json:"wake_ups"`
-	WakeUpsMax  int `json:"wake_ups_max"` // by one release
-	Acquires    int `json:"acquires"`     // undisturbed ones
-	Requests    int `json:"requests"`
-	RequestsMax int `json:"requests_max"` // of one acquisition
-	Bytes       int `json:"bytes"`
-	BytesMax    int `json:"bytes_max"`
-}
-
-type violationReport struct {
-	Property      history.Property    `json:"property"`
-	Signature     string              `json:"signature"`
-	Detail        string              `json:"detail"`
-	Why           string              `json:"why,omitempty"` // in words
-	Schedule      int                 `json:"schedule"`
-	Artifact      string              `json:"artifact"`
-	Replay        string              `json:"replay"`
-	OutOfContract bool                `json:"out_of_contract"`
-	Likelihood    *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
-	// with --keep-going: how many schedules violate the property with this signature
-	Count int `json:"count,omitempty"`
-}
-
-func jsonReport(c *campaign.Campaign, r *report.Report, found []*finding,
-	outcome error,
-) *checkReport {
-	out := &checkReport{
-		Version: 2, Unknown: r.Totals.Unknown, Lock: c.Scenario.Subject.Name,
-		Clients: c.Scenario.Clients,
-		Cycles:  c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
-		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
-		Seed:      c.Seed,
-		Schedules: r.Schedules, Steps: r.Steps, States: r.States, StatesCapped: r.StatesCapped,
-		Complete: r.Complete, Scope: r.Scope, Transitions: r.Transitions, Depth: r.Depth,
-		LocalHistories: r.LocalHistories, Validated: r.Validated, Untried: r.Untried,
-		CutOff:     r.CutOff,
-		Unsettled:  r.Unsettled,
-		Strategies: r.Strategies, MemoryExhausted: r.MemoryExhausted, Interrupted: r.Interrupted,
-		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
-		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
-		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
-		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
-		Cost: costReport(r.Totals.Cost), Sometimes: c.SometimesCounts(r),
-		NeverReached: c.NeverReached(r),
-		CheckShare:   r.Effort.CheckingShare(),
-	}
-	for kind := range faults.Kinds {
-		phases := make(map[string]int)
-		for phase := range faults.Phases {
-			phases[phase.String()] = r.Coverage[kind][phase]
-		}
-		out.Coverage[kind.String()] = phases
-	}
-	for _, p := range engine.Properties() {
-		judged := propertyReport{
-			Name: p, Claimed: c.Scenario.Subject.Claimed(p),
-			Verdict: verdict(c, r, found, p), Times: exercised(r, p),
-		}
-		if r.Exhaustive && judged.Verdict == verdictHolds {
-			judged.Reach = r.Reach(p)
-		}
-		out.Properties = append(out.Properties, judged)
-	}
-	out.Violations = append(out.Violations, violationReports(r, found)...)
-	if r.Nondeterministic != nil {
-		out.Problem = r.Nondeterministic.Error()
-	}
-	out.Status, out.Error = exitStatus(outcome)
-	return out
-}
-
-// violationReports returns the violations of the counterexample, or those of the failure if there
-// is no counterexample. Of a search that kept going it returns the distinct failures.
-func violationReports(r *report.Report, found []*finding) (all []violationReport) {
-	if len(r.Distinct) > 0 {
-		for i := range r.Distinct {
-			all = append(all, distinctReport(&r.Distinct[i], found))
-		}
-		return all
-	}
-	failure := failureOf(r)
-	if failure != nil && len(found) == 0 {
-		for _, v := range failure.Violations {
-			all = append(all, violationReport{
-				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
-				Schedule:      failure.Schedule,
-				OutOfContract: slices.Contains(failure.OutOfContract, v),
-			})
-		}
-	}
-	for _, f := range found {
-		c := f.counterexample
-		for n, why := range c.Explain().Whys {
-			v := why.Violation
-			one := violationReport{
-				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
-				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
-			}
-			if n == 0 {
-				one.Likelihood = c.Likelihood
-			}
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// distinctReport returns a distinct failure with the counterexample that shows it. The detail is
-// that of the counterexample or, without one, of the first schedule.
-func distinctReport(d *report.DistinctFailure, found []*finding) violationReport {
-	out := violationReport{
-		Property: d.Property, Signature: d.Signature, Schedule: d.First.Schedule,
-		Count: d.Schedules,
-	}
-	violations := d.First.Violations
-	for _, f := range found {
-		if slices.Contains(f.distinct, d) {
-			out.Artifact, out.Replay = f.directory, f.replay
-			violations = f.counterexample.Result.Violations
-		}
-	}
-	for _, v := range violations {
-		if v.Signature() == d.Signature {
-			out.Detail = v.Detail
-		}
-	}
-	return out
-}
-
-// exitStatus returns the exit status and the error message for an outcome.
-func exitStatus(outcome error) (status int, text string) {
-	var ends *statusError
-	if !errors.As(outcome, &ends) {
-		return statusOK, ""
-	}
-	if ends.err != nil {
-		text = ends.err.Error()
-	}
-	return ends.status, text
-}
-
-func encodeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

@@ -20,7 +20,7 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 		Subject: conversion.Subject(subjects.Textbook()),
 		Clients: 1, Cycles: 1,
 	}}
-	r := &report.Report{Schedules: 8, Exhaustive: true, Unsettled: 3}
+	r := &report.Exhaustive{Runs: report.Runs{Schedules: 8, Unsettled: 3}}
 	if out := jsonReport(campaign, r, nil, nil); out.Unsettled != 3 || out.Complete {
 		t.Errorf("unsettled %d, complete %v", out.Unsettled, out.Complete)
 	}
@@ -48,10 +48,10 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Subject: conversion.Subject(subjects.Textbook()),
 		Clients: 2, Cycles: 1,
 	}}
-	r := &report.Report{Schedules: 8, Failure: &report.Failure{
+	r := &report.Campaign{Runs: report.Runs{Schedules: 8, Failure: &report.Failure{
 		Schedule:   7,
 		Violations: []*history.Violation{broken},
-	}}
+	}}}
 	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
 	if status, text := exitStatus(outcome); status != statusInternal ||
 		text != "it does not fail again" {
@@ -72,7 +72,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 	}
 	var text bytes.Buffer
 	writeReport(&text, campaign, r, nil)
-	writeFindings(&text, r, nil)
+	writeFindings(&text, r.Common(), nil)
 	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {

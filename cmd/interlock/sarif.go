@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/program"
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
@@ -99,20 +100,21 @@ const (
 
 // sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
 // the program ends.
-func sarifReport(c *campaign.Campaign, r *report.Report, found []*finding,
+func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	outcome error,
 ) *sarifLog {
+	r := searched.Common()
 	status, text := exitStatus(outcome)
 	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
 	if text == "" && status == statusViolation && r.Failure == nil {
-		text = conclusion(c, r)
+		text = conclusion(c, searched)
 	}
 	if text != "" {
 		invocation.Notifications = []sarifNotification{{"error", sarifText{text}}}
 	}
 	run := sarifRun{
 		Tool: sarifTool{sarifDriver{
-			Name: "Interlock", Version: version(), URI: projectURI, Rules: []sarifRule{},
+			Name: "Interlock", Version: program.Version(), URI: projectURI, Rules: []sarifRule{},
 		}},
 		Invocations: []sarifInvocation{invocation}, Results: []sarifResult{},
 	}

@@ -18,7 +18,7 @@ type explainedViolation struct {
 
 // explainedViolations returns the violations of the JSON report with what their counterexamples
 // say.
-func explainedViolations(r *report.Report, found []*finding) (all []explainedViolation) {
+func explainedViolations(r *report.Runs, found []*finding) (all []explainedViolation) {
 	for _, v := range violationReports(r, found) {
 		explained := explainedViolation{violationReport: v, why: v.Detail}
 		for _, f := range found {

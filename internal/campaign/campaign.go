@@ -14,7 +14,6 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -36,6 +35,10 @@ type Campaign struct {
 	Workers  int    // parallel workers; 0 for 1
 	Strategy string // one of [strategy.Names]; default: [strategy.PortfolioName]
 
+	// Range, if set, are the schedules to run: those of a shard, below Schedules. Each of them is
+	// the same as in the whole campaign, so the strategy must not be [strategy.Adaptive].
+	Range report.Range
+
 	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
 	KeepGoing bool
 
@@ -44,7 +47,7 @@ type Campaign struct {
 
 	// Progress, if set, is called now and then with the report so far. One goroutine at a time
 	// calls it, and it must not keep the report.
-	Progress func(*report.Report)
+	Progress func(*report.Campaign)
 
 	factory strategy.Factory
 	profile *strategy.Profile
@@ -52,52 +55,36 @@ type Campaign struct {
 	capped  *atomic.Bool     // no more states are counted
 }
 
-const (
-	// historiesMax bounds the memory for counting distinct histories to 2 MB.
-	historiesMax = 1 << 17
-)
-
 // A chunk is the outcome of consecutive schedules.
 type chunk struct {
-	first                  int
-	hashes                 []uint64
-	keys                   []uint64
-	shown                  [][]uint64 // of a portfolio: the behaviours of each schedule
-	steps                  int
-	depth                  int
-	coverage               engine.FaultCoverage
-	targeted               engine.TargetCoverage
-	totals                 report.Totals
-	effort                 report.Effort
-	outOfContract          *report.Failure
-	outOfContractSchedules int
-	unsettled              int
-	failure                *report.Failure         // the first
-	distinct               report.DistinctFailures // if the campaign keeps going
-	nondet                 *engine.Nondeterminism
+	report.Campaign
+	first  int
+	hashes []uint64
+	keys   []uint64
+	shown  [][]uint64 // of a portfolio: the behaviours of each schedule
 }
 
 // Run runs the campaign until it finds a violation that ends it, reaches a bound, or the context
 // ends.
-func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Report {
+func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	began := time.Now()
 	defer engine.WarmStacks()()
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
 	c.prepare(bounded, t)
-	r := &report.Report{KeptGoing: c.KeepGoing}
-	merger := &merger{
-		campaign: c, report: r, waiting: make(map[int]*chunk),
-	}
+	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
+	merger := &merger{campaign: c, report: r, waiting: make(map[int]*chunk)}
 	chunks := make(chan *chunk, max(1, c.Workers))
+	part := c.Part()
 	var next atomic.Int64
+	next.Store(int64(part.From))
 	var workers sync.WaitGroup
 	for range max(1, c.Workers) {
 		workers.Go(func() {
 			runner := engine.NewRunner(t)
 			for bounded.Err() == nil {
 				first := int(next.Add(strategy.ChunkSchedules)) - strategy.ChunkSchedules
-				if c.Schedules > 0 && first >= c.Schedules {
+				if part.To > 0 && first >= part.To {
 					return
 				}
 				if c.rounds != nil && !c.rounds.Await(bounded, first) {
@@ -138,24 +125,45 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	}
 	c.profile, c.rounds = strategy.ProfileOf(ctx, engine.NewRunner(t), &c.Scenario), nil
 	c.capped = new(atomic.Bool)
+	if c.Part().From > 0 && strategy.Adaptive(c.Strategy) {
+		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
+	}
 	if c.Strategy == strategy.PortfolioName {
 		c.rounds = strategy.NewRounds()
 	}
 }
 
+// Part returns the range of schedules to run. Its end is 0 if there is no bound.
+func (c *Campaign) Part() report.Range {
+	if c.Range == (report.Range{}) {
+		return report.Range{To: c.Schedules}
+	}
+	return c.Range
+}
+
+// partial reports whether only a part of the campaign's schedules is run. What a campaign should
+// have covered is then judged when the parts are merged.
+func (c *Campaign) partial() bool { return c.Part() != report.Range{To: c.Schedules} }
+
+// Planned returns how many schedules are run at most, or 0 if there is no bound.
+func (c *Campaign) Planned() int { return c.Part().Len() }
+
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) engine.Strategy {
 	maker := c.factory
-	if c.rounds != nil {
-		maker = strategy.Named(c.rounds.Strategy(schedule))
+	if name := c.strategyName(schedule); name != c.Strategy {
+		maker = strategy.Named(name)
 	}
 	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.
 func (c *Campaign) strategyName(schedule int) string {
-	if c.rounds != nil {
+	switch {
+	case c.rounds != nil:
 		return c.rounds.Strategy(schedule)
+	case c.Strategy == strategy.RoundRobinName:
+		return strategy.RoundRobin(schedule)
 	}
 	return c.Strategy
 }
@@ -168,14 +176,14 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	runner.NoKeys = c.capped.Load()
 	began, checking := time.Now(), runner.Checking
 	defer func() {
-		outcome.effort = report.Effort{
+		outcome.Effort = report.Effort{
 			Running:  time.Since(began),
 			Checking: runner.Checking - checking,
 		}
 	}()
 	end := first + strategy.ChunkSchedules
-	if c.Schedules > 0 {
-		end = min(end, c.Schedules)
+	if to := c.Part().To; to > 0 {
+		end = min(end, to)
 	}
 	result := new(engine.Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
@@ -184,28 +192,20 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
-		outcome.steps += result.Steps
-		outcome.depth = max(outcome.depth, result.Steps)
+		outcome.Add(c.strategyName(schedule), result)
 		if c.rounds != nil {
 			outcome.shown = append(outcome.shown, strategy.Behaviour(nil, result.Events))
-		}
-		outcome.coverage.Add(&result.Coverage)
-		outcome.targeted.Add(&result.Targeted)
-		outcome.totals.Add(result)
-		if result.Unsettled {
-			outcome.unsettled++
 		}
 		confirm := c.judge(outcome, schedule, result)
 		switch {
 		case confirm: // A failure is confirmed even if the time is over.
-			outcome.nondet = runner.RunAgain(context.Background(), &c.Scenario, schedule,
-				c.strategy(schedule),
-				result)
+			outcome.Nondeterministic = runner.RunAgain(context.Background(), &c.Scenario, schedule,
+				c.strategy(schedule), result)
 		case schedule == first:
-			outcome.nondet = runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule),
-				result)
+			outcome.Nondeterministic = runner.RunAgain(ctx, &c.Scenario, schedule,
+				c.strategy(schedule), result)
 		}
-		if outcome.failure != nil && !c.KeepGoing || outcome.nondet != nil {
+		if outcome.Failure != nil && !c.KeepGoing || outcome.Nondeterministic != nil {
 			break
 		}
 	}
@@ -225,14 +225,12 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (c
 		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
 	}
 	if failed {
-		if outcome.failure == nil {
-			outcome.failure = failure
-		}
-		return !c.KeepGoing || outcome.distinct.Add(failure)
+		outcome.Fail(failure)
+		return !c.KeepGoing || outcome.Distinct.Add(failure)
 	}
-	outcome.outOfContractSchedules++
-	if outcome.outOfContract == nil {
-		outcome.outOfContract = failure
+	outcome.OutOfContractSchedules++
+	if outcome.OutOfContract == nil {
+		outcome.OutOfContract = failure
 	}
 	return false
 }
@@ -240,10 +238,8 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (c
 // A merger merges chunks in the order of their schedules.
 type merger struct {
 	campaign *Campaign
-	report   *report.Report
+	report   *report.Campaign
 	waiting  map[int]*chunk // by number of the first schedule
-	states   stateset.Set
-	traces   stateset.Set
 	done     bool
 }
 
@@ -252,12 +248,12 @@ func (m *merger) add(outcome *chunk) bool {
 	m.waiting[outcome.first] = outcome
 	for !m.done {
 		// All chunks before this one are complete, so the next begins where the report ends.
-		next, ok := m.waiting[m.report.Schedules]
+		next, ok := m.waiting[m.campaign.Part().From+m.report.Schedules]
 		if !ok {
 			return false
 		}
 		delete(m.waiting, next.first)
-		if len(next.hashes) == 0 {
+		if next.Schedules == 0 {
 			return false
 		}
 		m.merge(next)
@@ -269,8 +265,8 @@ func (m *merger) add(outcome *chunk) bool {
 // There are waiting chunks only if time ended the campaign and an earlier schedule was cancelled.
 func (m *merger) salvage() {
 	for _, first := range slices.Sorted(maps.Keys(m.waiting)) {
-		if found := m.waiting[first]; !m.done && (found.failure != nil || found.nondet != nil ||
-			found.outOfContract != nil) {
+		if found := m.waiting[first]; !m.done && (found.Failure != nil ||
+			found.Nondeterministic != nil || found.OutOfContract != nil) {
 			m.merge(found)
 		}
 	}
@@ -278,49 +274,19 @@ func (m *merger) salvage() {
 
 func (m *merger) merge(next *chunk) {
 	r := m.report
-	for i := range next.hashes {
-		share := r.Stats(m.campaign.strategyName(next.first + i))
-		share.Schedules++
-		if turns := m.campaign.rounds; turns != nil {
-			share.Behaviours += turns.Count(next.first+i, next.shown[i])
+	if rounds := m.campaign.rounds; rounds != nil {
+		for i, shown := range next.shown {
+			schedule := next.first + i
+			next.Stats(rounds.Strategy(schedule)).Behaviours += rounds.Count(schedule, shown)
 		}
 	}
-	r.Schedules += len(next.hashes)
-	r.Steps += next.steps
-	r.Depth = max(r.Depth, next.depth)
-	r.Coverage.Add(&next.coverage)
-	r.Targeted.Add(&next.targeted)
-	r.Totals.Merge(&next.totals)
-	r.Effort.Running += next.effort.Running
-	r.Effort.Checking += next.effort.Checking
+	r.Append(&next.Campaign)
 	for _, hash := range next.hashes {
-		r.Digest = (r.Digest^hash)*0x9e3779b97f4a7c15 + 1
-		if m.traces.Len() < historiesMax {
-			m.traces.Add(hash)
-		}
+		r.Seen.AddHistory(hash)
 	}
-	r.Histories = m.traces.Len()
-	m.states.Prefetch(next.keys)
-	for _, key := range next.keys {
-		if m.states.Len() == report.StatesMax {
-			r.StatesCapped = true
-			m.campaign.capped.Store(true)
-			break
-		}
-		m.states.Add(key)
-	}
-	r.States = m.states.Len()
-	r.OutOfContractSchedules += next.outOfContractSchedules
-	r.Unsettled += next.unsettled
-	if r.OutOfContract == nil {
-		r.OutOfContract = next.outOfContract
-	}
-	r.Nondeterministic = next.nondet
-	if r.Failure == nil && next.failure != nil {
-		r.Failure = next.failure
-		r.Stats(next.failure.Strategy).Failed = true
-	}
-	r.Distinct.Merge(next.distinct)
-	m.done = r.Failure != nil && !r.KeptGoing || next.nondet != nil || m.campaign.States > 0 &&
-		r.States >= m.campaign.States
+	r.Seen.AddStates(next.keys)
+	r.CountSeen()
+	m.campaign.capped.Store(r.StatesCapped)
+	m.done = r.Failure != nil && !r.KeptGoing || r.Nondeterministic != nil ||
+		m.campaign.States > 0 && r.States >= m.campaign.States
 }

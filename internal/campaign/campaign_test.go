@@ -40,7 +40,7 @@ func TestCampaignWorkers(t *testing.T) {
 					failed = r.Failure.Schedule
 				}
 				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals,
-					failed)
+					r.Unknown, failed)
 				if want == "" {
 					want = got
 				}
@@ -82,7 +82,7 @@ func TestCampaignInterrupted(t *testing.T) {
 		Scenario: *locktest.Scenario(subjects.Mutex(), 2, 1, 0), Seed: 1,
 		Workers: 2,
 	}
-	c.Progress = func(*report.Report) { cancel() }
+	c.Progress = func(*report.Campaign) { cancel() }
 	if r := c.Run(ctx, t); !r.Interrupted || r.Schedules == 0 || r.Failure != nil {
 		t.Errorf("interrupted %v after %d schedules, failure %v", r.Interrupted, r.Schedules,
 			r.Failure)
@@ -156,7 +156,8 @@ func TestKeepGoing(t *testing.T) {
 					KeepGoing: true,
 				}
 				r := c.Run(context.Background(), t)
-				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals)
+				got := fmt.Sprint(r.Schedules, r.Steps, r.States, r.Digest, r.Coverage, r.Totals,
+					r.Unknown)
 				for _, d := range r.Distinct {
 					got += fmt.Sprintln(d.Signature, d.Schedules, d.First.Schedule,
 						d.First.Deviations)
@@ -177,7 +178,7 @@ func TestKeepGoing(t *testing.T) {
 }
 
 // checkDistinct verifies that each distinct failure is new, and in order.
-func checkDistinct(t *testing.T, r *report.Report, schedules int) {
+func checkDistinct(t *testing.T, r *report.Campaign, schedules int) {
 	t.Helper()
 	if r.Schedules != schedules || !r.Finished() {
 		t.Errorf("%d schedules, finished %v", r.Schedules, r.Finished())

@@ -6,9 +6,11 @@ import (
 )
 
 // NeverCovered returns the planned faults that never struck, under their names in a plan: kinds,
-// kinds at a phase, and kinds with a target. It returns nothing if the campaign was cut short.
-func (c *Campaign) NeverCovered(r *report.Report) []string {
-	if !r.Finished() {
+// kinds at a phase, and kinds with a target. It returns nothing if the campaign was cut
+// short, or is only a part.
+func (c *Campaign) NeverCovered(found report.Report) []string {
+	r := found.Common()
+	if !r.Finished() || c.partial() {
 		return nil
 	}
 	var never []string
@@ -34,11 +36,15 @@ func (c *Campaign) NeverCovered(r *report.Report) []string {
 }
 
 // MissingCoverage returns the required cells in which no fault struck. It returns nothing if the
-// campaign was cut short.
-func (c *Campaign) MissingCoverage(r *report.Report) []faults.CoverageCell {
+// campaign was cut short, or is only a part.
+func (c *Campaign) MissingCoverage(found report.Report) []faults.CoverageCell {
+	r := found.Common()
+	if !r.Finished() || c.partial() {
+		return nil
+	}
 	var lacking []faults.CoverageCell
 	for _, cell := range c.RequiredCoverage {
-		if r.Coverage[cell.Kind][cell.Phase] == 0 && r.Finished() {
+		if r.Coverage[cell.Kind][cell.Phase] == 0 {
 			lacking = append(lacking, cell)
 		}
 	}

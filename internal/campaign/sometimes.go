@@ -11,7 +11,7 @@ type SometimesCount struct {
 }
 
 // SometimesCounts returns the counts of the subject's sometimes conditions.
-func (c *Campaign) SometimesCounts(r *report.Report) []SometimesCount {
+func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 	counts := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
 	for i := range counts {
 		condition := &c.Scenario.Subject.Sometimes[i]
@@ -24,10 +24,11 @@ func (c *Campaign) SometimesCounts(r *report.Report) []SometimesCount {
 }
 
 // NeverReached returns the names of the sometimes conditions that the campaign could have reached
-// and has not. It returns none for a campaign that was cut short, and for an exhaustive search.
-func (c *Campaign) NeverReached(r *report.Report) []string {
+// and has not. It returns none for a campaign that was cut short, or is only a
+// part.
+func (c *Campaign) NeverReached(r *report.Campaign) []string {
 	var missed []string
-	if !r.Finished() || r.Exhaustive || r.Schedules < sometimesAfter {
+	if !r.Finished() || c.partial() || r.Schedules < sometimesAfter {
 		return nil
 	}
 	for _, condition := range c.SometimesCounts(r) {

@@ -23,7 +23,7 @@ func TestLayers(t *testing.T) {
 		"simzk/internal/memory", "internal/callsite")
 	shared := with(simzk, "simzk/client/internal/library", "internal/hash64")
 	clients := with(shared, "simzk/client", "simzk/client/model", "simzk/client/real")
-	report := with(engine, "internal/report")
+	report := with(engine, "internal/report", "internal/stateset")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
@@ -46,11 +46,13 @@ func TestLayers(t *testing.T) {
 		"internal/replay":     replay,
 		"internal/likelihood": with(strategy, "internal/likelihood"),
 		"internal/campaign":   slices.Concat(report, strategy, []string{"internal/campaign"}),
-		"internal/explore":    with(recording, "internal/explore"),
+		"internal/shard": slices.Concat(report, strategy,
+			[]string{"internal/campaign", "internal/program", "internal/shard"}),
+		"internal/explore": with(recording, "internal/explore"),
 		"internal/explore/terminal": with(recording, "internal/explore",
 			"internal/explore/terminal"),
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
-			[]string{"internal/file", "internal/exhaustive"}),
+			[]string{"internal/file", "internal/program", "internal/exhaustive"}),
 	} {
 		for _, found := range dependencies(t, of) {
 			if !slices.Contains(known, found) {

@@ -63,9 +63,9 @@ func bubbleGoroutines() int {
 }
 
 // campaignOutcome formats all counts of a campaign.
-func campaignOutcome(r *report.Report) string {
+func campaignOutcome(r *report.Campaign) string {
 	return fmt.Sprint(r.Schedules, r.Steps, r.States, r.Depth, r.Histories, r.Digest, r.Coverage,
-		r.Targeted, r.Totals, r.Strategies, r.Failure, r.Nondeterministic)
+		r.Targeted, r.Totals, r.Unknown, r.Strategies, r.Failure, r.Nondeterministic)
 }
 
 // A campaign that is canceled within a schedule reports the same as a campaign without that
@@ -103,7 +103,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 				if made := calls.Load(); made >= tc.call+clients {
 					t.Errorf("%d calls were made", made)
 				}
-				want := &report.Report{}
+				want := &report.Campaign{}
 				if tc.schedules > 0 {
 					c.Schedules = tc.schedules
 					want = c.Run(context.Background(), t)
@@ -321,7 +321,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 			runs, interrupted := 0, 0
 			e.Each = func(*engine.Result) { runs++ }
 			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
-			var r *report.Report
+			var r *report.Exhaustive
 			for part := int64(0); r == nil || !r.Complete; part++ {
 				call := 1 + part%2*part*3 // Every second part completes no schedule.
 				e := e

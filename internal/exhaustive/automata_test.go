@@ -276,7 +276,7 @@ func drawAutomaton(t *rapid.T) *automaton {
 }
 
 // verdictsOf returns the signatures of all violations that a search finds.
-func verdictsOf(t *testing.T, e exhaustive.Search) (map[string]bool, *report.Report) {
+func verdictsOf(t *testing.T, e exhaustive.Search) (map[string]bool, *report.Exhaustive) {
 	t.Helper()
 	found := make(map[string]bool)
 	e.Each = func(r *engine.Result) {

@@ -100,7 +100,7 @@ func hashEvent(before uint64, e *history.Event) uint64 {
 
 // observations returns all observations of the runs of a search, and the verdicts.
 func observations(t *testing.T, e exhaustive.Search) (all, verdicts map[string]bool,
-	r *report.Report,
+	r *report.Exhaustive,
 ) {
 	t.Helper()
 	all, verdicts = make(map[string]bool), make(map[string]bool)

@@ -1,26 +1,22 @@
 package exhaustive
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/program"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -41,18 +37,18 @@ type checkpoint struct {
 	Depth       int                   `json:"depth"`
 	CutOff      int                   `json:"cut_off"`
 	Unsettled   int                   `json:"unsettled,omitempty"`
-	Digest      uint64                `json:"digest"`
+	Digest      report.Digest         `json:"digest"`
 	Coverage    engine.FaultCoverage  `json:"coverage"`
 	Targeted    engine.TargetCoverage `json:"targeted"`
 	ElapsedNs   int64                 `json:"elapsed_ns"`
-	Unknown     int                   `json:"unknown,omitempty"` // schedules; see [report.Totals]
-	Granted     bool                  `json:"granted"`           // see [report.Report]
-	// see [report.Report]
+	Unknown     int                   `json:"unknown,omitempty"` // see [report.Runs]
+	Granted     bool                  `json:"granted"`           // see [report.Exhaustive]
+	// see [report.Runs]
 	OutOfContractSchedules int              `json:"out_of_contract_schedules,omitempty"`
 	OutOfContract          *failureRecord   `json:"out_of_contract,omitempty"`
 	Distinct               []distinctRecord `json:"distinct,omitempty"`
 	Path                   []frameRecord    `json:"path"`
-	Seen                   encodedKeys      `json:"seen"`
+	Seen                   stateset.Keys    `json:"seen"`
 }
 
 const (
@@ -89,31 +85,6 @@ type frameRecord struct {
 	Unstored  int        `json:"unstored,omitempty"`
 }
 
-// encodedKeys are state keys in ascending order, stored as base64 of 8 bytes each.
-type encodedKeys []uint64
-
-// MarshalText writes the keys.
-func (k encodedKeys) MarshalText() ([]byte, error) {
-	raw := make([]byte, 0, 8*len(k))
-	for _, key := range k {
-		raw = binary.BigEndian.AppendUint64(raw, key)
-	}
-	return base64.StdEncoding.AppendEncode(nil, raw), nil
-}
-
-// UnmarshalText reads the keys.
-func (k *encodedKeys) UnmarshalText(text []byte) error {
-	raw, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err != nil || len(raw)%8 != 0 {
-		return errors.New("the list of visited states is damaged")
-	}
-	*k = make(encodedKeys, 0, len(raw)/8)
-	for ; len(raw) > 0; raw = raw[8:] {
-		*k = append(*k, binary.BigEndian.Uint64(raw))
-	}
-	return nil
-}
-
 // description returns the parameters on which a search depends.
 func (e *Search) description() string {
 	text := fmt.Sprintf("%v, symmetry %v, slack %d, unreduced %v, live %v", &e.Scenario, e.Symmetry,
@@ -132,7 +103,7 @@ func (e *Search) description() string {
 // cannot be read or written, or is not a checkpoint of this search by this program.
 func (e *Search) Resume(t *testing.T) error {
 	var err error
-	if e.program, err = programHash(); err != nil {
+	if e.program, err = program.Hash(); err != nil {
 		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
 	}
 	e.fingerprint = engine.TraceHash(engine.NewRunner(t).Run(&e.Scenario,
@@ -223,26 +194,8 @@ func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error
 	}, nil
 }
 
-// programHash returns a hash of the program's executable file.
-var programHash = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-})
-
 // resume restores the search from the checkpoint.
-func (x *dfs) resume(c *checkpoint, r *report.Report) {
+func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	for _, key := range c.Seen {
 		x.seen.Add(key)
 	}
@@ -259,7 +212,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Report) {
 	r.Unsettled = c.Unsettled
 	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.Len()
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
-	r.Totals.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
+	r.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
 	if r.Distinct = x.search.distinct; len(r.Distinct) > 0 {
 		r.Failure = r.Distinct[0].First
@@ -267,7 +220,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Report) {
 }
 
 // save writes a checkpoint. The file is replaced atomically.
-func (x *dfs) save(r *report.Report) error {
+func (x *dfs) save(r *report.Exhaustive) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,
@@ -275,7 +228,7 @@ func (x *dfs) save(r *report.Report) error {
 		CutOff: r.CutOff, Unsettled: r.Unsettled,
 		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
 		Seen:    x.known(),
-		Unknown: r.Totals.Unknown, Granted: r.Granted,
+		Unknown: r.Unknown, Granted: r.Granted,
 		OutOfContractSchedules: r.OutOfContractSchedules,
 	}
 	if b := r.OutOfContract; b != nil {
@@ -312,7 +265,7 @@ func (x *dfs) save(r *report.Report) error {
 }
 
 // known returns the keys that completed runs have visited.
-func (x *dfs) known() encodedKeys {
+func (x *dfs) known() stateset.Keys {
 	return slices.DeleteFunc(x.seen.Sorted(), func(key uint64) bool {
 		_, gone := slices.BinarySearch(x.rolledBack, key)
 		return gone

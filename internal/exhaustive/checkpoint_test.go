@@ -37,7 +37,7 @@ func testCheckpoint(t *testing.T, schedules int, search exhaustive.Search) {
 	uninterrupted := search.Run(context.Background(), t)
 	runs = 0
 	file := filepath.Join(t.TempDir(), "checkpoint")
-	var r *report.Report
+	var r *report.Exhaustive
 	for until := schedules; r == nil || !r.Complete; until += schedules {
 		e := search
 		e.NoMerge, e.Schedules, e.Checkpoint = false, until, file

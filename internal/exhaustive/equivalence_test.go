@@ -57,7 +57,7 @@ func joinHistories(prefixes []strings.Builder) string {
 // outcome is the result of a search.
 type outcome struct {
 	histories, verdicts map[string]bool
-	report              *report.Report
+	report              *report.Exhaustive
 }
 
 func search(t *testing.T, e exhaustive.Search) outcome {
@@ -135,7 +135,7 @@ type processPrefix struct {
 // checker considers. It omits the client's own requests and their replies, which do not reach the
 // process.
 func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes map[processPrefix]bool,
-	verdicts map[string]bool, r *report.Report,
+	verdicts map[string]bool, r *report.Exhaustive,
 ) {
 	t.Helper()
 	prefixes, verdicts = make(map[processPrefix]bool), make(map[string]bool)

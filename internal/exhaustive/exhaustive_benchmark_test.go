@@ -58,12 +58,12 @@ func BenchmarkExhaustive(b *testing.B) {
 
 func searchAll(b *testing.B, s engine.Scenario, symmetry bool) {
 	locktest.RunInTest(b, func(t *testing.T) {
-		var r *report.Report
+		var r *report.Exhaustive
 		var heap uint64
 		for range b.N {
 			runtime.GC()
 			e := &exhaustive.Search{Scenario: s, Symmetry: symmetry}
-			e.Progress = func(*report.Report) {
+			e.Progress = func(*report.Exhaustive) {
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
 				heap = max(heap, m.HeapInuse)

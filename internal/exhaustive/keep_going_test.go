@@ -56,7 +56,7 @@ func TestCheckpointKeepsFailures(t *testing.T) {
 	}
 	want := search.Run(context.Background(), t)
 	search.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
-	var got *report.Report
+	var got *report.Exhaustive
 	parts := 0
 	for until := 5; got == nil || !got.Complete; until += 5 {
 		e := search

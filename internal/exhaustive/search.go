@@ -55,8 +55,8 @@ import (
 // A process that does nothing for 100 hours of virtual time counts as waiting for ever.
 //
 // Properties of the fair phase are judged at the end of each run, or from every state if
-// FairSuffixes is set. [report.Report.Reach] says for which schedules a complete search has shown a
-// property.
+// FairSuffixes is set. [report.Exhaustive.Reach] says for which schedules a complete search has
+// shown a property.
 //
 // # What is left out
 //
@@ -112,7 +112,7 @@ type Search struct {
 	Each func(*engine.Result)
 
 	// Progress, if set, is called now and then with the report so far. It must not keep the report.
-	Progress func(*report.Report)
+	Progress func(*report.Exhaustive)
 
 	noSnapshots    bool // execute every run from the start
 	storeAll       bool // store all states; see state_store.go
@@ -129,7 +129,7 @@ type Search struct {
 // A schedule under way at that time is cancelled and does not count. With a Checkpoint, Run writes
 // the file once a minute and when it ends early, and removes it when the search is complete or a
 // violation has ended it.
-func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
+func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	began := time.Now()
 	e.restrict()
 	bounded, end := report.WithBudget(ctx, e.Budget)
@@ -138,9 +138,10 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Report {
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
 		monitor: e.newMonitor(),
 	}
-	r, runner := &report.Report{
-		Exhaustive: true, FairSuffixes: e.FairSuffixes, KeptGoing: e.KeepGoing,
-	}, engine.NewRunner(t)
+	r := &report.Exhaustive{
+		Runs: report.Runs{KeptGoing: e.KeepGoing}, FairSuffixes: e.FairSuffixes,
+	}
+	runner := engine.NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
 	if !e.NoReplayCache && e.MaxDeviations == 0 {
 		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t)
@@ -213,7 +214,7 @@ func (e *Search) merges() bool {
 }
 
 // next moves the search to the next run and reports whether the search ends.
-func (e *Search) next(x *dfs, r *report.Report) bool {
+func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 	left := false
 	switch {
 	case r.Failure != nil && !e.KeepGoing, r.Nondeterministic != nil:
@@ -490,18 +491,14 @@ func (x *dfs) backtrack() bool {
 }
 
 // account adds a run to the report.
-func (x *dfs) account(r *report.Report, result *engine.Result) {
+func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	if !result.Pruned {
 		x.observeStep(x.events)
 		if x.merges() {
 			x.recordPath(len(x.path), continuation{nil, x.Cache.Executor.Histories()})
 		}
 	}
-	r.Schedules++
-	r.Steps += result.Steps
-	r.Coverage.Add(&result.Coverage)
-	r.Targeted.Add(&result.Targeted)
-	r.Digest = (r.Digest^result.TraceHash)*0x9e3779b97f4a7c15 + 1
+	r.Add(result)
 	r.States, r.Transitions = x.seen.Len()+x.states.count, x.transitions
 	if x.ValidatedRunner != nil {
 		r.LocalHistories, r.Validated = x.Cache.Count, x.Validated
@@ -513,12 +510,6 @@ func (x *dfs) account(r *report.Report, result *engine.Result) {
 			func(e history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" })
 	if result.CutOff {
 		r.CutOff++
-	}
-	if result.Unsettled {
-		r.Unsettled++
-	}
-	if result.Undecided {
-		r.Totals.Unknown++
 	}
 	if len(result.Violations) > 0 {
 		failure := &report.Failure{

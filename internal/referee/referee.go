@@ -52,7 +52,7 @@ func (v Verdict) String() string {
 // plain run that decides a [Loss], or the refuted one of a [FalseAlarm]; the report is that of the
 // search.
 func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []engine.Deviation,
-	report *report.Report,
+	report *report.Exhaustive,
 ) {
 	e := &exhaustive.Search{Scenario: l.Scenario(), Schedules: r.Schedules}
 	if r.Search != nil {
@@ -195,7 +195,7 @@ func (l *Lock) reductions() (smaller []*Lock) {
 
 // Describe returns a report of the verdict on a lock.
 func Describe(l *Lock, verdict Verdict, schedule []engine.Deviation,
-	report *report.Report,
+	report *report.Exhaustive,
 ) string {
 	text := fmt.Sprintf("%v: %d schedules", verdict, report.Schedules)
 	if report.Failure != nil {

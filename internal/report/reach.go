@@ -11,7 +11,7 @@ import (
 // A Reach says for which schedules an exhaustive search has shown a property.
 type Reach string
 
-// The reaches, from the farthest to the least. "Every" is meant within the [Report.Scope] of a
+// The reaches, from the farthest to the least. "Every" is meant within the [Exhaustive.Scope] of a
 // search that is complete.
 const (
 	EverySchedule Reach = "in every schedule"
@@ -26,7 +26,7 @@ const (
 )
 
 // Reach returns for which schedules the search has shown a property of which it found no violation.
-func (r *Report) Reach(p history.Property) Reach {
+func (r *Exhaustive) Reach(p history.Property) Reach {
 	switch {
 	case !r.Complete, p == history.ZooKeeperConsistency:
 		return SchedulesRun
@@ -39,7 +39,7 @@ func (r *Report) Reach(p history.Property) Reach {
 }
 
 // Reaches lists the claims of a lock by reach.
-func (r *Report) Reaches(subject *engine.Subject) string {
+func (r *Exhaustive) Reaches(subject *engine.Subject) string {
 	var parts []string
 	for _, reach := range []Reach{EverySchedule, EveryState, EveryEnd, SchedulesRun} {
 		var names []string

@@ -8,65 +8,41 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
-// A Report is what a search has found.
-type Report struct {
+// A Report is what a search has found: a [Campaign], or the report of an [Exhaustive] search.
+type Report interface {
+	// Common returns the part that searches of both kinds report.
+	Common() *Runs
+	// Exercised returns how often the runs tested a property. An exhaustive search does not count
+	// tests of most properties.
+	Exercised(history.Property) int
+}
+
+// Runs are what searches of both kinds report of their runs.
+type Runs struct {
 	Schedules int
 	Steps     int
 	States    int    // distinct state keys; in an exhaustive search, those stored
 	Depth     int    // decisions of the longest schedule
-	Histories int    // of a campaign: distinct histories, counted up to 2^17
-	Digest    uint64 // over the trace hashes of all schedules in order
+	Digest    Digest // over the trace hashes of all schedules in order
 	Coverage  engine.FaultCoverage
 	Targeted  engine.TargetCoverage
 	Elapsed   time.Duration
-	// Strategies are the schedules of each strategy of a campaign, in the order of their first
-	// turns.
-	Strategies []StrategyStats
 
-	// Totals are what the schedules of a campaign tested; of an exhaustive search, only Unknown.
-	Totals Totals
+	Unknown int // schedules whose linearizability is unknown
+	// Unsettled is how many schedules reached a bound of time or steps with requests in flight; see
+	// [engine.Result].
+	Unsettled   int
+	Interrupted bool // the context ended before the bounds were reached
+
+	Failure          *Failure               // the first schedule that violates a property
+	Nondeterministic *engine.Nondeterminism // a schedule that differed when it was run again
 	// OutOfContract is the first schedule with a violation that the lock's contract does not
 	// exclude; see [engine.Scenario.OutOfContract].
 	OutOfContract          *Failure
 	OutOfContractSchedules int // number of such schedules
-	// Unsettled is how many schedules reached a bound of time or steps with requests in flight; see
-	// [engine.Result].
-	Unsettled int
-	Effort    Effort
-
-	StatesCapped     bool                   // there were more states than were counted
-	Interrupted      bool                   // the context ended before the bounds were reached
-	Failure          *Failure               // the first schedule that violates a property
-	Nondeterministic *engine.Nondeterminism // a schedule that differed when it was run again
 
 	KeptGoing bool             // failures did not end the search
 	Distinct  DistinctFailures // all distinct failures of such a search
-
-	// Of an exhaustive search.
-	Exhaustive      bool
-	Complete        bool   // no schedule is left; see Reach
-	Granted         bool   // a process was granted the lock in some schedule
-	FairSuffixes    bool   // the fair phase was begun in every state
-	Scope           string // of a complete search: what it covered; see [exhaustive.Search]
-	LocalHistories  int    // in the replay cache; 0 without one
-	Validated       int    // schedules validated with live processes
-	MemoryExhausted bool   // the memory limit was reached
-	Unsaved         error  // why the checkpoint could not be written or removed
-	Transitions     int    // steps between states
-	// Deviations is, of a search by deviations, the number up to which all schedules were run.
-	Deviations int
-	Untried    int // known steps that were not tried
-	CutOff     int // schedules too long to be followed to their end
-}
-
-// StrategyStats are the schedules of a campaign that one strategy drew.
-type StrategyStats struct {
-	Strategy  string `json:"strategy"`
-	Schedules int    `json:"schedules"`
-	// Behaviours counts the behaviours that no schedule before had shown; only of a portfolio.
-	Behaviours int `json:"behaviours"`
-	// Failed reports that the strategy drew the schedule that failed.
-	Failed bool `json:"found"`
 }
 
 // A Failure is a schedule that violates a property.
@@ -80,21 +56,59 @@ type Failure struct {
 	OutOfContract []*history.Violation
 }
 
-// StatesMax bounds how many states a campaign counts, and the memory for that to 16 MB.
-const StatesMax = 1 << 20
+// Common implements [Report].
+func (r *Runs) Common() *Runs { return r }
 
-// Stats returns the statistics of a strategy.
-func (r *Report) Stats(strategy string) *StrategyStats {
-	for i := range r.Strategies {
-		if r.Strategies[i].Strategy == strategy {
-			return &r.Strategies[i]
-		}
+// Exercised returns how often the runs tested a property that every run tests, or 0.
+func (r *Runs) Exercised(p history.Property) int {
+	switch p {
+	case engine.NoPanic, engine.NoGoroutineLeak, history.ZooKeeperConsistency:
+		return r.Schedules
 	}
-	r.Strategies = append(r.Strategies, StrategyStats{Strategy: strategy})
-	return &r.Strategies[len(r.Strategies)-1]
+	return 0
 }
 
 // Finished reports whether nothing cut the search short.
-func (r *Report) Finished() bool {
+func (r *Runs) Finished() bool {
 	return (r.Failure == nil || r.KeptGoing) && r.Nondeterministic == nil && !r.Interrupted
+}
+
+// Add counts a run. The caller counts its states, and judges it.
+func (r *Runs) Add(result *engine.Result) {
+	r.Digest = r.Digest.Add(result.TraceHash)
+	r.Schedules++
+	r.Steps += result.Steps
+	r.Coverage.Add(&result.Coverage)
+	r.Targeted.Add(&result.Targeted)
+	if result.Undecided {
+		r.Unknown++
+	}
+	if result.Unsettled {
+		r.Unsettled++
+	}
+}
+
+// append adds later runs of the same search.
+func (r *Runs) append(later *Runs) {
+	r.Digest = r.Digest.Join(later.Digest, later.Schedules)
+	r.Schedules += later.Schedules
+	r.Steps += later.Steps
+	r.Depth = max(r.Depth, later.Depth)
+	r.Coverage.Add(&later.Coverage)
+	r.Targeted.Add(&later.Targeted)
+	r.Elapsed += later.Elapsed
+	r.Unknown += later.Unknown
+	r.Unsettled += later.Unsettled
+	r.Interrupted = r.Interrupted || later.Interrupted
+	if r.Failure == nil {
+		r.Failure = later.Failure
+	}
+	if r.Nondeterministic == nil {
+		r.Nondeterministic = later.Nondeterministic
+	}
+	if r.OutOfContract == nil {
+		r.OutOfContract = later.OutOfContract
+	}
+	r.OutOfContractSchedules += later.OutOfContractSchedules
+	r.Distinct.Merge(later.Distinct)
 }

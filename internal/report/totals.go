@@ -12,7 +12,6 @@ import (
 type Totals struct {
 	Vacuity check.Vacuity
 	Cost    check.Cost
-	Unknown int   // schedules whose linearizability is unknown
 	Reached []int // by sometimes condition: schedules that reached it
 }
 
@@ -24,9 +23,6 @@ type Effort struct{ Running, Checking time.Duration }
 func (s *Totals) Add(result *engine.Result) {
 	s.Vacuity.Merge(&result.Vacuity)
 	s.Cost.Add(&result.Cost)
-	if result.Undecided {
-		s.Unknown++
-	}
 	if s.Reached == nil && len(result.Reached) > 0 {
 		s.Reached = make([]int, len(result.Reached))
 	}
@@ -41,8 +37,7 @@ func (s *Totals) Add(result *engine.Result) {
 func (s *Totals) Merge(other *Totals) {
 	s.Vacuity.Merge(&other.Vacuity)
 	s.Cost.Add(&other.Cost)
-	s.Unknown += other.Unknown
-	if s.Reached == nil {
+	if len(s.Reached) == 0 && len(other.Reached) > 0 {
 		s.Reached = make([]int, len(other.Reached))
 	}
 	for i, count := range other.Reached {

@@ -29,10 +29,11 @@ type Group struct {
 // the context ends, the remaining failures are recorded as they were found.
 //
 // Before it shrinks a failure, Distinct calls begin with its index.
-func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Report,
+func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, found report.Report,
 	begin func(index int),
 ) iter.Seq[*Group] {
 	return func(yield func(*Group) bool) {
+		r := found.Common()
 		shown := make([]bool, len(r.Distinct))
 		budget := max(distinctCostMin, costMax/max(1, len(r.Distinct)))
 		for i := range r.Distinct {

@@ -18,8 +18,9 @@ import (
 // It returns an error if the schedule does not fail when it is run again: then the lock is
 // nondeterministic. If only the short form does not fail, the schedule is recorded as it was found.
 func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
-	report *report.Report,
+	found report.Report,
 ) (*recording.Counterexample, error) {
+	report := found.Common()
 	failure := report.Failure
 	if failure == nil {
 		failure = report.OutOfContract

@@ -20,7 +20,7 @@ import (
 // out-of-contract schedule and no failure.
 func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 	schedules int,
-) (*campaign.Campaign, *report.Report) {
+) (*campaign.Campaign, *report.Campaign) {
 	t.Helper()
 	c := &campaign.Campaign{
 		Scenario: locktest.Planned(t, subject, 2, 1, plan), Schedules: schedules,
@@ -37,7 +37,7 @@ func findOutOfContract(t *testing.T, subject scenarios.Subject, plan string,
 }
 
 // shorten returns the counterexample of a report.
-func shorten(t *testing.T, c *campaign.Campaign, r *report.Report) *recording.Counterexample {
+func shorten(t *testing.T, c *campaign.Campaign, r report.Report) *recording.Counterexample {
 	t.Helper()
 	short, err := shrink.Shorten(context.Background(), engine.NewRunner(t), c, r)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestShortenOutOfContract(t *testing.T) {
 		t.Errorf("failed: %t; %v with %v", r.Failure != nil, &short.Scenario,
 			short.Recording.Deviations)
 	}
-	if shorten(t, c, new(report.Report)) != nil {
+	if shorten(t, c, new(report.Campaign)) != nil {
 		t.Error("Shorten returned a counterexample of an empty report")
 	}
 }

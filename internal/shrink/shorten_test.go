@@ -44,7 +44,7 @@ func dependsOnFirst(unlock func(first *atomic.Int32) error) scenarios.Subject {
 // function.
 func findReport(t *testing.T, s *engine.Scenario,
 	wanted func(*engine.Result) bool,
-) *report.Report {
+) *report.Runs {
 	t.Helper()
 	runner := engine.NewRunner(t)
 	for i := range 40_000 {
@@ -58,9 +58,9 @@ func findReport(t *testing.T, s *engine.Scenario,
 			Violations: r.Violations,
 		}
 		if failed {
-			return &report.Report{Schedules: i + 1, Failure: failure}
+			return &report.Runs{Schedules: i + 1, Failure: failure}
 		}
-		return &report.Report{
+		return &report.Runs{
 			Schedules: i + 1, OutOfContract: failure,
 			OutOfContractSchedules: 1,
 		}
@@ -266,12 +266,12 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 // If only the shrunk schedule is not reproduced, the failure is recorded as found. If the failure
 // itself is not reproduced, Shorten returns an error that says so.
 func TestShortenUnreproducibleFailure(t *testing.T) {
-	report := func(s *engine.Scenario) *report.Report {
+	report := func(s *engine.Scenario) *report.Runs {
 		result := engine.NewRunner(t).Run(s, strategy.NewRandom(1, 0))
 		if !s.Fails(result) {
 			t.Fatal("the first run did not fail")
 		}
-		return &report.Report{Failure: &report.Failure{
+		return &report.Runs{Failure: &report.Failure{
 			Deviations: slices.Clone(result.Deviations), Violations: result.Violations,
 		}}
 	}

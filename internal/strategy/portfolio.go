@@ -5,45 +5,18 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
-// Portfolio is a portfolio without feedback: strategies take turns, because no strategy is the best
-// on all bugs, and which one is best is not known in advance. In a [campaign.Campaign] the turns
-// depend on what the strategies show; see [Rounds].
-type Portfolio struct {
-	engine.Strategy
-	name string
-}
-
-// portfolio is the initial order of turns. PCT is in it with two depths: few bugs need the greater
-// one, but the smaller never finds them.
+// portfolio is the order of turns of [RoundRobin], and of the first rounds of a portfolio. PCT is
+// in it with two depths: few bugs need the greater one, but the smaller never finds them.
 var portfolio = [...]string{
 	RandomName, PCTName, POSName, SURWName, RandomName,
 	"pct10", DelayName, URWName,
 }
 
-// NewPortfolio returns the strategy whose turn it is in the schedule of that number.
-func NewPortfolio(profile *Profile, seed uint64, schedule int) *Portfolio {
-	name := portfolio[schedule%len(portfolio)]
-	return &Portfolio{Named(name)(profile, seed, schedule), name}
-}
-
 // ChunkSchedules is how many schedules a worker of a campaign takes at a time.
 const ChunkSchedules = 64
-
-// Named returns the factory of the strategies of that name, which must exist.
-func Named(strategy string) Factory {
-	maker, err := Parse(strategy)
-	if err != nil {
-		panic(err)
-	}
-	return maker
-}
-
-// Name returns the name of the strategy whose turn it is.
-func (p *Portfolio) Name() string { return p.name }
 
 const (
 	// roundSchedules is the length of a round: several chunks, so that workers seldom wait.

@@ -13,13 +13,14 @@ import (
 // The names of the strategies that draw their schedules, as [campaign.Campaign] and the command
 // line know them.
 const (
-	RandomName    = "random"    // see [Random]
-	PCTName       = "pct"       // see [PCT]; the depth may follow, as in pct10
-	POSName       = "pos"       // see [POS]
-	URWName       = "urw"       // see [URW]
-	SURWName      = "surw"      // see [SURW]
-	DelayName     = "delay"     // see [Delay]; the number of delays may follow, as in delay5
-	PortfolioName = "portfolio" // see [Portfolio]
+	RandomName     = "random"      // see [Random]
+	PCTName        = "pct"         // see [PCT]; the depth may follow, as in pct10
+	POSName        = "pos"         // see [POS]
+	URWName        = "urw"         // see [URW]
+	SURWName       = "surw"        // see [SURW]
+	DelayName      = "delay"       // see [Delay]; the number of delays may follow, as in delay5
+	RoundRobinName = "round-robin" // see [RoundRobin]
+	PortfolioName  = "portfolio"   // see [Rounds]
 
 	// ExhaustiveName is no such strategy, but goes by a name too: see [exhaustive.Search].
 	ExhaustiveName = "exhaustive"
@@ -33,7 +34,9 @@ type strategyKind struct {
 	name    string
 	number  int    // unless one follows the name; 0 if the name takes none
 	summary string // for help
-	make    func(profile *Profile, number int, seed uint64, schedule int) engine.Strategy
+	// the schedules of a campaign depend on the outcome of earlier ones
+	adaptive bool
+	make     func(profile *Profile, number int, seed uint64, schedule int) engine.Strategy
 }
 
 // strategyKinds is the table of the strategies that draw their schedules, the portfolio last.
@@ -91,13 +94,21 @@ func init() {
 			},
 		},
 		{
-			name: PortfolioName, number: 0,
-			summary: "all of the above, more often those that show new behaviour",
-			make: func(p *Profile, _ int, seed uint64, schedule int) engine.Strategy {
-				return NewPortfolio(p, seed, schedule)
-			},
+			name: RoundRobinName, number: 0,
+			summary: "all of the above in turn; the default with --shard",
+			make:    makeRoundRobin,
+		},
+		// Without a campaign, a portfolio knows no earlier schedules.
+		{
+			name: PortfolioName, number: 0, adaptive: true,
+			summary: "as round-robin, but more often those that show new behaviour",
+			make:    makeRoundRobin,
 		},
 	}
+}
+
+func makeRoundRobin(p *Profile, _ int, seed uint64, schedule int) engine.Strategy {
+	return Named(RoundRobin(schedule))(p, seed, schedule)
 }
 
 // Names returns the names of the strategies that draw their schedules, the portfolio last.
@@ -119,6 +130,17 @@ func Summary(name string) string {
 	return ""
 }
 
+// Adaptive reports whether the schedules that a campaign draws by the strategy of that name depend
+// on the outcome of earlier schedules.
+func Adaptive(name string) bool {
+	for i := range strategyKinds {
+		if strategyKinds[i].name == name {
+			return strategyKinds[i].adaptive
+		}
+	}
+	return false
+}
+
 // A Factory makes the strategies of a campaign: the one that belongs to a seed and to the number of
 // a schedule.
 type Factory func(profile *Profile, seed uint64, schedule int) engine.Strategy
@@ -135,6 +157,15 @@ func Parse(name string) (Factory, error) {
 	}
 	return nil, fmt.Errorf("unknown strategy %q; known are %s",
 		name, strings.Join(Names(), ", "))
+}
+
+// Named returns the factory of the strategies of that name, which must exist.
+func Named(strategy string) Factory {
+	maker, err := Parse(strategy)
+	if err != nil {
+		panic(err)
+	}
+	return maker
 }
 
 // parse returns the number for which a name stands, if the name is one of the strategy.

@@ -132,7 +132,7 @@ func newCampaign(s scenarios.Subject, servers int, seed uint64, schedules int,
 }
 
 // shrunk shrinks the failure of a campaign.
-func shrunk(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Report) (*Shrunk,
+func shrunk(ctx context.Context, t *testing.T, c *campaign.Campaign, r report.Report) (*Shrunk,
 	error,
 ) {
 	counterexample, err := shrink.Shorten(ctx, engine.NewRunner(t), c, r)

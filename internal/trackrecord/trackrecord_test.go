@@ -3,6 +3,7 @@ package trackrecord_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
@@ -21,6 +22,9 @@ func TestMuseum(t *testing.T) {
 	for i := range museum {
 		d := &museum[i]
 		t.Run(d.Name, func(t *testing.T) {
+			if !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
+				t.Errorf("the broken lock claims %v, its twin %v", d.Broken.Claims, d.Fixed.Claims)
+			}
 			e, err := trackrecord.Measure(context.Background(), t, d,
 				trackrecord.Bounds{Seeds: 1, Schedules: 20_000, TwinSchedules: 200})
 			if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Report {
+func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Campaign {
 	c := &campaign.Campaign{
 		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
 		Scenario: engine.Scenario{

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/shard"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk/client/real"
+)
+
+func newMerge(t *testing.T) *cobra.Command {
+	var f reportFlags
+	command := &cobra.Command{
+		Use:   "merge REPORT...",
+		Short: "Make one report of the shards of a campaign",
+		Long: `Merge reads the JSON reports of all shards of a campaign, which interlock
+check --shard has written, in any order. It prints the report of the campaign,
+as one machine prints it that runs all schedules, and shrinks the failures.
+
+The shards must have been run by the same build of interlock as merge, with the
+same flags. If a shard has ended the campaign by a violation, later schedules
+do not count, and reports of them are not needed.
+
+Exit status:
+  as for interlock check; 2 also if a report is missing, or the reports do not
+  belong together`,
+		Example: `  interlock check --schedules 100000 --shard 0/2 --json 0.json
+  interlock check --schedules 100000 --shard 1/2 --json 1.json
+  interlock merge 0.json 1.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := f.validate(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return runMerge(cmd.Context(), t, paths, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.define(command)
+	return command
+}
+
+// runMerge merges the reports and reports the campaign.
+func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
+	stdout, stderr io.Writer,
+) error {
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	var records []*shard.Record
+	for _, path := range paths {
+		record, err := shard.Read(path)
+		if err != nil {
+			return err
+		}
+		if record.Campaign.Client == engine.Real && real.RaceDetector {
+			return errRealUnderRace
+		}
+		records = append(records, record)
+	}
+	build, err := shard.Build()
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	// The real client is deterministic on one processor only.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	campaign, report, err := shard.Merge(t, build, lockNamed, records)
+	var failed *shard.FailedError
+	switch {
+	case errors.As(err, &failed):
+		return &statusError{statusInternal, err}
+	case err != nil:
+		return err
+	}
+	text, outputs, err := f.openOutputs(stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer outputs.close()
+	if _, err := fmt.Fprintf(text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
+		&campaign.Scenario, campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return &statusError{statusInternal, err}
+	}
+	p := &presenter{
+		campaign: campaign, text: text, outputs: outputs, out: f.out,
+		progress: newProgress(stderr, campaign),
+	}
+	return p.present(ctx, t, report)
+}
+
+// lockNamed returns a bundled lock for the engine.
+func lockNamed(name string) (engine.Subject, error) {
+	subject, err := subjects.Named(name)
+	if err != nil {
+		return engine.Subject{}, err
+	}
+	return conversion.Subject(subject), nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/shard"
+)
+
+// A checkReport is the JSON report of check. Readers should ignore unknown fields.
+type checkReport struct {
+	Version   int         `json:"version"`
+	Status    int         `json:"status"` // the exit status
+	Lock      string      `json:"lock"`
+	Clients   int         `json:"clients"`
+	Cycles    int         `json:"cycles"`
+	Servers   int         `json:"servers"`
+	Client    string      `json:"client"`
+	Strategy  string      `json:"strategy"`
+	Faults    faults.Plan `json:"faults"`
+	Seed      uint64      `json:"seed"`
+	Schedules int         `json:"schedules"`
+	Steps     int         `json:"steps"`
+	States    int         `json:"states"`
+	Depth     int         `json:"depth"` // decisions of the longest schedule
+	// schedules that ended at a bound with requests in flight
+	Unsettled   int     `json:"unsettled,omitempty"`
+	Interrupted bool    `json:"interrupted"`
+	Seconds     float64 `json:"seconds"`
+	TraceDigest string  `json:"trace_digest"`
+	*CampaignReport
+	*ExhaustiveReport
+	// by kind and phase
+	Coverage map[string]map[string]int `json:"fault_coverage"`
+	// planned faults that never struck
+	NeverCovered []string `json:"faults_never_covered,omitempty"`
+	// required coverage that is missing; the status is then 1
+	MissingCoverage []faults.CoverageCell `json:"missing_coverage,omitempty"`
+	// of pauses and clock faults
+	Severity faults.Severity `json:"severity"`
+	// schedules with violations out of contract
+	OutOfContract int              `json:"out_of_contract"`
+	Properties    []propertyReport `json:"properties"`
+	// schedules whose linearizability is unknown
+	Unknown    int               `json:"unknown_schedules"`
+	Violations []violationReport `json:"violations"`
+	Problem    string            `json:"nondeterminism,omitempty"`
+	Error      string            `json:"error,omitempty"` // the error message of the program
+	// of a shard: what interlock merge reads
+	Shard *shard.Record `json:"shard,omitempty"`
+}
+
+// A CampaignReport is the part of the JSON report that only a campaign has. It is exported, as is
+// [ExhaustiveReport], because encoding/json cannot read into an embedded pointer otherwise.
+type CampaignReport struct {
+	// counting stopped at [report.StatesMax]
+	StatesCapped bool `json:"states_capped"`
+	// distinct histories, counted up to [report.HistoriesMax]
+	Histories  int                       `json:"histories"`
+	Strategies []report.StrategyStats    `json:"strategies"`
+	Cost       costReport                `json:"cost"`
+	Sometimes  []campaign.SometimesCount `json:"sometimes,omitempty"`
+	// sometimes conditions never reached; the status is then 1
+	NeverReached []string `json:"sometimes_never,omitempty"`
+	// the share of the run time that property checks took, from 0 to 1
+	CheckShare float64 `json:"checking_share"`
+}
+
+// An ExhaustiveReport is the part of the JSON report that only an exhaustive search has.
+type ExhaustiveReport struct {
+	// the search has covered its scope
+	Complete bool `json:"complete"`
+	// the scope of a complete search
+	Scope       string `json:"scope,omitempty"`
+	Transitions int    `json:"transitions"`
+	// distinct local histories of processes
+	LocalHistories int `json:"local_histories,omitempty"`
+	// schedules that were also run with live processes
+	Validated int `json:"validated,omitempty"`
+	// untried steps in the states of the last schedule
+	Untried int `json:"untried,omitempty"`
+	// schedules that exceeded the maximum length
+	CutOff int `json:"cut_off,omitempty"`
+	// the search stopped at its memory limit
+	MemoryExhausted bool `json:"memory_exhausted,omitempty"`
+}
+
+type propertyReport struct {
+	Name    history.Property `json:"name"`
+	Claimed bool             `json:"claimed"`
+	Verdict string           `json:"verdict"`
+	// of a campaign: how often the schedules tested it
+	Times *int `json:"exercised,omitempty"`
+	// of an exhaustive search, if the property holds
+	Reach report.Reach `json:"reach,omitempty"`
+}
+
+type costReport struct {
+	Releases    int `json:"releases"`
+	WakeUps     int `json:"wake_ups"`
+	WakeUpsMax  int `json:"wake_ups_max"` // by one release
+	Acquires    int `json:"acquires"`     // undisturbed ones
+	Requests    int `json:"requests"`
+	RequestsMax int `json:"requests_max"` // of one acquisition
+	Bytes       int `json:"bytes"`
+	BytesMax    int `json:"bytes_max"`
+}
+
+type violationReport struct {
+	Property      history.Property    `json:"property"`
+	Signature     string              `json:"signature"`
+	Detail        string              `json:"detail"`
+	Why           string              `json:"why,omitempty"` // in words
+	Schedule      int                 `json:"schedule"`
+	Artifact      string              `json:"artifact"`
+	Replay        string              `json:"replay"`
+	OutOfContract bool                `json:"out_of_contract"`
+	Likelihood    *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
+	// with --keep-going: how many schedules violate the property with this signature
+	Count int `json:"count,omitempty"`
+}
+
+func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
+	outcome error,
+) *checkReport {
+	r := found.Common()
+	out := &checkReport{
+		Version: 3, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
+		Clients: c.Scenario.Clients,
+		Cycles:  c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
+		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
+		Seed:      c.Seed,
+		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
+		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
+		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
+		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
+		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
+	}
+	switch found := found.(type) {
+	case *report.Campaign:
+		out.CampaignReport = &CampaignReport{
+			StatesCapped: found.StatesCapped, Histories: found.Histories,
+			Strategies: append([]report.StrategyStats{}, found.Strategies...),
+			Cost:       costReport(found.Totals.Cost), Sometimes: c.SometimesCounts(found),
+			NeverReached: c.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
+		}
+	case *report.Exhaustive:
+		out.ExhaustiveReport = &ExhaustiveReport{
+			Complete: found.Complete, Scope: found.Scope, Transitions: found.Transitions,
+			LocalHistories: found.LocalHistories, Validated: found.Validated,
+			Untried: found.Untried, CutOff: found.CutOff, MemoryExhausted: found.MemoryExhausted,
+		}
+	}
+	for kind := range faults.Kinds {
+		phases := make(map[string]int)
+		for phase := range faults.Phases {
+			phases[phase.String()] = r.Coverage[kind][phase]
+		}
+		out.Coverage[kind.String()] = phases
+	}
+	for _, p := range engine.Properties() {
+		out.Properties = append(out.Properties, jsonProperty(c, found, shown, p))
+	}
+	out.Violations = append(out.Violations, violationReports(r, shown)...)
+	if r.Nondeterministic != nil {
+		out.Problem = r.Nondeterministic.Error()
+	}
+	out.Status, out.Error = exitStatus(outcome)
+	return out
+}
+
+// jsonProperty returns the report on a property.
+func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
+	p history.Property,
+) propertyReport {
+	out := propertyReport{
+		Name: p, Claimed: c.Scenario.Subject.Claimed(p), Verdict: verdict(c, found, shown, p),
+	}
+	switch found := found.(type) {
+	case *report.Campaign:
+		out.Times = new(found.Exercised(p))
+	case *report.Exhaustive:
+		if out.Verdict == verdictHolds {
+			out.Reach = found.Reach(p)
+		}
+	}
+	return out
+}
+
+// violationReports returns the violations of the counterexample, or those of the failure if there
+// is no counterexample. Of a search that kept going it returns the distinct failures.
+func violationReports(r *report.Runs, found []*finding) (all []violationReport) {
+	if len(r.Distinct) > 0 {
+		for i := range r.Distinct {
+			all = append(all, distinctReport(&r.Distinct[i], found))
+		}
+		return all
+	}
+	failure := failureOf(r)
+	if failure != nil && len(found) == 0 {
+		for _, v := range failure.Violations {
+			all = append(all, violationReport{
+				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
+				Schedule:      failure.Schedule,
+				OutOfContract: slices.Contains(failure.OutOfContract, v),
+			})
+		}
+	}
+	for _, f := range found {
+		c := f.counterexample
+		for n, why := range c.Explain().Whys {
+			v := why.Violation
+			one := violationReport{
+				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
+				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
+			}
+			if n == 0 {
+				one.Likelihood = c.Likelihood
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// distinctReport returns a distinct failure with the counterexample that shows it. The detail is
+// that of the counterexample or, without one, of the first schedule.
+func distinctReport(d *report.DistinctFailure, found []*finding) violationReport {
+	out := violationReport{
+		Property: d.Property, Signature: d.Signature, Schedule: d.First.Schedule,
+		Count: d.Schedules,
+	}
+	violations := d.First.Violations
+	for _, f := range found {
+		if slices.Contains(f.distinct, d) {
+			out.Artifact, out.Replay = f.directory, f.replay
+			violations = f.counterexample.Result.Violations
+		}
+	}
+	for _, v := range violations {
+		if v.Signature() == d.Signature {
+			out.Detail = v.Detail
+		}
+	}
+	return out
+}
+
+// exitStatus returns the exit status and the error message for an outcome.
+func exitStatus(outcome error) (status int, text string) {
+	var ends *statusError
+	if !errors.As(outcome, &ends) {
+		return statusOK, ""
+	}
+	if ends.err != nil {
+		text = ends.err.Error()
+	}
+	return ends.status, text
+}
+
+func encodeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}

@@ -1,0 +1,100 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
+)
+
+// A description is what a campaign depends on. It is the same in all of its shards.
+type description struct {
+	Lock      string            `json:"lock"`
+	Clients   int               `json:"clients"`
+	Cycles    int               `json:"cycles"`
+	Servers   int               `json:"servers"`
+	Client    engine.ClientKind `json:"client"`
+	Faults    faults.Plan       `json:"faults"`
+	Severity  faults.Severity   `json:"severity"`
+	Strategy  string            `json:"strategy"`
+	Seed      uint64            `json:"seed"`
+	Schedules int               `json:"schedules"` // of all shards
+	KeepGoing bool              `json:"keep_going"`
+	// cells, as [faults.ParseCoverageCells] reads them
+	RequiredCoverage []string `json:"required_coverage,omitempty"`
+}
+
+// describe returns the description of a campaign.
+func describe(c *campaign.Campaign) description {
+	d := description{
+		Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles,
+		Servers: c.Scenario.Servers, Client: c.Scenario.Client, Faults: c.Scenario.Faults,
+		Severity: c.Scenario.Severity, Strategy: c.Strategy, Seed: c.Seed, Schedules: c.Schedules,
+		KeepGoing: c.KeepGoing,
+	}
+	for _, cell := range c.RequiredCoverage {
+		d.RequiredCoverage = append(d.RequiredCoverage, cell.String())
+	}
+	return d
+}
+
+// campaign returns the whole campaign.
+func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
+	subject, err := lock(d.Lock)
+	if err != nil {
+		return nil, err
+	}
+	c := &campaign.Campaign{
+		Scenario: engine.Scenario{
+			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Servers: d.Servers,
+			Client: d.Client, Faults: d.Faults, Severity: d.Severity,
+		},
+		Strategy: d.Strategy, Seed: d.Seed, Schedules: d.Schedules, KeepGoing: d.KeepGoing,
+		Workers: 1,
+	}
+	if err := c.Scenario.Validate(); err != nil {
+		return nil, err
+	}
+	if _, err := strategy.Parse(d.Strategy); err != nil {
+		return nil, err
+	}
+	if len(d.RequiredCoverage) > 0 {
+		c.RequiredCoverage, err = faults.ParseCoverageCells(strings.Join(d.RequiredCoverage, ","),
+			c.Scenario.FaultKinds())
+	}
+	return c, err
+}
+
+// difference names the first thing in which two campaigns differ, with both values. It returns ""
+// if they are the same.
+func (d *description) difference(other *description) string {
+	for _, field := range []struct {
+		name        string
+		mine, other any
+	}{
+		{"lock", d.Lock, other.Lock},
+		{"clients", d.Clients, other.Clients},
+		{"cycles", d.Cycles, other.Cycles},
+		{"servers", max(1, d.Servers), max(1, other.Servers)},
+		{"client", d.Client, other.Client},
+		{"faults", d.Faults, other.Faults},
+		{"severity", d.Severity, other.Severity},
+		{"strategy", d.Strategy, other.Strategy},
+		{"seed", d.Seed, other.Seed},
+		{"schedules", d.Schedules, other.Schedules},
+		{"keep-going", d.KeepGoing, other.KeepGoing},
+	} {
+		if field.mine != field.other {
+			return fmt.Sprintf("%s %v, not %v", field.name, field.mine, field.other)
+		}
+	}
+	if !slices.Equal(d.RequiredCoverage, other.RequiredCoverage) {
+		return fmt.Sprintf("required coverage %q, not %q", d.RequiredCoverage,
+			other.RequiredCoverage)
+	}
+	return ""
+}
