@@ -341,7 +341,8 @@ func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
 func watchViolation(i int, reason string, number, process int32, path string) *history.Violation {
 	return &history.Violation{
 		Property: history.NoLostWatch, Event: i, Reason: reason, Guarantee: guaranteeOf[reason],
-		Detail: fmt.Sprintf("watch %d of c%d on %s", number, process, path),
+		Detail:   fmt.Sprintf("watch %d of c%d on %s", number, process, path),
+		Evidence: history.Evidence{Process: process, Watch: number, Path: path},
 	}
 }
 

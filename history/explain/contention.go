@@ -10,12 +10,11 @@ import (
 
 // noStarvation explains a contender that was overtaken.
 func (s *story) noStarvation() bool {
-	var waiter, other int32
-	var since, times int
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d, which has waited since event %d, was overtaken %d "+
-		"times, now by c%d", &waiter, &since, &times, &other); n < 4 || since >= len(s.Events) {
+	since, known := s.earlier()
+	if !known {
 		return false
 	}
+	waiter, other, times := s.v.Evidence.Process, s.v.Evidence.Other, s.v.Evidence.Count
 	grant := s.v.Event
 	call := s.last(waiter, grant, of(history.LockCall))
 	asked := s.last(other, grant, of(history.LockCall))
@@ -71,11 +70,8 @@ func (s *story) places(waiter int32, call, until int) {
 // noLivelock explains a process that sends requests without end.
 func (s *story) noLivelock() bool {
 	last := &s.Events[s.v.Event]
-	var number int32
-	var count int
-	var since string
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d has sent %d requests since %s", &number, &count,
-		&since); n < 3 || last.Kind != history.Send {
+	number, count := s.v.Evidence.Process, s.v.Evidence.Count
+	if count == 0 || last.Kind != history.Send {
 		return false
 	}
 	var kinds []string
@@ -195,7 +191,10 @@ func (s *story) expensive() bool {
 	for n, kind := range kinds {
 		kinds[n] = fmt.Sprintf("%d × %s", counts[kind], kind)
 	}
-	s.say("%s called Lock at %s and was granted the lock at %s. In between it sent %s. %s.",
-		process(e.Process), s.at(call), s.at(grant), and(kinds), upper(s.detail()))
+	s.say("%s called Lock at %s and was granted the lock at %s. In between it sent %s.",
+		process(e.Process), s.at(call), s.at(grant), and(kinds))
+	s.say("That is %s for one acquire, during which %s %s deleted.",
+		counted(s.v.Evidence.Count, "request"), counted(s.v.Evidence.Changes, "node"),
+		were(s.v.Evidence.Changes))
 	return true
 }

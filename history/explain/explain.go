@@ -131,8 +131,22 @@ func (s *story) show(events ...int) { s.cited = append(s.cited, events...) }
 // node returns the short name of a znode.
 func (s *story) node(path string) string { return s.names.Of(path) }
 
-func (s *story) detail() string {
-	return strings.ReplaceAll(s.names.In(s.v.Detail), "\n", "; ")
+func (s *story) detail() string { return s.quote(s.v.Detail) }
+
+// message returns what the program under test has reported.
+func (s *story) message() string { return s.quote(s.v.Evidence.Message) }
+
+func (s *story) quote(text string) string {
+	return strings.ReplaceAll(s.names.In(text), "\n", "; ")
+}
+
+// earlier returns the first earlier event of the evidence, and false if there is none.
+func (s *story) earlier() (event int, known bool) {
+	if len(s.v.Evidence.Events) == 0 {
+		return 0, false
+	}
+	event = s.v.Evidence.Events[0]
+	return event, event >= 0 && event < len(s.Events)
 }
 
 func process(number int32) string { return fmt.Sprintf("c%d", number) }

@@ -80,6 +80,7 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	for i, v := range result.Violations {
 		one := *v
 		one.Detail = sourceLine.ReplaceAllString(v.Detail, ".go:N")
+		one.Evidence.Message = sourceLine.ReplaceAllString(v.Evidence.Message, ".go:N")
 		violations[i] = &one
 	}
 	return events, violations
@@ -109,6 +110,29 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes())
+			}
+		})
+	}
+}
+
+// Explanations depend on what checkers know of a violation, and not on the words of its detail.
+func TestWithoutDetail(t *testing.T) {
+	for _, name := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			events, violations := replay(t, name)
+			want := explain.Of(events, violations)
+			for _, v := range violations {
+				v.Detail = ""
+			}
+			for i, got := range explain.Of(events, violations).Whys {
+				if got.Text != want.Whys[i].Text {
+					t.Errorf("%s without its detail: %q, with it %q", got.Violation.Property,
+						got.Text, want.Whys[i].Text)
+				}
+				if !slices.Equal(got.Events, want.Whys[i].Events) {
+					t.Errorf("%s: events %v without its detail, %v with it",
+						got.Violation.Property, got.Events, want.Whys[i].Events)
+				}
 			}
 		})
 	}

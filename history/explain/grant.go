@@ -130,7 +130,8 @@ func (s *story) order(rival, own string, sorted []string) {
 func (s *story) linearizable() bool {
 	for _, v := range s.before {
 		if v.Event == s.v.Event {
-			s.say("The same event breaks this property: %s.", s.detail())
+			s.say("The same event breaks this property: no order of the acquires and releases so "+
+				"far lets %s %s the lock here.", process(s.v.Evidence.Process), s.operation())
 			s.show(s.v.Event)
 			return true
 		}
@@ -171,6 +172,14 @@ func (s *story) linearizable() bool {
 		return true
 	}
 	return false
+}
+
+// operation names the operation that the event of the violation completes.
+func (s *story) operation() string {
+	if granted(&s.Events[s.v.Event]) {
+		return "acquire"
+	}
+	return "release"
 }
 
 // deadGrant explains a grant by a znode that was deleted before.

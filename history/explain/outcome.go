@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -15,11 +14,9 @@ const (
 
 // noLeakedNodes explains a znode that nobody deletes.
 func (s *story) noLeakedNodes() bool {
-	path, rest, _ := strings.Cut(s.v.Detail, " of c")
-	var owner int32
-	var created int
-	if n, _ := fmt.Sscanf(rest, "%d, created by event %d", &owner, &created); n < 2 ||
-		created >= len(s.Events) || s.Events[created].Path != path {
+	created, known := s.earlier()
+	owner, path := s.v.Evidence.Process, s.v.Evidence.Path
+	if !known || s.Events[created].Path != path {
 		return false
 	}
 	s.say("%s of %s, created at %s, still exists at the end, and delays whoever queues behind it.",
@@ -90,8 +87,8 @@ func (s *story) noSpuriousFailure() bool {
 
 // noPanic explains a panic by what the process had received.
 func (s *story) noPanic() bool {
-	var number int32
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d panicked", &number); n < 1 {
+	number := s.v.Evidence.Process
+	if number == 0 {
 		return false
 	}
 	end := len(s.Events)
@@ -100,8 +97,7 @@ func (s *story) noPanic() bool {
 	if call >= 0 {
 		where = fmt.Sprintf(" in the call of %s", s.at(call))
 	}
-	_, message, _ := strings.Cut(s.detail(), ": ")
-	s.say("%s panicked%s: %s.", process(number), where, message)
+	s.say("%s panicked%s: %s.", process(number), where, s.message())
 	s.show(s.v.Event)
 	if told := s.learned(number, call, end); told != "" && call >= 0 &&
 		len(s.inputs(number, call, end)) > 0 {
@@ -113,7 +109,7 @@ func (s *story) noPanic() bool {
 // noGoroutineLeak explains goroutines that stay blocked after a run.
 func (s *story) noGoroutineLeak() bool {
 	s.say("After all processes had finished, a goroutine of the code under test stays blocked: %s.",
-		s.detail())
+		s.message())
 	for i := range s.Events {
 		e := &s.Events[i]
 		if e.Kind != history.WatchEvent || e.Watch == 0 || s.waits(e.Process, i) {

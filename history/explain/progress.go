@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -198,7 +197,7 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 // panicked reports whether a violation is that a process panicked.
 func (s *story) panicked(p int32) bool {
 	return slices.ContainsFunc(s.all, func(v *history.Violation) bool {
-		return v.Property == noPanic && strings.HasPrefix(v.Detail, process(p)+" panicked")
+		return v.Property == noPanic && v.Evidence.Process == p
 	})
 }
 

@@ -203,5 +203,13 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// were agrees with a number of things.
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
 // base returns the last element of a path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

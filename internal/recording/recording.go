@@ -175,6 +175,7 @@ type reportedViolation struct {
 	Detail    string           `json:"detail"`
 	Why       string           `json:"why"` // in words
 	Event     int              `json:"event"`
+	Evidence  history.Evidence `json:"evidence,omitzero"`
 
 	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
 }
@@ -229,7 +230,7 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		v := why.Violation
 		violations[i] = reportedViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Event: v.Event,
+			Event: v.Event, Evidence: v.Evidence,
 		}
 	}
 	violations[0].Likelihood = c.Likelihood
