@@ -8,6 +8,23 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The reasons of violations of [history.ZooKeeperConsistency].
+const (
+	ReasonRequestOrder  = "a client's requests were handled out of order"
+	ReasonLostCreate    = "a create was answered with success and never committed"
+	ReasonReplyOrder    = "a client got its answers out of order"
+	ReasonOlderState    = "a client saw an older state than before"
+	ReasonStaleSync     = "a sync was answered from an old state"
+	ReasonCommitOrder   = "transactions were committed out of order"
+	ReasonAppliedEarly  = "a server applied a transaction before it was committed"
+	ReasonNoMajority    = "a transaction was committed without a majority"
+	ReasonApplyOrder    = "a server applied transactions out of order"
+	ReasonEndedSession  = "something was done in the name of a session that has ended"
+	ReasonCreatedTwice  = "a node was created that was there already"
+	ReasonEphemeralLeft = "an ephemeral node outlived its session"
+	ReasonExpiredEarly  = "a session expired before its time"
+)
+
 // ZooKeeperConsistency decides [history.ZooKeeperConsistency]: the ensemble keeps the consistency
 // and session guarantees of ZooKeeper. That is:
 //   - a server handles the requests of a client in the order in which they were sent, and the
@@ -167,7 +184,7 @@ func (c *consistencyMonitor) check(e *history.Event) {
 		c.client(e.Process).crashed = true
 	case history.WatchArmed:
 		if s := c.session(e.Session); s != nil && s.ended && e.Server == 0 {
-			c.fail("something was done in the name of a session that has ended", of(e),
+			c.fail(ReasonEndedSession, of(e),
 				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
 		}
 	}
@@ -200,12 +217,12 @@ func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
-		c.fail("a client's requests were handled out of order", of(e),
+		c.fail(ReasonRequestOrder, of(e),
 			"c%d's request %d was handled after its request %d", e.Process, e.Request,
 			client.served)
 	case e.Op == "create" && e.Err == "":
 		if client.creates++; client.creates > client.created {
-			c.fail("a create was answered with success and never committed", of(e),
+			c.fail(ReasonLostCreate, of(e),
 				"c%d's request %d, transaction %s", e.Process, e.Request,
 				history.FormatZxid(e.Zxid))
 		}
@@ -225,7 +242,7 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 	}
 	switch {
 	case e.Request <= client.replied:
-		c.fail("a client got its answers out of order", of(e),
+		c.fail(ReasonReplyOrder, of(e),
 			"c%d got the answer to its request %d after that to its request %d", e.Process,
 			e.Request,
 			client.replied)
@@ -233,11 +250,11 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 		client.replied = e.Request
 		return
 	case e.Zxid < client.lastZxid:
-		c.fail("a client saw an older state than before", disorder(e, client.lastZxid),
+		c.fail(ReasonOlderState, disorder(e, client.lastZxid),
 			"c%d saw transaction %s after it had seen %s",
 			e.Process, history.FormatZxid(e.Zxid), history.FormatZxid(client.lastZxid))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
-		c.fail("a sync was answered from an old state", disorder(e, client.syncZxid),
+		c.fail(ReasonStaleSync, disorder(e, client.syncZxid),
 			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
 			e.Process, history.FormatZxid(client.syncZxid), history.FormatZxid(e.Zxid))
 	}
@@ -256,16 +273,16 @@ func (c *consistencyMonitor) session(id int64) *sessionView {
 func (c *consistencyMonitor) checkCommit(e *history.Event) {
 	switch {
 	case e.Zxid < c.committed:
-		c.fail("transactions were committed out of order", disorder(e, c.committed),
+		c.fail(ReasonCommitOrder, disorder(e, c.committed),
 			"transaction %s after %s", history.FormatZxid(e.Zxid), history.FormatZxid(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
-		c.fail("a server applied a transaction before it was committed",
+		c.fail(ReasonAppliedEarly,
 			disorder(e, c.highestApplied), "transaction %s",
 			history.FormatZxid(e.Zxid))
 		return
 	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
-		c.fail("a transaction was committed without a majority", disorder(e, 0), "transaction %s",
+		c.fail(ReasonNoMajority, disorder(e, 0), "transaction %s",
 			history.FormatZxid(e.Zxid))
 		return
 	}
@@ -314,13 +331,13 @@ func (c *consistencyMonitor) checkCreated(e *history.Event) {
 		return
 	}
 	if s := c.session(e.Session); s != nil && s.ended {
-		c.fail("something was done in the name of a session that has ended", of(e),
+		c.fail(ReasonEndedSession, of(e),
 			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
 		return
 	}
 	for i := range c.ephemerals {
 		if c.ephemerals[i].path == e.Path {
-			c.fail("a node was created that was there already", of(e), "c%d created %s", e.Process,
+			c.fail(ReasonCreatedTwice, of(e), "c%d created %s", e.Process,
 				e.Path)
 			return
 		}
@@ -331,7 +348,7 @@ func (c *consistencyMonitor) checkCreated(e *history.Event) {
 func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
-			c.fail("an ephemeral node outlived its session", history.Evidence{
+			c.fail(ReasonEphemeralLeft, history.Evidence{
 				Process: e.Process, Path: c.ephemerals[i].path,
 			}, "%s of session %#x of c%d",
 				c.ephemerals[i].path, e.Session, e.Process)
@@ -363,7 +380,7 @@ func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	}
 	if e.Kind == history.SessionExpired && c.strict && client.session == s.id &&
 		e.At < lastMessage.at+s.timeout {
-		c.fail("a session expired before its time", history.Evidence{
+		c.fail(ReasonExpiredEarly, history.Evidence{
 			Process: s.process, Events: heard,
 		},
 			"session %#x of c%d ended %v after its last message, and its timeout is %v",
@@ -380,7 +397,7 @@ func (c *consistencyMonitor) checkServer(e *history.Event) {
 		return
 	}
 	if e.Zxid <= c.applied[e.Server] {
-		c.fail("a server applied transactions out of order", disorder(e, c.applied[e.Server]),
+		c.fail(ReasonApplyOrder, disorder(e, c.applied[e.Server]),
 			"s%d applied transaction %s after %s",
 			e.Server, history.FormatZxid(e.Zxid), history.FormatZxid(c.applied[e.Server]))
 		return

@@ -45,7 +45,17 @@ func TestArbitraryHistories(t *testing.T) {
 var paths = []string{"", "/l", "/l/n-0000000000", "/l/n-0000000001", "/x"}
 
 // reasons are those that generators distinguish, and another.
-var reasons = []string{"reason"}
+var reasons = []string{
+	"reason", check.ReasonNeverArmed, check.ReasonFiredTwice, check.ReasonFiredGone,
+	check.ReasonFiredUncaused, check.ReasonNotFired, check.ReasonFiredInPart,
+	check.ReasonWrongType, check.ReasonEventOrder, check.ReasonEventInvented,
+	check.ReasonEventTwice, check.ReasonReplyFirst, check.ReasonEventLost,
+	check.ReasonGoneSilently, check.ReasonRequestOrder, check.ReasonLostCreate,
+	check.ReasonReplyOrder, check.ReasonOlderState, check.ReasonStaleSync,
+	check.ReasonCommitOrder, check.ReasonAppliedEarly, check.ReasonNoMajority,
+	check.ReasonApplyOrder, check.ReasonEndedSession, check.ReasonCreatedTwice,
+	check.ReasonEphemeralLeft, check.ReasonExpiredEarly,
+}
 
 // checkNumbers checks that a report refers to events of its history only.
 func checkNumbers(t *rapid.T, report *explain.Report) {

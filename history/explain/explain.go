@@ -38,6 +38,7 @@ var generators = map[history.Property]generator{
 	history.Fencing:               (*story).fencing,
 	history.NoLostUpdate:          (*story).noLostUpdate,
 	history.FIFO:                  (*story).fifo,
+	history.NoLostWatch:           (*story).noLostWatch,
 	history.Progress:              (*story).progress,
 	history.NoStarvation:          (*story).noStarvation,
 	history.NoLivelock:            (*story).noLivelock,
@@ -49,6 +50,7 @@ var generators = map[history.Property]generator{
 	history.NoHerd:                (*story).noHerd,
 	history.MonotonicToken:        (*story).monotonicToken,
 	history.Linearizable:          (*story).linearizable,
+	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,
 }

@@ -62,7 +62,7 @@ func (s *story) noSpuriousFailure() bool {
 	})
 	if failed > call {
 		if r := s.Request(failed); r != nil {
-			s.say("The error is that of %s %s (event %d)", r.Op, s.target(r), s.cite(failed))
+			s.say("The error is that of %s (event %d)", s.asked(r), s.cite(failed))
 			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
 				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
 					s.Events[fault].Name, s.cite(fault))

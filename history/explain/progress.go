@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -69,7 +70,7 @@ func (s *story) blocked(p int32) {
 func (s *story) waitsFor(p int32, told map[int32]bool) bool {
 	told[p] = true
 	if r := s.unanswered(p); r != nil {
-		s.say("It waits for the reply to %s %s, sent at %s.", r.Op, s.target(r), s.at(r.Send))
+		s.say("It waits for the reply to %s, sent at %s.", s.asked(r), s.at(r.Send))
 		return true
 	}
 	if w := s.pendingWatch(p); w != nil {
@@ -379,4 +380,10 @@ func (s *story) acted(p int32, after int) bool {
 }
 
 // directory returns the path of a znode's parent.
-func directory(path string) string { return path[:max(0, len(path)-len(base(path))-1)] }
+func directory(path string) string {
+	last := strings.LastIndexByte(path, '/')
+	if last <= 0 {
+		return path[:last+1]
+	}
+	return path[:last]
+}

@@ -136,7 +136,7 @@ func (s *story) input(i int) string {
 	if r == nil {
 		return fmt.Sprintf("received a reply (event %d)", s.cite(i))
 	}
-	what := r.Op + " " + s.target(r)
+	what := s.asked(r)
 	switch {
 	case e.Err == "no node":
 		return fmt.Sprintf("learned by %s that there was no such node (event %d)", what, s.cite(i))
@@ -150,6 +150,11 @@ func (s *story) input(i int) string {
 		return fmt.Sprintf("read that %s existed (event %d)", s.target(r), s.cite(i))
 	}
 	return fmt.Sprintf("got the reply to %s (event %d)", what, s.cite(i))
+}
+
+// asked names a request, as "create c1#0".
+func (s *story) asked(r *cause.Request) string {
+	return strings.TrimRight(r.Op+" "+s.target(r), " ")
 }
 
 // target names the znode of a request, which the server completes if it is sequential.
