@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/conversion"
@@ -190,6 +191,22 @@ func TestBlockedGoroutines(t *testing.T) {
 			"has reached it since." + tc.want
 		if got := x.Whys[0].Text; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every property has a generator, also those of the engine and of the ensemble.
+func TestEveryPropertyHasAGenerator(t *testing.T) {
+	known := append(engine.Properties(), history.ZooKeeperConsistency)
+	generated := explain.Generated()
+	for _, p := range slices.Concat(known, check.Properties()) {
+		if !slices.Contains(generated, p) {
+			t.Errorf("%s has no generator; see docs/contributing.md", p)
+		}
+	}
+	for _, p := range generated {
+		if !slices.Contains(known, p) {
+			t.Errorf("there is a generator of the unknown property %s", p)
 		}
 	}
 }
