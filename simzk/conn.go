@@ -300,7 +300,7 @@ func (c *Conn) lockOrExit() {
 // enqueue queues a call for the cluster's caller. Its caller holds the lock; enqueue releases it.
 func (c *Conn) enqueue(r *call) {
 	if c.cluster.gathersFacts() {
-		site := callsite.Caller()
+		site := callsite.Caller(OwnsCall).Site
 		r.caller = &site
 	}
 	c.submitted = append(c.submitted, r)

@@ -3,7 +3,10 @@ package simzk
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/callsite"
@@ -103,18 +106,12 @@ func truncated(data []byte) string { return string(data[:min(len(data), history.
 // goroutine of the client library. They are used only if the history wants facts.
 type callSites struct {
 	mu    sync.Mutex
-	calls []callSite
-}
-
-// A callSite is a call under way: the client's method, and the line that called it.
-type callSite struct {
-	method string
-	site   callsite.Site
+	calls []callsite.Call
 }
 
 // begin adds the call that the calling goroutine makes.
 func (s *callSites) begin() {
-	call := callSite{callsite.Method(), callsite.Caller()}
+	call := callsite.Caller(OwnsCall)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, call)
@@ -122,7 +119,7 @@ func (s *callSites) begin() {
 
 // end removes the call that the calling goroutine makes.
 func (s *callSites) end() {
-	call := callSite{callsite.Method(), callsite.Caller()}
+	call := callsite.Caller(OwnsCall)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.calls {
@@ -133,28 +130,66 @@ func (s *callSites) end() {
 	}
 }
 
-// of returns the line that has sent a request. It is unknown if several could have.
-func (s *callSites) of(r *request) callsite.Site {
+// of returns the line that has sent a request, as far as the calls show it.
+func (s *callSites) of(r *request) (site callsite.Site, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found callsite.Site
-	for _, call := range s.calls {
-		switch {
-		case !call.sends(r):
-		case found == callsite.Site{}:
-			found = call.site
-		case found != call.site:
-			return callsite.Site{}
-		}
-	}
-	return found
+	return senderOf(r, s.calls)
 }
 
-// sends reports whether a call can have sent a request.
-func (s *callSite) sends(r *request) bool {
+// senderOf returns which of the calls under way has sent a request. It returns false if none can
+// have. If calls on several lines can have, the line is unknown.
+func senderOf(r *request, calls []callsite.Call) (site callsite.Site, known bool) {
+	for _, call := range calls {
+		switch {
+		case !sends(call.Method, r):
+		case !known:
+			site, known = call.Site, true
+		case site != call.Site:
+			return callsite.Site{}, true
+		}
+	}
+	return site, known
+}
+
+// sends reports whether a method of the client can have sent a request.
+func sends(method string, r *request) bool {
 	methods := operation.Of(r.Op).Methods
 	if r.Watch && len(methods) > 0 {
-		return s.method == methods[0]+"W"
+		return method == methods[0]+"W"
 	}
-	return slices.Contains(methods, s.method)
+	return slices.Contains(methods, method)
+}
+
+// sender returns the line that has sent a request of a real client. The calls of the methods of
+// RealConn are known. The code under test may also call the zk.Conn itself; then it is blocked in
+// that call now, and its stack shows the line.
+func (r *RealConn) sender(q *request) callsite.Site {
+	c := r.link.cluster
+	if !c.gathersFacts() {
+		return callsite.Site{}
+	}
+	site, known := r.sites.of(q)
+	if known || c.config.Stacks == nil {
+		return site
+	}
+	var calls []callsite.Call
+	for _, stack := range c.config.Stacks(r.link.Process()) {
+		calls = append(calls, callsite.On(stack, OwnsCall))
+	}
+	site, _ = senderOf(q, calls)
+	return site
+}
+
+// Prefixes of the full names of functions.
+var (
+	simulatorPrefix = reflect.TypeFor[Config]().PkgPath() + "."
+	clientPrefix    = reflect.TypeFor[zk.Conn]().PkgPath() + ".(*Conn)."
+)
+
+// OwnsCall reports whether a function, by its full name, lies between code that uses a client and
+// the simulated network: it belongs to this package, or is a method of go-zookeeper/zk's client.
+func OwnsCall(function string) bool {
+	return strings.HasPrefix(function, simulatorPrefix) ||
+		strings.HasPrefix(function, clientPrefix)
 }

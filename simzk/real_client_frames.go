@@ -103,7 +103,7 @@ func (r *RealConn) send(q *request) {
 	r.sentHash = mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(rank(q)))
 	c.record(history.Event{
 		At: c.now, Kind: history.Send, Process: r.link.process, Request: q.number,
-		Op: q.verb(), Path: q.Path, Facts: c.sendFacts(q, r.sites.of(q)),
+		Op: q.verb(), Path: q.Path, Facts: c.sendFacts(q, r.sender(q)),
 	})
 	r.link.transmit(q)
 	r.inFlight = append(r.inFlight, q)

@@ -64,5 +64,11 @@ func (s Service) OwnsFrame(function string) bool {
 		s.Adapter != "" && strings.HasPrefix(function, s.Adapter)
 }
 
+// OwnsCall reports whether a function belongs to the simulated ZooKeeper, to the adapter, or to
+// go-zookeeper/zk's client.
+func (s Service) OwnsCall(function string) bool {
+	return s.OwnsFrame(function) || simzk.OwnsCall(function)
+}
+
 // Determinize makes go-zookeeper/zk deterministic until restore is called.
 func (Service) Determinize() (restore func()) { return simzk.Determinize() }
