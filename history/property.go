@@ -59,8 +59,9 @@ type Evidence struct {
 	Zxid  int64 `json:"zxid,omitempty"`
 	After int64 `json:"after,omitempty"`
 	// what the program under test reports: of a panic its message and the calls that led to it, of
-	// a leak the calls that stay blocked
-	Message string `json:"message,omitempty"`
+	// a leak the goroutines that stay blocked
+	Message string   `json:"message,omitempty"`
+	Calls   []string `json:"calls,omitempty"` // innermost first
 }
 
 // Signature returns the property and the reason, which identify a kind of failure.

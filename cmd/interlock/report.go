@@ -524,7 +524,8 @@ func violationReports(r *report.Report, found []*finding) (all []violationReport
 			v := why.Violation
 			one := violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-				Evidence: v.Evidence, Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
+				Evidence: v.Evidence,
+				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
 				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
 			}
 			if n == 0 {

@@ -155,8 +155,8 @@ func sarifReport(c *campaign.Campaign, r *report.Report, found []*finding,
 	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}
 }
 
-// sarifLocations returns the line of the lock's code if it is in the module at the root, or else the
-// counterexample, because code scanning drops results without a location.
+// sarifLocations returns the line of the lock's code if it is in the module at the root, or else
+// the counterexample, because code scanning drops results without a location.
 func (v *explainedViolation) sarifLocations(root string) []sarifLocation {
 	var location sarifLocation
 	file, number := splitLine(v.line)

@@ -54,6 +54,11 @@ func (s *story) places(waiter int32, call, until int) {
 		}
 		s.say("%s's %s, created at %s, was deleted %s", p, s.node(e.Path), s.at(i),
 			s.demise(deleted))
+		if s.SessionEnd(deleted) < 0 && s.Events[deleted].Process == waiter {
+			s.lead("%s gave up its place in the queue: it deleted its own %s (event %d) while it "+
+				"was waiting, and a later contender was granted the lock (event %d).", p,
+				s.node(e.Path), s.cite(deleted), s.cite(until))
+		}
 		if listing := s.lastListing(waiter, i, deleted); listing >= 0 {
 			s.text.WriteString(fmt.Sprintf(", after it had listed %s (event %d)",
 				s.children(listing), s.cite(listing)))
@@ -108,7 +113,9 @@ func (s *story) noLivelock() bool {
 		}
 	}
 	if watches == 0 {
-		s.say("None of these requests set a watch: %s polls instead of waiting for an event.", p)
+		s.lead("%s polls instead of waiting for an event: it sent %s without setting a watch "+
+			"(events %d to %d).", p, counted(count, "request"), s.cite(first),
+			s.cite(s.v.Event))
 	}
 	return true
 }
@@ -148,10 +155,29 @@ func (s *story) noHerd() bool {
 	if change < 0 || len(woken) < 2 {
 		return false
 	}
+	s.sameWatch(change)
 	s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
 		s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))
 	s.nextInLine(change)
 	return true
+}
+
+// sameWatch leads with what several contenders watch, if that is one znode.
+func (s *story) sameWatch(change int) {
+	znode := ""
+	for i := range s.Events[:s.v.Event+1] {
+		e := &s.Events[i]
+		if e.Kind != history.WatchFired || e.Zxid != s.Events[change].Zxid ||
+			!s.waits(e.Process, i) {
+			continue
+		}
+		if znode != "" && znode != e.Path {
+			return
+		}
+		znode = e.Path
+	}
+	s.lead("The contenders all watch %s, instead of each its predecessor: its deletion (event %d) "+
+		"wakes more of them than can have the lock.", s.node(znode), s.cite(change))
 }
 
 // nextInLine tells who is the next contender after a deletion.

@@ -64,6 +64,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		s := &story{Graph: graph, names: names, v: v, before: violations[:n], all: violations}
 		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
 			s.text.Reset()
+			s.first = ""
 			s.say("%s: %s.", upper(v.Reason), s.detail())
 			s.cited = append(s.cited, v.Event)
 		}
@@ -71,7 +72,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
 		})
-		x.Whys = append(x.Whys, Why{Violation: v, Text: s.text.String(), Events: s.cited})
+		x.Whys = append(x.Whys, Why{Violation: v, Text: s.whole(), Events: s.cited})
 		if n == 0 {
 			x.Show = s.cited
 		} else if v.Event == violations[0].Event {
@@ -104,11 +105,28 @@ type story struct {
 	v      *history.Violation
 	before []*history.Violation // those that are explained already
 	all    []*history.Violation
+	first  string // the first sentence; see lead
+	held   string // what a znode that still exists at the end keeps from happening
 	text   strings.Builder
 	cited  []int
 }
 
 func (s *story) has(v *history.Violation) bool { return 0 <= v.Event && v.Event < len(s.Events) }
+
+// lead sets the first sentence, unless it is set already: what the code did wrong.
+func (s *story) lead(format string, arguments ...any) {
+	if s.first == "" {
+		s.first = fmt.Sprintf(format, arguments...)
+	}
+}
+
+// whole returns the text.
+func (s *story) whole() string {
+	if s.first == "" || s.text.Len() == 0 {
+		return s.first + s.text.String()
+	}
+	return s.first + " " + s.text.String()
+}
 
 // say adds a sentence.
 func (s *story) say(format string, arguments ...any) {

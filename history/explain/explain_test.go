@@ -82,6 +82,10 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 		one := *v
 		one.Detail = sourceLine.ReplaceAllString(v.Detail, ".go:N")
 		one.Evidence.Message = sourceLine.ReplaceAllString(v.Evidence.Message, ".go:N")
+		one.Evidence.Calls = slices.Clone(v.Evidence.Calls)
+		for n, call := range one.Evidence.Calls {
+			one.Evidence.Calls[n] = sourceLine.ReplaceAllString(call, ".go:N")
+		}
 		violations[i] = &one
 	}
 	return events, violations

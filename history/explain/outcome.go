@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -19,18 +20,34 @@ func (s *story) noLeakedNodes() bool {
 	if !known || s.Events[created].Path != path {
 		return false
 	}
-	s.say("%s of %s, created at %s, still exists at the end, and delays whoever queues behind it.",
+	earlier := s.earlierSession(owner, created)
+	if earlier >= 0 {
+		s.lead("%s took the end of an earlier session (event %d) for that of the session of %s, "+
+			"and left the node behind.", process(owner), s.cite(earlier), s.node(path))
+	}
+	s.say("%s of %s, created at %s, still exists at the end, and delays every contender behind it.",
 		s.node(path), process(owner), s.at(created))
 	s.abandoned(owner, path, created)
-	if told := s.lastState(owner, s.v.Event, "expired"); told >= 0 && told < s.v.Event {
-		end := s.last(owner, told, of(history.SessionExpired))
-		if end >= 0 && s.Events[end].Session != s.Events[created].Session {
-			s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
-				"belongs to the session that followed it.", process(owner), s.cite(told),
-				s.node(path))
-		}
+	if earlier >= 0 {
+		s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
+			"belongs to the session that followed it.", process(owner), s.cite(earlier),
+			s.node(path))
 	}
 	return true
+}
+
+// earlierSession returns the last report of the end of a session to a process before the violation,
+// if it was another session than that of a znode, or -1.
+func (s *story) earlierSession(owner int32, created int) int {
+	told := s.lastState(owner, s.v.Event, "expired")
+	if told < 0 {
+		return -1
+	}
+	end := s.last(owner, told, of(history.SessionExpired))
+	if end >= 0 && s.Events[end].Session != s.Events[created].Session {
+		return told
+	}
+	return -1
 }
 
 // lastState returns the last event before another by which the client library of a process reports
@@ -62,6 +79,8 @@ func (s *story) noSpuriousFailure() bool {
 	})
 	if failed > call {
 		if r := s.Request(failed); r != nil {
+			s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
+				"instead of trying again.", p, s.cite(s.v.Event), s.asked(r), s.cite(failed))
 			s.say("The error is that of %s (event %d)", s.asked(r), s.cite(failed))
 			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
 				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
@@ -93,15 +112,23 @@ func (s *story) noPanic() bool {
 	}
 	end := len(s.Events)
 	call := s.last(number, end, of(history.LockCall, history.UnlockCall, history.ReenterCall))
-	where := ""
-	if call >= 0 {
-		where = fmt.Sprintf(" in the call of %s", s.at(call))
+	calls := s.v.Evidence.Calls
+	if len(calls) == 0 {
+		s.say("%s panicked: %s.", process(number), s.message())
+	} else {
+		s.say("%s panicked in %s: %s.", process(number), calls[0], s.message())
 	}
-	s.say("%s panicked%s: %s.", process(number), where, s.message())
 	s.show(s.v.Event)
-	if told := s.learned(number, call, end); told != "" && call >= 0 &&
-		len(s.inputs(number, call, end)) > 0 {
-		s.say("In that call it %s.", told)
+	if call >= 0 {
+		told := s.learned(number, call, end)
+		if told == "" {
+			told = "learned nothing, or too much to be told here"
+		}
+		s.say("Since the call of %s it %s.", s.at(call), told)
+	}
+	if len(calls) > 1 {
+		s.say("The panicking function was called by %s.", strings.Join(calls[1:],
+			", called by "))
 	}
 	return true
 }

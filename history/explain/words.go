@@ -140,6 +140,9 @@ func (s *story) input(i int) string {
 	switch {
 	case e.Err == "no node":
 		return fmt.Sprintf("learned by %s that there was no such node (event %d)", what, s.cite(i))
+	case e.Err != "" && len(r.Changes) > 0:
+		return fmt.Sprintf("got %q for %s, which was carried out (event %d)", e.Err, what,
+			s.cite(i))
 	case e.Err != "":
 		return fmt.Sprintf("got %q for %s (event %d)", e.Err, what, s.cite(i))
 	case cause.Listing(r.Op):

@@ -15,15 +15,17 @@ const callsMax = 8
 func panicked(result *Result, owned func(function string) bool) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
 	_, stack, _ = strings.Cut(stack, "\npanic(")
-	if calls := lockCalls(stack, owned); len(calls) > 0 {
-		message += " in " + strings.Join(calls, ", called by ")
+	calls := lockCalls(stack, owned)
+	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
+	if len(calls) > 0 {
+		detail += " in " + strings.Join(calls, ", called by ")
 	}
 	return &history.Violation{
 		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
 		Reason: "a process panicked",
-		Detail: fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message),
+		Detail: detail,
 		Evidence: history.Evidence{
-			Process: int32(result.PanicProcess), Message: message,
+			Process: int32(result.PanicProcess), Message: message, Calls: calls,
 		},
 	}
 }
