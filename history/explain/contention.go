@@ -113,9 +113,8 @@ func (s *story) noLivelock() bool {
 		}
 	}
 	if watches == 0 {
-		s.lead("%s polls instead of waiting for an event: it sent %s without setting a watch "+
-			"(events %d to %d).", p, counted(count, "request"), s.cite(first),
-			s.cite(s.v.Event))
+		s.lead("%s polls instead of waiting for an event: none of its last %s sets a watch.", p,
+			counted(count, "request"))
 	}
 	return true
 }
@@ -176,8 +175,8 @@ func (s *story) sameWatch(change int) {
 		}
 		znode = e.Path
 	}
-	s.lead("The contenders all watch %s, instead of each its predecessor: its deletion (event %d) "+
-		"wakes more of them than can have the lock.", s.node(znode), s.cite(change))
+	s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion (event "+
+		"%d) wakes them all.", s.node(znode), s.cite(change))
 }
 
 // nextInLine tells who is the next contender after a deletion.

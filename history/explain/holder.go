@@ -59,14 +59,22 @@ func (s *story) clientMutualExclusion() bool {
 		return false
 	}
 	p, q := process(e.Process), process(inside)
-	s.say("%s entered its critical section %s while %s was inside: %s had entered at %s, and had "+
-		"neither left nor been notified of a loss.", p, s.in(enter), q, q, s.at(since))
 	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
+	deleted := -1
+	if mine >= 0 && theirs >= 0 {
+		deleted = s.gone(theirs, enter)
+	}
+	if deleted >= 0 && s.late(inside, deleted, enter) {
+		s.say("%s had entered at %s, and had neither left nor been notified of a loss.", q,
+			s.at(since))
+	} else {
+		s.say("%s entered its critical section %s while %s was inside: %s had entered at %s, and "+
+			"had neither left nor been notified of a loss.", p, s.in(enter), q, q, s.at(since))
+	}
 	if mine < 0 || theirs < 0 {
 		return true
 	}
 	path := s.contender(theirs)
-	deleted := s.gone(theirs, enter)
 	if deleted < 0 {
 		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
 		return true
@@ -91,19 +99,30 @@ func (s *story) notified(holder int32, grant, deleted, by int) {
 	if over := s.lastState(holder, by, "expired"); over > deleted {
 		s.say("It reported the end of the session at %s.", s.at(over))
 	}
-	lost := s.next(holder, deleted, of(history.Lost))
-	other := process(s.Events[by].Process)
-	if lost < 0 {
-		s.lead("%s's lock never told its holder that the lock was lost (event %d): %s entered its "+
-			"critical section (event %d) while %s was inside.", q, s.cite(deleted), other,
-			s.cite(by), q)
-	} else if lost > by {
-		s.lead("%s's lock told its holder too late (event %d) that the lock was lost (event %d): "+
-			"%s had entered its critical section (event %d) while %s was inside.", q,
-			s.cite(lost), s.cite(deleted), other, s.cite(by), q)
+	if lost := s.next(holder, deleted, of(history.Lost)); lost > by {
 		s.say("%s's lock notified its holder %s after the deletion.", q,
 			span(s.Events[lost].At-s.Events[deleted].At))
 	}
+}
+
+// late leads with a lock that told its holder too late, or never, that its znode had been deleted,
+// and reports whether that is so.
+func (s *story) late(holder int32, deleted, by int) bool {
+	q, other := process(holder), process(s.Events[by].Process)
+	lost := s.next(holder, deleted, of(history.Lost))
+	switch {
+	case lost < 0:
+		s.lead("%s's lock never told its holder that the lock was lost (event %d): %s entered its "+
+			"critical section (event %d) while %s was inside.", q, s.cite(deleted), other,
+			s.cite(by), q)
+	case lost > by:
+		s.lead("%s's lock told its holder too late (event %d) that the lock was lost (event %d): "+
+			"%s had entered its critical section (event %d) while %s was inside.", q,
+			s.cite(lost), s.cite(deleted), other, s.cite(by), q)
+	default:
+		return false
+	}
+	return true
 }
 
 // span renders a length of time.

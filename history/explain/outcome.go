@@ -21,9 +21,11 @@ func (s *story) noLeakedNodes() bool {
 		return false
 	}
 	earlier := s.earlierSession(owner, created)
-	if earlier >= 0 {
-		s.lead("%s took the end of an earlier session (event %d) for that of the session of %s, "+
-			"and left the node behind.", process(owner), s.cite(earlier), s.node(path))
+	if end := s.attemptEnd(owner, created); earlier >= 0 && end >= 0 &&
+		s.Events[end].Kind == history.LockReturn && !s.gotError(owner, created, end) {
+		s.lead("%s's Lock failed (event %d: %s) and left %s behind, although only the session "+
+			"before that of the node had ended (event %d).", process(owner), s.cite(end),
+			s.Events[end].Err, s.node(path), s.cite(earlier))
 	}
 	s.say("%s of %s, created at %s, still exists at the end, and delays every contender behind it.",
 		s.node(path), process(owner), s.at(created))
@@ -34,6 +36,15 @@ func (s *story) noLeakedNodes() bool {
 			s.node(path))
 	}
 	return true
+}
+
+// gotError reports whether a reply or a watch event with an error reached a process between two
+// events.
+func (s *story) gotError(process int32, after, before int) bool {
+	i := s.last(process, before, func(e *history.Event) bool {
+		return e.Err != "" && (e.Kind == history.Reply || e.Kind == history.WatchEvent)
+	})
+	return i > after
 }
 
 // earlierSession returns the last report of the end of a session to a process before the violation,
@@ -79,8 +90,10 @@ func (s *story) noSpuriousFailure() bool {
 	})
 	if failed > call {
 		if r := s.Request(failed); r != nil {
-			s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
-				"instead of trying again.", p, s.cite(s.v.Event), s.asked(r), s.cite(failed))
+			if !s.gotError(e.Process, call, failed) {
+				s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
+					"instead of trying again.", p, s.cite(s.v.Event), s.asked(r), s.cite(failed))
+			}
 			s.say("The error is that of %s (event %d)", s.asked(r), s.cite(failed))
 			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
 				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",

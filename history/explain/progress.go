@@ -247,10 +247,7 @@ func (s *story) duplicate(created int, own string) {
 // and reports whether it has.
 func (s *story) abandoned(owner int32, path string, created int) bool {
 	q, znode := process(owner), s.node(path)
-	end := s.next(owner, created, func(e *history.Event) bool {
-		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
-			e.Kind == history.Crashed
-	})
+	end := s.attemptEnd(owner, created)
 	if end < 0 {
 		if grant := s.next(owner, created, granted); grant >= 0 {
 			s.say("%s was granted the lock %s, and has not released it.", q, s.in(grant))
@@ -272,6 +269,15 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 	}
 	s.deletes(owner, path, znode, created)
 	return true
+}
+
+// attemptEnd returns how the attempt of a process that created a znode has ended: the return of
+// Unlock, the return of a Lock that failed, or a crash. It returns -1 if the attempt has not ended.
+func (s *story) attemptEnd(owner int32, created int) int {
+	return s.next(owner, created, func(e *history.Event) bool {
+		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
+			e.Kind == history.Crashed
+	})
 }
 
 // blame leads with what the code did wrong that left a znode behind: it has sent no request to
@@ -303,11 +309,22 @@ func (s *story) blame(owner int32, path string, created, end int) {
 // deletions returns the requests to delete a znode that its creator has sent.
 func (s *story) deletions(owner int32, path string, created int) (sent []*cause.Request) {
 	for _, r := range s.Requests() {
-		if r.Process == owner && r.Op == "delete" && r.Path == path && r.Send > created {
+		if r.Process == owner && r.Send > created && s.asksToDelete(r, path) {
 			sent = append(sent, r)
 		}
 	}
 	return sent
+}
+
+// asksToDelete reports whether a request, possibly a multi, is one to delete a znode.
+func (s *story) asksToDelete(r *cause.Request, path string) bool {
+	if r.Op == "delete" && r.Path == path {
+		return true
+	}
+	f := s.Events[r.Send].Facts
+	return f != nil && slices.ContainsFunc(f.Operations, func(o history.Operation) bool {
+		return o.Op == "delete" && o.Path == path
+	})
 }
 
 // deletes tells which requests to delete a znode its creator has sent.

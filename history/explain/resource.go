@@ -35,9 +35,8 @@ func (s *story) fencing() bool {
 	a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid
 	switch {
 	case a == 0 || b == 0:
-		s.lead("%s wrote after its grant (event %d) was over, and had no token by which the "+
-			"resource could refuse the write (event %d).", p, s.cite(mine), s.cite(write))
-		s.say("The resource had no token by which to refuse the late write.")
+		s.lead("%s wrote after a later holder (event %d), and had no token by which the resource "+
+			"could refuse the write.", p, s.cite(write))
 	case a >= b:
 		s.lead("%s's fencing token, %d, is not lower than that of %s's later grant, %d: the "+
 			"resource could not refuse %s's late write (event %d).", p, a, q, b, p, s.cite(write))
