@@ -33,7 +33,7 @@ func (s *story) progress() bool {
 		if len(inputs) == 0 {
 			s.say("Nothing has reached it since.")
 		} else {
-			s.lead("%s waits for ever in %s, and its code does nothing that could wake it.", p,
+			s.lead("%s waits for ever in %s, without a request or a watch that could wake it.", p,
 				what)
 			s.say("Last it %s. Since then it has sent no request, and has no watch pending.",
 				s.input(inputs[len(inputs)-1]))
