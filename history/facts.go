@@ -10,7 +10,8 @@ import (
 // [Log.GatherFacts]. They are no part of the trace hash, and no checker reads them.
 type Facts struct {
 	// of a Send: the innermost call in the code under test, such as billing/lock.go:42, and the
-	// name of its function
+	// name of its function. The file is relative to the root of the main module; one of another
+	// module begins with that module's path and version, such as example.com/m@v1.2.0/lock.go:42.
 	Line     string `json:"line,omitempty"`
 	Function string `json:"function,omitempty"`
 

@@ -37,6 +37,31 @@ type Violation struct {
 
 	// of a violation of [NoLostWatch], the guarantee that is broken, such as [check.ErrUnique]
 	Guarantee error
+
+	Evidence Evidence
+}
+
+// Evidence is what a checker knows of a violation beyond its event, for programs. A field is zero
+// if the property does not use it.
+type Evidence struct {
+	Process int32  `json:"process,omitempty"` // breaks the property, or waits
+	Other   int32  `json:"other,omitempty"`   // the process with which it conflicts
+	Path    string `json:"path,omitempty"`    // the znode, or the contender of the other process
+	Watch   int32  `json:"watch,omitempty"`
+	// the indexes of earlier events by which the property is broken, in order; see each property
+	Events []int `json:"events,omitempty"`
+	// how often: the times that a process was overtaken, the requests that one sent, the processes
+	// that one release woke
+	Count int `json:"count,omitempty"`
+	// of an expensive acquire: the nodes that were deleted during it
+	Changes int `json:"changes,omitempty"`
+	// the transaction that is wrong, and the one that should have come first or last
+	Zxid  int64 `json:"zxid,omitempty"`
+	After int64 `json:"after,omitempty"`
+	// what the program under test reports: of a panic its message and the calls that led to it, of
+	// a leak the goroutines that stay blocked
+	Message string   `json:"message,omitempty"`
+	Calls   []string `json:"calls,omitempty"` // innermost first
 }
 
 // Signature returns the property and the reason, which identify a kind of failure.

@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -20,6 +21,9 @@ type Service interface {
 	// OwnsFrame reports whether a function on a stack, by its full name, belongs to the simulation
 	// and not to the lock.
 	OwnsFrame(function string) bool
+	// OwnsCall reports whether a function on a stack, by its full name, lies between the code of a
+	// lock and the service: it belongs to the simulation, or to a client library.
+	OwnsCall(function string) bool
 	// Determinize makes the real client library deterministic until restore is called.
 	Determinize() (restore func())
 }
@@ -32,6 +36,9 @@ type Config struct {
 	Log        *history.Log
 	// Settle waits until every process has reacted to what has reached it.
 	Settle func()
+	// Stacks returns the stacks of the goroutines of a process that the engine knows, innermost
+	// frame first. All of them must be blocked. It serves only reports.
+	Stacks func(process int) [][]runtime.Frame
 }
 
 // A System is a simulated service with its clients: ZooKeeper, for example. It does nothing by

@@ -10,6 +10,7 @@
 package simzk
 
 import (
+	"runtime"
 	"slices"
 	"time"
 
@@ -61,6 +62,11 @@ type Config struct {
 	// blocked. Without it the result depends on the Go scheduler. Nil means that no process needs
 	// to settle.
 	Settle func()
+
+	// Stacks returns the stacks of the goroutines of a process, innermost frame first. All of them
+	// are blocked. With it, the [history.Facts] of a real client have the lines of calls that the
+	// process makes on the client itself; see package client/real. It may be nil.
+	Stacks func(process int) [][]runtime.Frame
 }
 
 // A Cluster is a simulated ensemble with its clients. One goroutine at a time may call its methods,

@@ -2,6 +2,7 @@ package simzk
 
 import (
 	"reflect"
+	"runtime"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/callsite"
@@ -10,6 +11,15 @@ import (
 
 // GathersFacts reports whether the history wants [history.Facts].
 func (c *Cluster) GathersFacts() bool { return c.history != nil && c.history.GathersFacts() }
+
+// Stacks returns the stacks of the goroutines of the process at the client's end of a link,
+// innermost frame first, or nil if they are unknown; see [Config].
+func (c *Cluster) Stacks(l *Link) [][]runtime.Frame {
+	if c.config.Stacks == nil {
+		return nil
+	}
+	return c.config.Stacks(l.Process())
+}
 
 // sendFacts returns the facts of a request, or nil if the history wants none.
 func (c *Cluster) sendFacts(r *Exchange, site callsite.Site) *history.Facts {

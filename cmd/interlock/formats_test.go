@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,7 +87,94 @@ func readSARIF(t *testing.T, content []byte) *sarif.Run {
 	if log.Version != "2.1.0" || len(log.Runs) != 1 {
 		t.Fatalf("version %s, %d runs", log.Version, len(log.Runs))
 	}
+	for _, result := range log.Runs[0].Results {
+		if len(result.Locations) == 0 {
+			t.Error("a result without a location")
+		}
+		for _, at := range result.Locations {
+			checkLocation(t, log.Runs[0], at.PhysicalLocation)
+		}
+	}
 	return log.Runs[0]
+}
+
+// checkLocation checks what the schema does not say of a location, sections 3.4 and 3.30 of the
+// format: a URI reference to a file below a base that the run defines, or an absolute URI without a
+// base; a line number from 1. The file exists and has the line.
+func checkLocation(t *testing.T, run *sarif.Run, at *sarif.PhysicalLocation) {
+	t.Helper()
+	artifact := at.ArtifactLocation
+	uri, err := url.Parse(*artifact.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if artifact.URIBaseID == nil {
+		if uri.Scheme != "file" || uri.Host != "" || !path.IsAbs(uri.Path) {
+			t.Errorf("URI %s has no base and is not absolute", uri)
+		}
+		return
+	}
+	base := *artifact.URIBaseID
+	if _, ok := run.OriginalUriBaseIds[base]; !ok || base != "%SRCROOT%" {
+		t.Errorf("base %s, and the run defines %v", base, run.OriginalUriBaseIds)
+	}
+	if uri.IsAbs() || uri.Host != "" || uri.RawQuery != "" || path.IsAbs(uri.Path) ||
+		path.Clean(uri.Path) != uri.Path || !filepath.IsLocal(uri.Path) {
+		t.Errorf("URI %s is not that of a file below a base", uri)
+	}
+	content := readFile(t, filepath.Join("..", "..", uri.Path))
+	if at.Region == nil {
+		return
+	}
+	if line := *at.Region.StartLine; line < 1 || line > bytes.Count(content, []byte("\n")) {
+		t.Errorf("%s has no line %d", uri, line)
+	}
+}
+
+// A violation is at the line of the lock's code if the module has it, or else at its
+// counterexample.
+func TestLocations(t *testing.T) {
+	root := t.TempDir()
+	inside := filepath.Join(root, "failures", "a b")
+	if err := os.MkdirAll(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "lock#1.go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(t.TempDir(), "failure")
+	for _, tc := range []struct {
+		line, artifact, uri, base string
+		number                    int
+	}{
+		{"lock#1.go:7", inside, "lock%231.go", sarifRoot, 7},
+		{"lock#1.go", inside, "lock%231.go", sarifRoot, 0},
+		{"example.com/m@v1.0.0/lock.go:7", inside, "failures/a%20b/timeline.txt", sarifRoot, 0},
+		{"", inside, "failures/a%20b/timeline.txt", sarifRoot, 0},
+		{"failures:7", inside, "failures/a%20b/timeline.txt", sarifRoot, 0},
+		{"", outside, "file://" + filepath.ToSlash(outside) + "/timeline.txt", "", 0},
+	} {
+		v := explainedViolation{
+			violationReport: violationReport{Artifact: tc.artifact}, line: tc.line, function: "f",
+		}
+		locations := v.sarifLocations(root)
+		if len(locations) != 1 {
+			t.Fatalf("%d locations of %q", len(locations), tc.line)
+		}
+		at := locations[0]
+		number := 0
+		if at.Physical.Region != nil {
+			number = at.Physical.Region.StartLine
+		}
+		if got := at.Physical.Artifact; got.URI != tc.uri || got.Base != tc.base ||
+			number != tc.number || len(at.Logical) != 1 || at.Logical[0].Name != "f" {
+			t.Errorf("%q in %s: %+v", tc.line, tc.artifact, at)
+		}
+	}
+	v := explainedViolation{line: "lock.go:7"}
+	if locations := v.sarifLocations(root); locations != nil {
+		t.Errorf("without a file: %+v", locations)
+	}
 }
 
 // caseNamed returns the test case of a suite with a name.
@@ -128,7 +217,8 @@ func TestFormatsOfFailures(t *testing.T) {
 				t.Errorf("result %+v of rule %s", result, *rule.ID)
 			}
 			at := result.Locations[0]
-			if uri := *at.PhysicalLocation.ArtifactLocation.URI; uri != "subjects/recipe.go" ||
+			if uri := *at.PhysicalLocation.ArtifactLocation.URI; uri !=
+				"scenarios/subjects/recipe.go" ||
 				*at.PhysicalLocation.Region.StartLine == 0 ||
 				!strings.HasPrefix(*at.LogicalLocations[0].FullyQualifiedName, "subjects.") {
 				t.Errorf("location %s", uri)

@@ -319,6 +319,7 @@ type replayViolation struct {
 	Property      history.Property `json:"property"`
 	Signature     string           `json:"signature"`
 	Detail        string           `json:"detail"`
+	Evidence      history.Evidence `json:"evidence,omitzero"`
 	Why           string           `json:"why"` // in words
 	Event         int              `json:"event"`
 	OutOfContract bool             `json:"out_of_contract"`
@@ -349,7 +350,7 @@ func (r *replayer) report(outcome error) *replayReport {
 		v := why.Violation
 		out.Violations = append(out.Violations, replayViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Event: v.Event, OutOfContract: s.OutOfContract(result, v),
+			Event: v.Event, Evidence: v.Evidence, OutOfContract: s.OutOfContract(result, v),
 		})
 		if n == 0 {
 			out.Violations[0].Likelihood = r.explained.Likelihood

@@ -119,6 +119,7 @@ type violationReport struct {
 	Property      history.Property    `json:"property"`
 	Signature     string              `json:"signature"`
 	Detail        string              `json:"detail"`
+	Evidence      history.Evidence    `json:"evidence,omitzero"`
 	Why           string              `json:"why,omitempty"` // in words
 	Schedule      int                 `json:"schedule"`
 	Artifact      string              `json:"artifact"`
@@ -211,6 +212,7 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
+				Evidence:      v.Evidence,
 				Schedule:      failure.Schedule,
 				OutOfContract: slices.Contains(failure.OutOfContract, v),
 			})
@@ -222,6 +224,7 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 			v := why.Violation
 			one := violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
+				Evidence: v.Evidence,
 				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
 				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
 			}
@@ -250,7 +253,7 @@ func distinctReport(d *report.DistinctFailure, found []*finding) violationReport
 	}
 	for _, v := range violations {
 		if v.Signature() == d.Signature {
-			out.Detail = v.Detail
+			out.Detail, out.Evidence = v.Detail, v.Evidence
 		}
 	}
 	return out

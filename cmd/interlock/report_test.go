@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Property: history.FIFO, Signature: "fifo: as it was",
 		Detail: "c1 before c2", Schedule: 7,
 	}
-	if len(out.Violations) != 1 || out.Violations[0] != want {
+	if len(out.Violations) != 1 || !reflect.DeepEqual(out.Violations[0], want) {
 		t.Errorf("violations %+v", out.Violations)
 	}
 	for _, p := range out.Properties {

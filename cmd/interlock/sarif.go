@@ -2,8 +2,10 @@ package main
 
 import (
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
@@ -22,9 +24,13 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
+		Tool        sarifTool            `json:"tool"`
+		Invocations []sarifInvocation    `json:"invocations"`
+		Bases       map[string]sarifBase `json:"originalUriBaseIds"`
+		Results     []sarifResult        `json:"results"`
+	}
+	sarifBase struct {
+		Description sarifText `json:"description"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -70,7 +76,8 @@ type (
 		Region   *sarifRegion  `json:"region,omitempty"`
 	}
 	sarifArtifact struct {
-		URI string `json:"uri"`
+		URI  string `json:"uri"`
+		Base string `json:"uriBaseId,omitempty"`
 	}
 	sarifRegion struct {
 		StartLine int `json:"startLine"`
@@ -96,6 +103,10 @@ const (
 	// sarifFingerprint is the name of a violation's signature, by which readers recognize the
 	// violation in later runs.
 	sarifFingerprint = "interlockSignature/v1"
+
+	// sarifRoot is the base of the URIs of files in the module. Its own URI is left out, as the
+	// format allows: code scanning takes the root of the checkout.
+	sarifRoot = "%SRCROOT%"
 )
 
 // sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
@@ -117,6 +128,9 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 			Name: "Interlock", Version: program.Version(), URI: projectURI, Rules: []sarifRule{},
 		}},
 		Invocations: []sarifInvocation{invocation}, Results: []sarifResult{},
+		Bases: map[string]sarifBase{
+			sarifRoot: {sarifText{"the root of the module of the working directory"}},
+		},
 	}
 	index := make(map[history.Property]int)
 	for i, p := range engine.Properties() {
@@ -127,10 +141,11 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 			projectURI + "/blob/main/docs/properties.md",
 		})
 	}
+	root := moduleRoot()
 	for _, v := range explainedViolations(r, found) {
 		result := sarifResult{
 			Rule: string(v.Property), Index: index[v.Property], Level: "error",
-			Message: sarifText{v.message()}, Locations: v.sarifLocations(),
+			Message: sarifText{v.message()}, Locations: v.sarifLocations(root),
 			Fingerprints: map[string]string{sarifFingerprint: v.Signature},
 			Properties:   sarifProperties{v.Schedule, v.Artifact, v.Replay, v.Count},
 		}
@@ -142,20 +157,22 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}
 }
 
-// sarifLocations returns the line of the lock's code or, if that is unknown, the counterexample,
-// because code scanning drops results without a location.
-func (v *explainedViolation) sarifLocations() []sarifLocation {
-	if v.line == "" {
-		if v.Artifact == "" {
-			return nil
-		}
-		path := filepath.ToSlash(filepath.Join(v.Artifact, "timeline.txt"))
-		return []sarifLocation{{Physical: sarifPhysical{Artifact: artifactAt(path)}}}
-	}
+// sarifLocations returns the line of the lock's code if it is in the module at the root, or else
+// the counterexample, because code scanning drops results without a location.
+func (v *explainedViolation) sarifLocations(root string) []sarifLocation {
+	var location sarifLocation
 	file, number := splitLine(v.line)
-	location := sarifLocation{Physical: sarifPhysical{Artifact: artifactAt(file)}}
-	if n, err := strconv.Atoi(number); err == nil && n > 0 {
-		location.Physical.Region = &sarifRegion{n}
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
+	switch {
+	case v.line != "" && err == nil && info.Mode().IsRegular():
+		location.Physical.Artifact = sarifArtifact{(&url.URL{Path: file}).String(), sarifRoot}
+		if n, err := strconv.Atoi(number); err == nil && n > 0 {
+			location.Physical.Region = &sarifRegion{n}
+		}
+	case v.Artifact != "":
+		location.Physical.Artifact = artifactAt(root, filepath.Join(v.Artifact, "timeline.txt"))
+	default:
+		return nil
 	}
 	if v.function != "" {
 		location.Logical = []sarifLogical{{v.function, "function"}}
@@ -163,7 +180,32 @@ func (v *explainedViolation) sarifLocations() []sarifLocation {
 	return []sarifLocation{location}
 }
 
-// artifactAt returns the location of a file as a URI.
-func artifactAt(path string) sarifArtifact {
-	return sarifArtifact{(&url.URL{Path: path}).String()}
+// artifactAt returns the location of a file: relative to the root if it is below, or else absolute.
+func artifactAt(root, path string) sarifArtifact {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return sarifArtifact{URI: (&url.URL{Path: filepath.ToSlash(path)}).String()}
+	}
+	if within, err := filepath.Rel(root, absolute); err == nil && filepath.IsLocal(within) {
+		return sarifArtifact{(&url.URL{Path: filepath.ToSlash(within)}).String(), sarifRoot}
+	}
+	absolute = "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")
+	return sarifArtifact{URI: (&url.URL{Scheme: "file", Path: absolute}).String()}
+}
+
+// moduleRoot returns the root of the module of the working directory, or the working directory if
+// that is in no module.
+func moduleRoot() string {
+	working, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for root := working; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			return root
+		}
+		if root == filepath.Dir(root) {
+			return working
+		}
+	}
 }

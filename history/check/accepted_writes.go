@@ -100,6 +100,10 @@ func lostUpdateByVersion(events []history.Event) *history.Violation {
 				return &history.Violation{
 					Property: history.NoLostUpdate, Event: w.event, Reason: reasonLostUpdate,
 					Detail: detail,
+					Evidence: history.Evidence{
+						Process: events[w.event].Process, Other: events[before.event].Process,
+						Events: []int{before.event}, Zxid: w.base, After: before.version,
+					},
 				}
 			}
 		}
@@ -120,6 +124,10 @@ func fencingByVersion(events []history.Event) *history.Violation {
 				return &history.Violation{
 					Property: history.Fencing, Event: w.event,
 					Reason: reasonLateWrite, Detail: detail,
+					Evidence: history.Evidence{
+						Process: events[w.event].Process, Other: events[newest.event].Process,
+						Events: []int{newest.event}, Zxid: w.token, After: newest.token,
+					},
 				}
 			}
 			newest = w

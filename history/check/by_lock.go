@@ -102,6 +102,9 @@ func (h *LockHistory) Judge(check func([]history.Event) *history.Violation) *his
 		v = again
 	} else { // The check has reached a time limit.
 		v.Event = h.indexes[v.Event]
+		for i, event := range v.Evidence.Events {
+			v.Evidence.Events[i] = h.indexes[event]
+		}
 	}
 	v.Detail += fmt.Sprintf(", of the lock %s", h.Lock)
 	return v

@@ -53,6 +53,9 @@ func (m *clientExclusionMonitor) observe(_ *queue, log []history.Event, i int) *
 				Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process,
 					m.inside,
 					m.since),
+				Evidence: history.Evidence{
+					Process: e.Process, Other: m.inside, Events: []int{m.since},
+				},
 			}
 		}
 		m.inside, m.since = e.Process, i

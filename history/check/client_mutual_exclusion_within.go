@@ -40,6 +40,9 @@ func clientExclusionWithin(events []history.Event, clocks *Clocks) *history.Viol
 				return &history.Violation{
 					Property: history.ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
 					Detail: detail,
+					Evidence: history.Evidence{
+						Process: v.process, Other: o.process, Events: []int{o.enter},
+					},
 				}
 			}
 			visits = append(visits, v)

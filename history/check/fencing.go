@@ -101,6 +101,9 @@ func (m *fencingMonitor) observe(q *queue, log []history.Event, i int) *history.
 				e.Process,
 				zxid,
 				newest.writer, newest.version),
+			Evidence: history.Evidence{
+				Process: e.Process, Other: newest.writer, Zxid: zxid, After: newest.version,
+			},
 		}
 	}
 	newest.version, newest.writer = m.lastGrants[f].zxid, e.Process

@@ -79,6 +79,9 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 		Detail: fmt.Sprintf("c%d was granted %s (zxid %d) while c%d %s %s (zxid %d)",
 			e.Process, q.nodes[n].path, q.nodes[n].zxid, q.nodes[o].process, had, q.nodes[o].path,
 			q.nodes[o].zxid),
+		Evidence: history.Evidence{
+			Process: e.Process, Other: q.nodes[o].process, Path: q.nodes[o].path,
+		},
 	}
 }
 

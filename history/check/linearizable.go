@@ -161,6 +161,7 @@ func (c *LinearizableChecker) Check(events []history.Event) *history.Violation {
 		Detail: fmt.Sprintf("%s, as event %d shows, which no order of the acquires and releases "+
 			"so far allows",
 			models.Owner.DescribeOperation(last.input(), nil), last.event),
+		Evidence: history.Evidence{Process: last.process},
 	}
 }
 

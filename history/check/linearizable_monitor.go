@@ -92,7 +92,7 @@ func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *his
 	switch e := &log[i]; e.Kind {
 	case history.LockReturn:
 		if e.Err == "" && e.Process != 0 && !m.grant(q, e) {
-			return m.violation(i)
+			return m.violation(e, i)
 		}
 		m.forget(q, e.Process)
 	case history.UnlockCall:
@@ -103,10 +103,10 @@ func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *his
 	return nil
 }
 
-func (m *linearizableMonitor) violation(i int) *history.Violation {
+func (m *linearizableMonitor) violation(e *history.Event, i int) *history.Violation {
 	return &history.Violation{
 		Property: history.Linearizable, Event: i, Reason: reasonNoOrder,
-		Detail: "two grants held the lock at once",
+		Detail: "two grants held the lock at once", Evidence: history.Evidence{Process: e.Process},
 	}
 }
 
@@ -188,7 +188,7 @@ func (m *linearizableMonitor) delete(q *queue, path string) {
 // finish reports an overlap with a tenure whose node was never deleted.
 func (m *linearizableMonitor) finish(_ *queue, log []history.Event) *history.Violation {
 	if slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
-		return m.violation(len(log) - 1)
+		return m.violation(&log[len(log)-1], len(log)-1)
 	}
 	return nil
 }

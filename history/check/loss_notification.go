@@ -97,7 +97,8 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	if reason != "" {
 		return &history.Violation{
 			Property: history.LossNotification, Event: i, Reason: reason,
-			Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+			Detail:   fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+			Evidence: history.Evidence{Process: e.Process},
 		}
 	}
 	m.holds.observe(q, e)

@@ -63,6 +63,9 @@ func (m *tokenMonitor) observe(q *queue, log []history.Event, i int) *history.Vi
 			Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d",
 				e.Process,
 				e.Zxid, m.holder, m.highest),
+			Evidence: history.Evidence{
+				Process: e.Process, Other: m.holder, Zxid: e.Zxid, After: m.highest,
+			},
 		}
 	}
 	m.highest, m.holder = e.Zxid, e.Process

@@ -194,6 +194,7 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke",
 					e.Process,
 					woken, e.Zxid),
+				Evidence: history.Evidence{Process: e.Process, Zxid: e.Zxid, Count: woken},
 			}
 		}
 	case history.LockReturn:
@@ -205,6 +206,9 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 					"were deleted",
 					e.Process,
 					spent.requests, e.Attempt, spent.changes),
+				Evidence: history.Evidence{
+					Process: e.Process, Count: spent.requests, Changes: spent.changes,
+				},
 			}
 		}
 	}

@@ -129,6 +129,7 @@ func (m *leakedNodeMonitor) check(n *ephemeralNode) *history.Violation {
 		Property: history.NoLeakedNodes, Event: since, Reason: reasonOrphan,
 		Detail: fmt.Sprintf("%s of c%d, created by event %d, is live at the end", n.path, n.process,
 			n.index),
+		Evidence: history.Evidence{Process: n.process, Path: n.path, Events: []int{n.index}},
 	}
 }
 

@@ -91,6 +91,7 @@ func (m *livelockMonitor) observe(_ *queue, log []history.Event, i int) *history
 				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s",
 					e.Process,
 					len(sent), sent[0], e.Op, e.Path),
+				Evidence: history.Evidence{Process: e.Process, Count: len(sent)},
 			}
 		}
 	}

@@ -104,6 +104,9 @@ func (m *updateMonitor) observe(_ *queue, log []history.Event, i int) *history.V
 		Property: history.NoLostUpdate, Event: i, Reason: reasonLostUpdate,
 		Detail: fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
 			e.Process, e.Zxid, base, before.version, before.writer),
+		Evidence: history.Evidence{
+			Process: e.Process, Other: before.writer, Zxid: base, After: before.version,
+		},
 	}
 }
 

@@ -9,20 +9,21 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The reasons of violations of [history.NoLostWatch].
 const (
-	reasonNeverArmed    = "a watch fired that was never armed"
-	reasonFiredTwice    = "a watch fired twice"
-	reasonFiredGone     = "a watch fired after it was gone"
-	reasonFiredUncaused = "a watch fired without a change to its node"
-	reasonNotFired      = "a change to a node did not fire a watch on it"
-	reasonFiredInPart   = "a change fired some of the watches on it and not others"
-	reasonWrongType     = "an event of a watch has another type than the change that fired it"
-	reasonEventOrder    = "an event was delivered after one of a later change"
-	reasonEventInvented = "an event was delivered of a watch that had not fired"
-	reasonEventTwice    = "an event was delivered twice"
-	reasonReplyFirst    = "a reply overtook the event of an older change"
-	reasonEventLost     = "a watch fired and its event was never delivered"
-	reasonGoneSilently  = "a watch was gone and its owner was not told"
+	ReasonNeverArmed    = "a watch fired that was never armed"
+	ReasonFiredTwice    = "a watch fired twice"
+	ReasonFiredGone     = "a watch fired after it was gone"
+	ReasonFiredUncaused = "a watch fired without a change to its node"
+	ReasonNotFired      = "a change to a node did not fire a watch on it"
+	ReasonFiredInPart   = "a change fired some of the watches on it and not others"
+	ReasonWrongType     = "an event of a watch has another type than the change that fired it"
+	ReasonEventOrder    = "an event was delivered after one of a later change"
+	ReasonEventInvented = "an event was delivered of a watch that had not fired"
+	ReasonEventTwice    = "an event was delivered twice"
+	ReasonReplyFirst    = "a reply overtook the event of an older change"
+	ReasonEventLost     = "a watch fired and its event was never delivered"
+	ReasonGoneSilently  = "a watch was gone and its owner was not told"
 )
 
 // notWatching is the name of the WatchEvent by which a client library reports that a watch is gone.
@@ -309,7 +310,7 @@ func (m *watchMonitor) deliver(log []history.Event, i int) *history.Violation {
 	m.watches = deliver(m.watches, w, e)
 	var late bool
 	if m.delivered, late = deliverInOrder(m.delivered, e); late {
-		return watchViolation(i, reasonEventOrder, e.Watch, e.Process, e.Path)
+		return watchViolation(i, ReasonEventOrder, e.Watch, e.Process, e.Path)
 	}
 	return nil
 }
@@ -325,7 +326,7 @@ func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
 		since = int(m.pendingReplies[served].index)
 	}
 	if w := findOvertaken(m.watches, e, since); w >= 0 {
-		return watchViolation(i, reasonReplyFirst, m.watches[w].number, e.Process,
+		return watchViolation(i, ReasonReplyFirst, m.watches[w].number, e.Process,
 			m.watches[w].path)
 	}
 	for n := range m.watches {
@@ -341,7 +342,8 @@ func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
 func watchViolation(i int, reason string, number, process int32, path string) *history.Violation {
 	return &history.Violation{
 		Property: history.NoLostWatch, Event: i, Reason: reason, Guarantee: guaranteeOf[reason],
-		Detail: fmt.Sprintf("watch %d of c%d on %s", number, process, path),
+		Detail:   fmt.Sprintf("watch %d of c%d on %s", number, process, path),
+		Evidence: history.Evidence{Process: process, Watch: number, Path: path},
 	}
 }
 
@@ -453,13 +455,13 @@ func triggers(e *history.Event, w *watch) bool {
 }
 
 func notFired(watches []watch, i int, zxid int64) *history.Violation {
-	n, reason := 0, reasonNotFired
+	n, reason := 0, ReasonNotFired
 	for !watches[n].due {
 		n++
 	}
 	for m := range watches {
 		if watches[m].fired && watches[m].zxid == zxid {
-			reason = reasonFiredInPart
+			reason = ReasonFiredInPart
 		}
 	}
 	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
@@ -470,18 +472,18 @@ func notFired(watches []watch, i int, zxid int64) *history.Violation {
 func (m *watchMonitor) checkFired(before []history.Event, w int, e *history.Event) string {
 	switch {
 	case w < 0 && hasWatch(before, history.WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
-		return reasonFiredGone
+		return ReasonFiredGone
 	case w < 0 && hasWatch(before, history.WatchFired, e.Watch), w >= 0 && m.watches[w].fired:
-		return reasonFiredTwice
+		return ReasonFiredTwice
 	case w < 0:
-		return reasonNeverArmed
+		return ReasonNeverArmed
 	}
 	fired := &m.watches[w]
 	switch cause := m.firstCause(fired); {
 	case !fired.due && (cause == 0 || cause > max(e.Zxid, 1)):
-		return reasonFiredUncaused
+		return ReasonFiredUncaused
 	case fired.due && fired.name != "" && e.Name != fired.name:
-		return reasonWrongType
+		return ReasonWrongType
 	}
 	return ""
 }
@@ -493,11 +495,11 @@ func checkDelivered(before []history.Event, watches []watch, w int, e *history.E
 	switch {
 	case w >= 0 && watches[w].notified, w < 0 && e.Watch != 0 &&
 		hasWatch(before, history.WatchEvent, e.Watch):
-		return reasonEventTwice
+		return ReasonEventTwice
 	case e.Name != notWatching && (w < 0 || !watches[w].fired):
-		return reasonEventInvented
+		return ReasonEventInvented
 	case e.Name != notWatching && e.Name != watches[w].name:
-		return reasonWrongType
+		return ReasonWrongType
 	}
 	return ""
 }
@@ -628,9 +630,9 @@ func (m *watchMonitor) finish(*queue, []history.Event) *history.Violation {
 		switch {
 		case w.notified || owner.crashed:
 		case w.gone && owner.hasSession:
-			return watchViolation(w.index, reasonGoneSilently, w.number, w.process, w.path)
+			return watchViolation(w.index, ReasonGoneSilently, w.number, w.process, w.path)
 		case w.fired && !w.gone:
-			return watchViolation(w.index, reasonEventLost, w.number, w.process, w.path)
+			return watchViolation(w.index, ReasonEventLost, w.number, w.process, w.path)
 		}
 	}
 	return nil

@@ -55,6 +55,7 @@ func (m *failureMonitor) observe(_ *queue, log []history.Event, i int) *history.
 			Property: history.NoSpuriousFailure, Event: i, Reason: reasonRefused,
 			Detail: fmt.Sprintf("Lock returned %[2]q to c%[1]d in attempt %[3]d", e.Process, e.Err,
 				e.Attempt),
+			Evidence: history.Evidence{Process: e.Process},
 		}
 	}
 	return nil

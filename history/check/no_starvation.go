@@ -144,6 +144,9 @@ func (m *starvationMonitor) returned(q *queue, e *history.Event, i int) *history
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+
 				"now by c%d",
 				p.process, p.queued, p.overtaken, e.Process),
+			Evidence: history.Evidence{
+				Process: p.process, Other: e.Process, Events: []int{p.queued}, Count: p.overtaken,
+			},
 		}
 	}
 	if !m.fair {

@@ -101,6 +101,7 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 			Property: history.Progress, Event: c.index, Reason: reason,
 			Detail: fmt.Sprintf("c%d: %v of attempt %d never returned", c.process, c.kind,
 				c.attempt),
+			Evidence: history.Evidence{Process: c.process},
 		}
 	}
 	return nil

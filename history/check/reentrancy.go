@@ -96,6 +96,7 @@ func (m *reentrancyMonitor) check(q *queue, e *history.Event, i int) *history.Vi
 			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process,
 				had.attempt,
 				had.node),
+			Evidence: history.Evidence{Process: e.Process, Events: []int{had.node}},
 		}
 	}
 	switch {

@@ -67,6 +67,9 @@ func (serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *his
 			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since "+
 				"attempt %d",
 				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
+			Evidence: history.Evidence{
+				Process: e.Process, Other: other.holder, Path: other.path,
+			},
 		}
 	}
 	return nil

@@ -90,6 +90,7 @@ func (m *sessionMonitor) observe(q *queue, log []history.Event, i int) *history.
 					Property: history.SessionLoss, Event: i, Reason: reasonOutlived,
 					Detail: fmt.Sprintf("the lease of c%d had not ended at this event",
 						one.process),
+					Evidence: history.Evidence{Process: one.process},
 				}
 			}
 		}

@@ -36,10 +36,10 @@ var (
 
 // guaranteeOf maps the reasons of [NoLostWatch] to the guarantees that they break.
 var guaranteeOf = map[string]error{
-	reasonNeverArmed: ErrFilter, reasonFiredUncaused: ErrFilter, reasonFiredTwice: ErrUnique,
-	reasonEventTwice: ErrUnique,
-	reasonFiredGone:  ErrResumable, reasonGoneSilently: ErrResumable, reasonNotFired: ErrReliable,
-	reasonEventLost:   ErrReliable,
-	reasonFiredInPart: ErrAtomic, reasonReplyFirst: ErrBookmarkable, reasonEventOrder: ErrOrdered,
-	reasonEventInvented: ErrPrevKV, reasonWrongType: ErrIsCreate,
+	ReasonNeverArmed: ErrFilter, ReasonFiredUncaused: ErrFilter, ReasonFiredTwice: ErrUnique,
+	ReasonEventTwice: ErrUnique,
+	ReasonFiredGone:  ErrResumable, ReasonGoneSilently: ErrResumable, ReasonNotFired: ErrReliable,
+	ReasonEventLost:   ErrReliable,
+	ReasonFiredInPart: ErrAtomic, ReasonReplyFirst: ErrBookmarkable, ReasonEventOrder: ErrOrdered,
+	ReasonEventInvented: ErrPrevKV, ReasonWrongType: ErrIsCreate,
 }

@@ -182,7 +182,8 @@ func fifoWithin(events []history.Event, clocks *Clocks) *history.Violation {
 					waited.Process, waited.Zxid)
 				return &history.Violation{
 					Property: history.FIFO, Event: g.granted, Reason: reasonOvertaken,
-					Detail: detail,
+					Detail:   detail,
+					Evidence: history.Evidence{Process: granted.Process, Other: waited.Process},
 				}
 			}
 		}
@@ -229,6 +230,9 @@ func tokenViolation(before, after *history.Event, event int) *history.Violation 
 		Property: history.MonotonicToken, Event: event, Reason: reasonTokenFell,
 		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
 			after.Process, after.Zxid, before.Process, before.Zxid),
+		Evidence: history.Evidence{
+			Process: after.Process, Other: before.Process, Zxid: after.Zxid, After: before.Zxid,
+		},
 	}
 }
 
@@ -337,7 +341,8 @@ func lossNotificationByProcess(events []history.Event) *history.Violation {
 		if reason != "" && h.lost != 0 {
 			return &history.Violation{
 				Property: history.LossNotification, Event: i, Reason: reason,
-				Detail: fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+				Detail:   fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+				Evidence: history.Evidence{Process: e.Process},
 			}
 		}
 	}

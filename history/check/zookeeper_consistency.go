@@ -8,6 +8,23 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The reasons of violations of [history.ZooKeeperConsistency].
+const (
+	ReasonRequestOrder  = "a client's requests were handled out of order"
+	ReasonLostCreate    = "a create was answered with success and never committed"
+	ReasonReplyOrder    = "a client got its answers out of order"
+	ReasonOlderState    = "a client saw an older state than before"
+	ReasonStaleSync     = "a sync was answered from an old state"
+	ReasonCommitOrder   = "transactions were committed out of order"
+	ReasonAppliedEarly  = "a server applied a transaction before it was committed"
+	ReasonNoMajority    = "a transaction was committed without a majority"
+	ReasonApplyOrder    = "a server applied transactions out of order"
+	ReasonEndedSession  = "something was done in the name of a session that has ended"
+	ReasonCreatedTwice  = "a node was created that was there already"
+	ReasonEphemeralLeft = "an ephemeral node outlived its session"
+	ReasonExpiredEarly  = "a session expired before its time"
+)
+
 // ZooKeeperConsistency decides [history.ZooKeeperConsistency]: the ensemble keeps the consistency
 // and session guarantees of ZooKeeper. That is:
 //   - a server handles the requests of a client in the order in which they were sent, and the
@@ -73,10 +90,16 @@ type clientView struct {
 	syncZxid              int64 // the last transaction committed when the open sync was sent
 	syncRequest           int32 // the open sync, or 0
 	session               int64
-	created, creates      int           // nodes created, and successful replies to creates
-	lastServe             time.Duration // when a server last served a request
-	lastRead              time.Duration // when one last served a read before the process crashed
+	created, creates      int    // nodes created, and successful replies to creates
+	lastServe             moment // when a server last served a request
+	lastRead              moment // when one last served a read before the process crashed
 	crashed               bool
+}
+
+// A moment is the time of an event.
+type moment struct {
+	at    time.Duration
+	event int
 }
 
 type sessionView struct {
@@ -111,11 +134,23 @@ type consistencyMonitor struct {
 // maxServers is an upper bound of the number of servers in a history.
 const maxServers = 64
 
-func (c *consistencyMonitor) fail(reason, format string, values ...any) {
+func (c *consistencyMonitor) fail(reason string, evidence history.Evidence, format string,
+	values ...any,
+) {
 	c.violation = &history.Violation{
 		Property: history.ZooKeeperConsistency, Event: c.event, Reason: reason,
-		Detail: fmt.Sprintf(format, values...),
+		Detail: fmt.Sprintf(format, values...), Evidence: evidence,
 	}
+}
+
+// of returns the evidence of a failure that concerns the process of an event and its znode.
+func of(e *history.Event) history.Evidence {
+	return history.Evidence{Process: e.Process, Path: e.Path}
+}
+
+// disorder returns the evidence of a failure in which an event shows a transaction after another.
+func disorder(e *history.Event, after int64) history.Evidence {
+	return history.Evidence{Process: e.Process, Zxid: e.Zxid, After: after}
 }
 
 func (c *consistencyMonitor) client(process int32) *clientView {
@@ -149,7 +184,7 @@ func (c *consistencyMonitor) check(e *history.Event) {
 		c.client(e.Process).crashed = true
 	case history.WatchArmed:
 		if s := c.session(e.Session); s != nil && s.ended && e.Server == 0 {
-			c.fail("something was done in the name of a session that has ended",
+			c.fail(ReasonEndedSession, of(e),
 				"c%d set watch %d in session %#x", e.Process, e.Watch, e.Session)
 		}
 	}
@@ -175,19 +210,19 @@ func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) 
 }
 
 func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
-	client.lastServe = e.At
+	client.lastServe = moment{e.At, c.event}
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
 		strings.HasPrefix(e.Op, "children")) {
-		client.lastRead = e.At
+		client.lastRead = moment{e.At, c.event}
 	}
 	switch {
 	case e.Request <= client.served || e.Request > client.sent:
-		c.fail("a client's requests were handled out of order",
+		c.fail(ReasonRequestOrder, of(e),
 			"c%d's request %d was handled after its request %d", e.Process, e.Request,
 			client.served)
 	case e.Op == "create" && e.Err == "":
 		if client.creates++; client.creates > client.created {
-			c.fail("a create was answered with success and never committed",
+			c.fail(ReasonLostCreate, of(e),
 				"c%d's request %d, transaction %s", e.Process, e.Request,
 				history.FormatZxid(e.Zxid))
 		}
@@ -207,7 +242,7 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 	}
 	switch {
 	case e.Request <= client.replied:
-		c.fail("a client got its answers out of order",
+		c.fail(ReasonReplyOrder, of(e),
 			"c%d got the answer to its request %d after that to its request %d", e.Process,
 			e.Request,
 			client.replied)
@@ -215,11 +250,11 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 		client.replied = e.Request
 		return
 	case e.Zxid < client.lastZxid:
-		c.fail("a client saw an older state than before",
+		c.fail(ReasonOlderState, disorder(e, client.lastZxid),
 			"c%d saw transaction %s after it had seen %s",
 			e.Process, history.FormatZxid(e.Zxid), history.FormatZxid(client.lastZxid))
 	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
-		c.fail("a sync was answered from an old state",
+		c.fail(ReasonStaleSync, disorder(e, client.syncZxid),
 			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
 			e.Process, history.FormatZxid(client.syncZxid), history.FormatZxid(e.Zxid))
 	}
@@ -238,16 +273,16 @@ func (c *consistencyMonitor) session(id int64) *sessionView {
 func (c *consistencyMonitor) checkCommit(e *history.Event) {
 	switch {
 	case e.Zxid < c.committed:
-		c.fail("transactions were committed out of order", "transaction %s after %s",
-			history.FormatZxid(e.Zxid),
-			history.FormatZxid(c.committed))
+		c.fail(ReasonCommitOrder, disorder(e, c.committed),
+			"transaction %s after %s", history.FormatZxid(e.Zxid), history.FormatZxid(c.committed))
 		return
 	case e.Zxid > c.committed && e.Zxid <= c.highestApplied:
-		c.fail("a server applied a transaction before it was committed", "transaction %s",
+		c.fail(ReasonAppliedEarly,
+			disorder(e, c.highestApplied), "transaction %s",
 			history.FormatZxid(e.Zxid))
 		return
 	case e.Zxid > c.committed && c.started && !c.hasMajority(e.Zxid):
-		c.fail("a transaction was committed without a majority", "transaction %s",
+		c.fail(ReasonNoMajority, disorder(e, 0), "transaction %s",
 			history.FormatZxid(e.Zxid))
 		return
 	}
@@ -296,13 +331,14 @@ func (c *consistencyMonitor) checkCreated(e *history.Event) {
 		return
 	}
 	if s := c.session(e.Session); s != nil && s.ended {
-		c.fail("something was done in the name of a session that has ended",
+		c.fail(ReasonEndedSession, of(e),
 			"c%d created %s in session %#x", e.Process, e.Path, e.Session)
 		return
 	}
 	for i := range c.ephemerals {
 		if c.ephemerals[i].path == e.Path {
-			c.fail("a node was created that was there already", "c%d created %s", e.Process, e.Path)
+			c.fail(ReasonCreatedTwice, of(e), "c%d created %s", e.Process,
+				e.Path)
 			return
 		}
 	}
@@ -312,7 +348,9 @@ func (c *consistencyMonitor) checkCreated(e *history.Event) {
 func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
-			c.fail("an ephemeral node outlived its session", "%s of session %#x of c%d",
+			c.fail(ReasonEphemeralLeft, history.Evidence{
+				Process: e.Process, Path: c.ephemerals[i].path,
+			}, "%s of session %#x of c%d",
 				c.ephemerals[i].path, e.Session, e.Process)
 			return
 		}
@@ -330,16 +368,23 @@ func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 		// crashed process, may be served after the end of the session was proposed. The end itself
 		// may be the first event to show that there are several servers.
 		lastMessage = client.lastRead
-		if lastMessage <= s.opened {
+		if lastMessage.at <= s.opened {
 			return // The time of the last message is unknown.
 		}
 	}
-	lastMessage = max(s.opened, lastMessage)
+	var heard []int
+	if lastMessage.at < s.opened {
+		lastMessage = moment{at: s.opened}
+	} else if lastMessage != (moment{}) {
+		heard = []int{lastMessage.event}
+	}
 	if e.Kind == history.SessionExpired && c.strict && client.session == s.id &&
-		e.At < lastMessage+s.timeout {
-		c.fail("a session expired before its time",
+		e.At < lastMessage.at+s.timeout {
+		c.fail(ReasonExpiredEarly, history.Evidence{
+			Process: s.process, Events: heard,
+		},
 			"session %#x of c%d ended %v after its last message, and its timeout is %v",
-			s.id, s.process, e.At-lastMessage, s.timeout)
+			s.id, s.process, e.At-lastMessage.at, s.timeout)
 	}
 }
 
@@ -352,7 +397,8 @@ func (c *consistencyMonitor) checkServer(e *history.Event) {
 		return
 	}
 	if e.Zxid <= c.applied[e.Server] {
-		c.fail("a server applied transactions out of order", "s%d applied transaction %s after %s",
+		c.fail(ReasonApplyOrder, disorder(e, c.applied[e.Server]),
+			"s%d applied transaction %s after %s",
 			e.Server, history.FormatZxid(e.Zxid), history.FormatZxid(c.applied[e.Server]))
 		return
 	}

@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,19 +23,38 @@ func TestArbitraryHistories(t *testing.T) {
 		v := &history.Violation{
 			Property: rapid.SampledFrom(properties).Draw(t, "property"),
 			Event:    rapid.IntRange(-1, len(events)).Draw(t, "event"),
-			Reason:   "reason",
+			Reason:   rapid.SampledFrom(reasons).Draw(t, "reason"), Detail: "detail",
+			Evidence: history.Evidence{
+				Process: int32(rapid.IntRange(0, 2).Draw(t, "process")),
+				Other:   int32(rapid.IntRange(0, 2).Draw(t, "other")),
+				Path:    rapid.SampledFrom(paths).Draw(t, "path"),
+				Watch:   int32(rapid.IntRange(0, 2).Draw(t, "watch")),
+				Events: rapid.SliceOfN(rapid.IntRange(-1, len(events)), 0, 2).Draw(t,
+					"earlier"),
+				Count:   rapid.IntRange(0, 31).Draw(t, "count"),
+				Changes: rapid.IntRange(0, 2).Draw(t, "changes"),
+				Zxid:    int64(rapid.IntRange(0, 3).Draw(t, "zxid")),
+				After:   int64(rapid.IntRange(0, 3).Draw(t, "after")),
+				Message: "message",
+			},
 		}
-		p := rapid.IntRange(1, 2).Draw(t, "process")
-		v.Detail = rapid.SampledFrom([]string{
-			"", "detail", fmt.Sprintf("c%d panicked: no", p),
-			fmt.Sprintf("/l/n-0000000000 of c%d, created by event %d, is live at the end", p,
-				rapid.IntRange(0, len(events)).Draw(t, "created")),
-			fmt.Sprintf("c%d, which has waited since event %d, was overtaken 1 times, now by c%d",
-				p, rapid.IntRange(0, len(events)).Draw(t, "since"), 3-p),
-			fmt.Sprintf("c%d has sent 31 requests since 1s, the last one children /l", p),
-		}).Draw(t, "detail")
 		checkNumbers(t, explain.NewReport("title", events, []*history.Violation{v, v}))
 	})
+}
+
+var paths = []string{"", "/l", "/l/n-0000000000", "/l/n-0000000001", "/x"}
+
+// reasons are those that generators distinguish, and another.
+var reasons = []string{
+	"reason", check.ReasonNeverArmed, check.ReasonFiredTwice, check.ReasonFiredGone,
+	check.ReasonFiredUncaused, check.ReasonNotFired, check.ReasonFiredInPart,
+	check.ReasonWrongType, check.ReasonEventOrder, check.ReasonEventInvented,
+	check.ReasonEventTwice, check.ReasonReplyFirst, check.ReasonEventLost,
+	check.ReasonGoneSilently, check.ReasonRequestOrder, check.ReasonLostCreate,
+	check.ReasonReplyOrder, check.ReasonOlderState, check.ReasonStaleSync,
+	check.ReasonCommitOrder, check.ReasonAppliedEarly, check.ReasonNoMajority,
+	check.ReasonApplyOrder, check.ReasonEndedSession, check.ReasonCreatedTwice,
+	check.ReasonEphemeralLeft, check.ReasonExpiredEarly,
 }
 
 // checkNumbers checks that a report refers to events of its history only.
@@ -63,7 +81,6 @@ func checkNumbers(t *rapid.T, report *explain.Report) {
 }
 
 func arbitraryEvent(t *rapid.T) history.Event {
-	paths := []string{"", "/l", "/l/n-0000000000", "/l/n-0000000001", "/x"}
 	e := history.Event{
 		Kind:    history.Kind(rapid.IntRange(1, int(history.ResourceWrite)).Draw(t, "kind")),
 		Process: int32(rapid.IntRange(0, 2).Draw(t, "process")),

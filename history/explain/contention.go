@@ -10,12 +10,11 @@ import (
 
 // noStarvation explains a contender that was overtaken.
 func (s *story) noStarvation() bool {
-	var waiter, other int32
-	var since, times int
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d, which has waited since event %d, was overtaken %d "+
-		"times, now by c%d", &waiter, &since, &times, &other); n < 4 || since >= len(s.Events) {
+	since, known := s.earlier()
+	if !known {
 		return false
 	}
+	waiter, other, times := s.v.Evidence.Process, s.v.Evidence.Other, s.v.Evidence.Count
 	grant := s.v.Event
 	call := s.last(waiter, grant, of(history.LockCall))
 	asked := s.last(other, grant, of(history.LockCall))
@@ -55,6 +54,11 @@ func (s *story) places(waiter int32, call, until int) {
 		}
 		s.say("%s's %s, created at %s, was deleted %s", p, s.node(e.Path), s.at(i),
 			s.demise(deleted))
+		if s.SessionEnd(deleted) < 0 && s.Events[deleted].Process == waiter {
+			s.lead("%s gave up its place in the queue: it deleted its own %s (event %d) while it "+
+				"was waiting, and a later contender was granted the lock (event %d).", p,
+				s.node(e.Path), s.cite(deleted), s.cite(until))
+		}
 		if listing := s.lastListing(waiter, i, deleted); listing >= 0 {
 			s.text.WriteString(fmt.Sprintf(", after it had listed %s (event %d)",
 				s.children(listing), s.cite(listing)))
@@ -71,11 +75,8 @@ func (s *story) places(waiter int32, call, until int) {
 // noLivelock explains a process that sends requests without end.
 func (s *story) noLivelock() bool {
 	last := &s.Events[s.v.Event]
-	var number int32
-	var count int
-	var since string
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d has sent %d requests since %s", &number, &count,
-		&since); n < 3 || last.Kind != history.Send {
+	number, count := s.v.Evidence.Process, s.v.Evidence.Count
+	if count == 0 || last.Kind != history.Send {
 		return false
 	}
 	var kinds []string
@@ -112,7 +113,8 @@ func (s *story) noLivelock() bool {
 		}
 	}
 	if watches == 0 {
-		s.say("None of these requests set a watch: %s polls instead of waiting for an event.", p)
+		s.lead("%s polls instead of waiting for an event: none of its last %s sets a watch.", p,
+			counted(count, "request"))
 	}
 	return true
 }
@@ -152,10 +154,29 @@ func (s *story) noHerd() bool {
 	if change < 0 || len(woken) < 2 {
 		return false
 	}
+	s.sameWatch(change)
 	s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
 		s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))
 	s.nextInLine(change)
 	return true
+}
+
+// sameWatch leads with what several contenders watch, if that is one znode.
+func (s *story) sameWatch(change int) {
+	znode := ""
+	for i := range s.Events[:s.v.Event+1] {
+		e := &s.Events[i]
+		if e.Kind != history.WatchFired || e.Zxid != s.Events[change].Zxid ||
+			!s.waits(e.Process, i) {
+			continue
+		}
+		if znode != "" && znode != e.Path {
+			return
+		}
+		znode = e.Path
+	}
+	s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion (event "+
+		"%d) wakes them all.", s.node(znode), s.cite(change))
 }
 
 // nextInLine tells who is the next contender after a deletion.
@@ -195,7 +216,10 @@ func (s *story) expensive() bool {
 	for n, kind := range kinds {
 		kinds[n] = fmt.Sprintf("%d × %s", counts[kind], kind)
 	}
-	s.say("%s called Lock at %s and was granted the lock at %s. In between it sent %s. %s.",
-		process(e.Process), s.at(call), s.at(grant), and(kinds), upper(s.detail()))
+	s.say("%s called Lock at %s and was granted the lock at %s. In between it sent %s.",
+		process(e.Process), s.at(call), s.at(grant), and(kinds))
+	s.say("That is %s for one acquire, during which %s %s deleted.",
+		counted(s.v.Evidence.Count, "request"), counted(s.v.Evidence.Changes, "node"),
+		were(s.v.Evidence.Changes))
 	return true
 }

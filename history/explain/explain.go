@@ -38,6 +38,7 @@ var generators = map[history.Property]generator{
 	history.Fencing:               (*story).fencing,
 	history.NoLostUpdate:          (*story).noLostUpdate,
 	history.FIFO:                  (*story).fifo,
+	history.NoLostWatch:           (*story).noLostWatch,
 	history.Progress:              (*story).progress,
 	history.NoStarvation:          (*story).noStarvation,
 	history.NoLivelock:            (*story).noLivelock,
@@ -49,6 +50,7 @@ var generators = map[history.Property]generator{
 	history.NoHerd:                (*story).noHerd,
 	history.MonotonicToken:        (*story).monotonicToken,
 	history.Linearizable:          (*story).linearizable,
+	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,
 }
@@ -62,6 +64,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		s := &story{Graph: graph, names: names, v: v, before: violations[:n], all: violations}
 		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
 			s.text.Reset()
+			s.first = ""
 			s.say("%s: %s.", upper(v.Reason), s.detail())
 			s.cited = append(s.cited, v.Event)
 		}
@@ -69,7 +72,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
 		})
-		x.Whys = append(x.Whys, Why{Violation: v, Text: s.text.String(), Events: s.cited})
+		x.Whys = append(x.Whys, Why{Violation: v, Text: s.whole(), Events: s.cited})
 		if n == 0 {
 			x.Show = s.cited
 		} else if v.Event == violations[0].Event {
@@ -102,11 +105,28 @@ type story struct {
 	v      *history.Violation
 	before []*history.Violation // those that are explained already
 	all    []*history.Violation
+	first  string // the first sentence; see lead
+	held   string // what a znode that still exists at the end keeps from happening
 	text   strings.Builder
 	cited  []int
 }
 
 func (s *story) has(v *history.Violation) bool { return 0 <= v.Event && v.Event < len(s.Events) }
+
+// lead sets the first sentence, unless it is set already: what the code did wrong.
+func (s *story) lead(format string, arguments ...any) {
+	if s.first == "" {
+		s.first = fmt.Sprintf(format, arguments...)
+	}
+}
+
+// whole returns the text.
+func (s *story) whole() string {
+	if s.first == "" || s.text.Len() == 0 {
+		return s.first + s.text.String()
+	}
+	return s.first + " " + s.text.String()
+}
 
 // say adds a sentence.
 func (s *story) say(format string, arguments ...any) {
@@ -131,8 +151,22 @@ func (s *story) show(events ...int) { s.cited = append(s.cited, events...) }
 // node returns the short name of a znode.
 func (s *story) node(path string) string { return s.names.Of(path) }
 
-func (s *story) detail() string {
-	return strings.ReplaceAll(s.names.In(s.v.Detail), "\n", "; ")
+func (s *story) detail() string { return s.quote(s.v.Detail) }
+
+// message returns what the program under test has reported.
+func (s *story) message() string { return s.quote(s.v.Evidence.Message) }
+
+func (s *story) quote(text string) string {
+	return strings.ReplaceAll(s.names.In(text), "\n", "; ")
+}
+
+// earlier returns the first earlier event of the evidence, and false if there is none.
+func (s *story) earlier() (event int, known bool) {
+	if len(s.v.Evidence.Events) == 0 {
+		return 0, false
+	}
+	event = s.v.Evidence.Events[0]
+	return event, event >= 0 && event < len(s.Events)
 }
 
 func process(number int32) string { return fmt.Sprintf("c%d", number) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/conversion"
@@ -80,6 +81,11 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	for i, v := range result.Violations {
 		one := *v
 		one.Detail = sourceLine.ReplaceAllString(v.Detail, ".go:N")
+		one.Evidence.Message = sourceLine.ReplaceAllString(v.Evidence.Message, ".go:N")
+		one.Evidence.Calls = slices.Clone(v.Evidence.Calls)
+		for n, call := range one.Evidence.Calls {
+			one.Evidence.Calls[n] = sourceLine.ReplaceAllString(call, ".go:N")
+		}
 		violations[i] = &one
 	}
 	return events, violations
@@ -109,6 +115,29 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes())
+			}
+		})
+	}
+}
+
+// Explanations depend on what checkers know of a violation, and not on the words of its detail.
+func TestWithoutDetail(t *testing.T) {
+	for _, name := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			events, violations := replay(t, name)
+			want := explain.Of(events, violations)
+			for _, v := range violations {
+				v.Detail = ""
+			}
+			for i, got := range explain.Of(events, violations).Whys {
+				if got.Text != want.Whys[i].Text {
+					t.Errorf("%s without its detail: %q, with it %q", got.Violation.Property,
+						got.Text, want.Whys[i].Text)
+				}
+				if !slices.Equal(got.Events, want.Whys[i].Events) {
+					t.Errorf("%s: events %v without its detail, %v with it",
+						got.Violation.Property, got.Events, want.Whys[i].Events)
+				}
 			}
 		})
 	}
@@ -166,6 +195,22 @@ func TestBlockedGoroutines(t *testing.T) {
 			"has reached it since." + tc.want
 		if got := x.Whys[0].Text; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every property has a generator, also those of the engine and of the ensemble.
+func TestEveryPropertyHasAGenerator(t *testing.T) {
+	known := append(engine.Properties(), history.ZooKeeperConsistency)
+	generated := explain.Generated()
+	for _, p := range slices.Concat(known, check.Properties()) {
+		if !slices.Contains(generated, p) {
+			t.Errorf("%s has no generator; see docs/contributing.md", p)
+		}
+	}
+	for _, p := range generated {
+		if !slices.Contains(known, p) {
+			t.Errorf("there is a generator of the unknown property %s", p)
 		}
 	}
 }

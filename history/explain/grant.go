@@ -78,8 +78,10 @@ func (s *story) basis(grant int, rival string) {
 	}
 	last := &s.Events[inputs[len(inputs)-1]]
 	if last.Kind == history.WatchEvent && last.Name == "deleted" && before(rival, own) {
-		s.say("It took %q for \"nobody is before %s\". But %s, before %s in that listing, still "+
-			"stood: created at %s, listed by %s at %s.", s.node(last.Path)+" deleted", s.node(own),
+		s.lead("%s took %q (event %d) for \"nobody is before %s\", although %s was.", p,
+			s.node(last.Path)+" deleted", s.cite(inputs[len(inputs)-1]), s.node(own),
+			s.node(rival))
+		s.say("But %s, before %s in that listing, still stood: created at %s, listed by %s at %s.",
 			s.node(rival), s.node(own), s.at(created), p, s.at(listing))
 		return
 	}
@@ -100,6 +102,8 @@ func (s *story) unlisted(call, grant int) {
 			s.say("Its Unlock before that had failed (event %d: %s)", s.cite(unlock),
 				s.Events[unlock].Err)
 			if earlier >= 0 && s.contender(earlier) == s.contender(grant) {
+				s.lead("%s's Lock handed out its grant of event %d again (event %d), without "+
+					"asking the ensemble.", p, s.cite(earlier), s.cite(grant))
 				s.text.WriteString(", and the grant is by the node of the attempt before, " +
 					"granted at " + s.at(earlier))
 			}
@@ -121,6 +125,9 @@ func (s *story) order(rival, own string, sorted []string) {
 	s.say("By their numbers %s comes before %s, and it was created earlier (events %d and %d).",
 		s.node(rival), s.node(own), s.cite(a), s.cite(b))
 	if own < rival && slices.Min(sorted) == own {
+		s.lead("%s took its %s for the first of the queue because it sorts first by its whole "+
+			"name, although %s has the lower number.", process(s.Events[s.v.Event].Process),
+			s.node(own), s.node(rival))
 		s.say("Only in the order of the whole names is %s the first of that listing: %s sorts "+
 			"before %s.", s.node(own), base(own), base(rival))
 	}
@@ -130,7 +137,8 @@ func (s *story) order(rival, own string, sorted []string) {
 func (s *story) linearizable() bool {
 	for _, v := range s.before {
 		if v.Event == s.v.Event {
-			s.say("The same event breaks this property: %s.", s.detail())
+			s.say("The same event breaks this property: no order of the acquires and releases so "+
+				"far lets %s %s the lock here.", process(s.v.Evidence.Process), s.operation())
 			s.show(s.v.Event)
 			return true
 		}
@@ -173,6 +181,14 @@ func (s *story) linearizable() bool {
 	return false
 }
 
+// operation names the operation that the event of the violation completes.
+func (s *story) operation() string {
+	if granted(&s.Events[s.v.Event]) {
+		return "acquire"
+	}
+	return "release"
+}
+
 // deadGrant explains a grant by a znode that was deleted before.
 func (s *story) deadGrant(grant int, path string) {
 	p := process(s.Events[grant].Process)
@@ -188,7 +204,8 @@ func (s *story) deadGrant(grant int, path string) {
 	s.say("%s's last listing before the grant showed %s %s.", p, s.children(listing),
 		s.in(listing))
 	if listed, known := s.Listed(listing); known && !slices.Contains(listed, path) {
-		s.say("%s itself was not in it, and %s took the lock nevertheless.", s.node(path), p)
+		s.lead("%s took the lock (event %d) although its own %s was not in the listing by which "+
+			"it did so (event %d).", p, s.cite(grant), s.node(path), s.cite(listing))
 	}
 	if told := s.next(s.Events[grant].Process, deleted, func(e *history.Event) bool {
 		return e.Kind == history.SessionState && e.Name == "expired" ||

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -58,14 +59,22 @@ func (s *story) clientMutualExclusion() bool {
 		return false
 	}
 	p, q := process(e.Process), process(inside)
-	s.say("%s entered its critical section %s while %s was inside: %s had entered at %s, and had "+
-		"neither left nor been notified of a loss.", p, s.in(enter), q, q, s.at(since))
 	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
+	deleted := -1
+	if mine >= 0 && theirs >= 0 {
+		deleted = s.gone(theirs, enter)
+	}
+	if deleted >= 0 && s.late(inside, deleted, enter) {
+		s.say("%s had entered at %s, and had neither left nor been notified of a loss.", q,
+			s.at(since))
+	} else {
+		s.say("%s entered its critical section %s while %s was inside: %s had entered at %s, and "+
+			"had neither left nor been notified of a loss.", p, s.in(enter), q, q, s.at(since))
+	}
 	if mine < 0 || theirs < 0 {
 		return true
 	}
 	path := s.contender(theirs)
-	deleted := s.gone(theirs, enter)
 	if deleted < 0 {
 		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
 		return true
@@ -90,13 +99,30 @@ func (s *story) notified(holder int32, grant, deleted, by int) {
 	if over := s.lastState(holder, by, "expired"); over > deleted {
 		s.say("It reported the end of the session at %s.", s.at(over))
 	}
-	lost := s.next(holder, deleted, of(history.Lost))
-	if lost < 0 {
-		s.say("%s's lock never notified it.", q)
-	} else if lost > by {
-		s.say("%s's lock notified it only at %s, %s after the deletion.", q, s.at(lost),
+	if lost := s.next(holder, deleted, of(history.Lost)); lost > by {
+		s.say("%s's lock notified its holder %s after the deletion.", q,
 			span(s.Events[lost].At-s.Events[deleted].At))
 	}
+}
+
+// late leads with a lock that told its holder too late, or never, that its znode had been deleted,
+// and reports whether that is so.
+func (s *story) late(holder int32, deleted, by int) bool {
+	q, other := process(holder), process(s.Events[by].Process)
+	lost := s.next(holder, deleted, of(history.Lost))
+	switch {
+	case lost < 0:
+		s.lead("%s's lock never told its holder that the lock was lost (event %d): %s entered its "+
+			"critical section (event %d) while %s was inside.", q, s.cite(deleted), other,
+			s.cite(by), q)
+	case lost > by:
+		s.lead("%s's lock told its holder too late (event %d) that the lock was lost (event %d): "+
+			"%s had entered its critical section (event %d) while %s was inside.", q,
+			s.cite(lost), s.cite(deleted), other, s.cite(by), q)
+	default:
+		return false
+	}
+	return true
 }
 
 // span renders a length of time.
@@ -125,8 +151,8 @@ func (s *story) lossNotification() bool {
 			return false
 		}
 		if e.Kind == history.UnlockReturn {
-			s.say("%s's Unlock returned without an error at %s, as if %s had held the lock until "+
-				"then.", p, s.at(s.v.Event), p)
+			s.say("%s's Unlock returned without an error (event %d), as if %s had held the lock "+
+				"until then%s.", p, s.cite(s.v.Event), p, s.ignored())
 		} else {
 			s.say("%s was granted the lock a second time at %s, as if it still held it.", p,
 				s.at(s.v.Event))
@@ -138,7 +164,8 @@ func (s *story) lossNotification() bool {
 			}
 		}
 		call := s.last(e.Process, s.v.Event, of(history.UnlockCall, history.ReenterCall))
-		if inputs := s.inputs(e.Process, call, s.v.Event); len(inputs) > 0 {
+		if inputs := s.inputs(e.Process, call, s.v.Event); len(inputs) > 0 &&
+			s.ignored() == "" {
 			s.say("During the call it %s.", s.input(inputs[len(inputs)-1]))
 		}
 		return true
@@ -152,6 +179,23 @@ func (s *story) lossNotification() bool {
 		return true
 	}
 	return false
+}
+
+// ignored tells of the error that an Unlock without an error had got last, or returns "".
+func (s *story) ignored() string {
+	e := &s.Events[s.v.Event]
+	call := s.last(e.Process, s.v.Event, of(history.UnlockCall))
+	inputs := s.inputs(e.Process, call, s.v.Event)
+	if call < 0 || len(inputs) == 0 {
+		return ""
+	}
+	last := inputs[len(inputs)-1]
+	r := s.Request(last)
+	if r == nil || s.Events[last].Kind != history.Reply || s.Events[last].Err == "" {
+		return ""
+	}
+	return fmt.Sprintf(", although its %s had failed with %q (event %d)", s.asked(r),
+		s.Events[last].Err, s.cite(last))
 }
 
 // sessionLoss explains a lease that outlived the client's report that the session was over.
@@ -180,8 +224,11 @@ func (s *story) sessionLoss() bool {
 		told := s.next(e.Process, i, of(history.Lost))
 		switch {
 		case told < 0:
-			s.say("But the lock never notified its holder.")
+			s.lead("%s's lock never told its holder that the session had expired, which %s's "+
+				"client had reported (event %d).", p, p, s.cite(i))
 		case told > s.v.Event:
+			s.lead("%s's lock told its holder too late (event %d) that the session had expired, "+
+				"which %s's client had reported (event %d).", p, s.cite(told), p, s.cite(i))
 			s.say("But the lock notified its holder only at %s, %s later.", s.at(told),
 				span(s.Events[told].At-e.At))
 		}
@@ -219,6 +266,10 @@ func (s *story) reentrancy() bool {
 			return false
 		}
 		s.say("%s deleted %s at %s", p, node, s.at(s.v.Event))
+		if again > grant {
+			s.lead("%s deleted its %s (event %d) while it still held the lock: it had been "+
+				"granted it twice and had not yet unlocked twice.", p, node, s.cite(s.v.Event))
+		}
 		if exited >= 0 {
 			s.text.WriteString(", during the first of its two unlocks (which returned at " +
 				s.at(exited) + ")")
@@ -237,7 +288,8 @@ func (s *story) reentrancy() bool {
 			s.say("It unlocked for the last time at %s, without an error.", s.at(s.v.Event))
 		}
 		if path := s.contender(grant); path != "" && s.Live(path, s.v.Event) {
-			s.say("But %s still existed.", node)
+			s.lead("%s's last unlock (event %d) released nothing: its %s still existed.", p,
+				s.cite(s.v.Event), node)
 			call := s.last(e.Process, s.v.Event, of(history.UnlockCall))
 			sent := s.next(e.Process, call, of(history.Send))
 			if call >= 0 && (sent < 0 || sent > s.v.Event) {

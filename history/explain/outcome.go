@@ -15,25 +15,50 @@ const (
 
 // noLeakedNodes explains a znode that nobody deletes.
 func (s *story) noLeakedNodes() bool {
-	path, rest, _ := strings.Cut(s.v.Detail, " of c")
-	var owner int32
-	var created int
-	if n, _ := fmt.Sscanf(rest, "%d, created by event %d", &owner, &created); n < 2 ||
-		created >= len(s.Events) || s.Events[created].Path != path {
+	created, known := s.earlier()
+	owner, path := s.v.Evidence.Process, s.v.Evidence.Path
+	if !known || s.Events[created].Path != path {
 		return false
 	}
-	s.say("%s of %s, created at %s, still exists at the end, and delays whoever queues behind it.",
+	earlier := s.earlierSession(owner, created)
+	if end := s.attemptEnd(owner, created); earlier >= 0 && end >= 0 &&
+		s.Events[end].Kind == history.LockReturn && !s.gotError(owner, created, end) {
+		s.lead("%s's Lock failed (event %d: %s) and left %s behind, although only the session "+
+			"before that of the node had ended (event %d).", process(owner), s.cite(end),
+			s.Events[end].Err, s.node(path), s.cite(earlier))
+	}
+	s.say("%s of %s, created at %s, still exists at the end, and delays every contender behind it.",
 		s.node(path), process(owner), s.at(created))
 	s.abandoned(owner, path, created)
-	if told := s.lastState(owner, s.v.Event, "expired"); told >= 0 && told < s.v.Event {
-		end := s.last(owner, told, of(history.SessionExpired))
-		if end >= 0 && s.Events[end].Session != s.Events[created].Session {
-			s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
-				"belongs to the session that followed it.", process(owner), s.cite(told),
-				s.node(path))
-		}
+	if earlier >= 0 {
+		s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
+			"belongs to the session that followed it.", process(owner), s.cite(earlier),
+			s.node(path))
 	}
 	return true
+}
+
+// gotError reports whether a reply or a watch event with an error reached a process between two
+// events.
+func (s *story) gotError(process int32, after, before int) bool {
+	i := s.last(process, before, func(e *history.Event) bool {
+		return e.Err != "" && (e.Kind == history.Reply || e.Kind == history.WatchEvent)
+	})
+	return i > after
+}
+
+// earlierSession returns the last report of the end of a session to a process before the violation,
+// if it was another session than that of a znode, or -1.
+func (s *story) earlierSession(owner int32, created int) int {
+	told := s.lastState(owner, s.v.Event, "expired")
+	if told < 0 {
+		return -1
+	}
+	end := s.last(owner, told, of(history.SessionExpired))
+	if end >= 0 && s.Events[end].Session != s.Events[created].Session {
+		return told
+	}
+	return -1
 }
 
 // lastState returns the last event before another by which the client library of a process reports
@@ -65,7 +90,11 @@ func (s *story) noSpuriousFailure() bool {
 	})
 	if failed > call {
 		if r := s.Request(failed); r != nil {
-			s.say("The error is that of %s %s (event %d)", r.Op, s.target(r), s.cite(failed))
+			if !s.gotError(e.Process, call, failed) {
+				s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
+					"instead of trying again.", p, s.cite(s.v.Event), s.asked(r), s.cite(failed))
+			}
+			s.say("The error is that of %s (event %d)", s.asked(r), s.cite(failed))
 			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
 				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
 					s.Events[fault].Name, s.cite(fault))
@@ -90,22 +119,29 @@ func (s *story) noSpuriousFailure() bool {
 
 // noPanic explains a panic by what the process had received.
 func (s *story) noPanic() bool {
-	var number int32
-	if n, _ := fmt.Sscanf(s.v.Detail, "c%d panicked", &number); n < 1 {
+	number := s.v.Evidence.Process
+	if number == 0 {
 		return false
 	}
 	end := len(s.Events)
 	call := s.last(number, end, of(history.LockCall, history.UnlockCall, history.ReenterCall))
-	where := ""
-	if call >= 0 {
-		where = fmt.Sprintf(" in the call of %s", s.at(call))
+	calls := s.v.Evidence.Calls
+	if len(calls) == 0 {
+		s.say("%s panicked: %s.", process(number), s.message())
+	} else {
+		s.say("%s panicked in %s: %s.", process(number), calls[0], s.message())
 	}
-	_, message, _ := strings.Cut(s.detail(), ": ")
-	s.say("%s panicked%s: %s.", process(number), where, message)
 	s.show(s.v.Event)
-	if told := s.learned(number, call, end); told != "" && call >= 0 &&
-		len(s.inputs(number, call, end)) > 0 {
-		s.say("In that call it %s.", told)
+	if call >= 0 {
+		told := s.learned(number, call, end)
+		if told == "" {
+			told = "learned nothing, or too much to be told here"
+		}
+		s.say("Since the call of %s it %s.", s.at(call), told)
+	}
+	if len(calls) > 1 {
+		s.say("The panicking function was called by %s.", strings.Join(calls[1:],
+			", called by "))
 	}
 	return true
 }
@@ -113,7 +149,7 @@ func (s *story) noPanic() bool {
 // noGoroutineLeak explains goroutines that stay blocked after a run.
 func (s *story) noGoroutineLeak() bool {
 	s.say("After all processes had finished, a goroutine of the code under test stays blocked: %s.",
-		s.detail())
+		s.message())
 	for i := range s.Events {
 		e := &s.Events[i]
 		if e.Kind != history.WatchEvent || e.Watch == 0 || s.waits(e.Process, i) {

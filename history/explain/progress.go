@@ -33,6 +33,8 @@ func (s *story) progress() bool {
 		if len(inputs) == 0 {
 			s.say("Nothing has reached it since.")
 		} else {
+			s.lead("%s waits for ever in %s, without a request or a watch that could wake it.", p,
+				what)
 			s.say("Last it %s. Since then it has sent no request, and has no watch pending.",
 				s.input(inputs[len(inputs)-1]))
 		}
@@ -70,7 +72,9 @@ func (s *story) blocked(p int32) {
 func (s *story) waitsFor(p int32, told map[int32]bool) bool {
 	told[p] = true
 	if r := s.unanswered(p); r != nil {
-		s.say("It waits for the reply to %s %s, sent at %s.", r.Op, s.target(r), s.at(r.Send))
+		s.lead("%s waits for ever for the reply to %s (event %d).", process(p), s.asked(r),
+			s.cite(r.Send))
+		s.say("It waits for the reply to %s, sent at %s.", s.asked(r), s.at(r.Send))
 		return true
 	}
 	if w := s.pendingWatch(p); w != nil {
@@ -138,6 +142,13 @@ func (s *story) watched(p int32, w *cause.Watch, told map[int32]bool) {
 	live := s.Live(w.Path, len(s.Events)-1)
 	switch {
 	case w.Kind == "exist" && change >= 0:
+		if reply != w.Armed && s.Events[reply].Err == "no node" {
+			s.lead("%s was told that %s did not exist (event %d), and waits for ever for an event "+
+				"of it.", process(p), znode, s.cite(reply))
+		} else {
+			s.lead("%s waits for ever for an event of %s, which did not exist any more when it "+
+				"set the watch (event %d).", process(p), znode, s.cite(w.Armed))
+		}
 		s.say("It waits for watch %d on %s (event %d). But %s was gone already when the server "+
 			"set the watch (event %d): it had been deleted %s. Such a watch fires when the node "+
 			"is created, and nothing creates %s again.", w.Number, znode, s.cite(reply), znode,
@@ -147,6 +158,8 @@ func (s *story) watched(p int32, w *cause.Watch, told map[int32]bool) {
 				s.in(listing))
 		}
 	case w.Kind == "exist":
+		s.lead("%s waits for ever for the creation of %s (event %d).", process(p), znode,
+			s.cite(reply))
 		s.say("It waits for watch %d to report the creation of %s (event %d), which nobody "+
 			"creates.", w.Number, znode, s.cite(reply))
 	case live && created >= 0 && w.Kind == "data":
@@ -162,6 +175,7 @@ func (s *story) watched(p int32, w *cause.Watch, told map[int32]bool) {
 func (s *story) kept(waiter int32, path string, created int, told map[int32]bool) {
 	owner := s.Events[created].Process
 	q, znode := process(owner), s.node(path)
+	s.held = process(waiter) + " waits for ever for its deletion"
 	if owner == waiter {
 		s.say("But %s is its own node: created at %s.", znode, s.at(created))
 	} else {
@@ -169,6 +183,20 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	}
 	if own := s.queued(owner, len(s.Events)); s.waits(owner, len(s.Events)) && own != path &&
 		s.last(owner, len(s.Events), of(history.LockCall)) < created {
+		whom := "itself"
+		if owner != waiter {
+			whom = fmt.Sprintf("%s, a node that %s does not know of", znode, q)
+		}
+		if r := s.Request(created); r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
+			without := ""
+			if again := s.Created(own, len(s.Events)); again >= 0 &&
+				s.lastListing(owner, r.Reply, again) < 0 {
+				without = " without listing the queue"
+			}
+			s.lead("%s waits for ever for %s: the reply to %s's create of %s was lost (event %d), "+
+				"and %s created another node%s.", process(waiter), whom, q, znode,
+				s.cite(r.Reply), q, without)
+		}
 		s.duplicate(created, own)
 		switch {
 		case owner == waiter:
@@ -198,7 +226,7 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 // panicked reports whether a violation is that a process panicked.
 func (s *story) panicked(p int32) bool {
 	return slices.ContainsFunc(s.all, func(v *history.Violation) bool {
-		return v.Property == noPanic && strings.HasPrefix(v.Detail, process(p)+" panicked")
+		return v.Property == noPanic && v.Evidence.Process == p
 	})
 }
 
@@ -219,15 +247,15 @@ func (s *story) duplicate(created int, own string) {
 // and reports whether it has.
 func (s *story) abandoned(owner int32, path string, created int) bool {
 	q, znode := process(owner), s.node(path)
-	end := s.next(owner, created, func(e *history.Event) bool {
-		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
-			e.Kind == history.Crashed
-	})
+	end := s.attemptEnd(owner, created)
 	if end < 0 {
 		if grant := s.next(owner, created, granted); grant >= 0 {
 			s.say("%s was granted the lock %s, and has not released it.", q, s.in(grant))
 		}
 		return false
+	}
+	if s.Events[end].Kind != history.Crashed {
+		s.blame(owner, path, created, end)
 	}
 	switch e := &s.Events[end]; {
 	case e.Kind == history.Crashed:
@@ -243,16 +271,67 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 	return true
 }
 
-// deletes tells which requests to delete a znode its creator has sent.
-func (s *story) deletes(owner int32, path, znode string, created int) {
-	var sent []*cause.Request
+// attemptEnd returns how the attempt of a process that created a znode has ended: the return of
+// Unlock, the return of a Lock that failed, or a crash. It returns -1 if the attempt has not ended.
+func (s *story) attemptEnd(owner int32, created int) int {
+	return s.next(owner, created, func(e *history.Event) bool {
+		return e.Kind == history.LockReturn && e.Err != "" || e.Kind == history.UnlockReturn ||
+			e.Kind == history.Crashed
+	})
+}
+
+// blame leads with what the code did wrong that left a znode behind: it has sent no request to
+// delete the znode, or has not repeated one that failed.
+func (s *story) blame(owner int32, path string, created, end int) {
+	q, znode, held := process(owner), s.node(path), ""
+	if s.held != "" {
+		held = ": " + s.held
+	}
+	call := "Unlock returned"
+	if e := &s.Events[end]; e.Kind == history.LockReturn {
+		call = "Lock failed"
+	} else if e.Err != "" {
+		call = "Unlock failed"
+	}
+	sent := s.deletions(owner, path, created)
+	if len(sent) == 0 {
+		s.lead("%s's %s (event %d) and left %s behind, without a request to delete it%s.", q,
+			call, s.cite(end), znode, held)
+		return
+	}
+	last := sent[len(sent)-1]
+	if last.Reply >= 0 && s.Events[last.Reply].Err != "" {
+		s.lead("%s did not repeat its delete of %s, which had failed (event %d, %q)%s.", q,
+			znode, s.cite(last.Reply), s.Events[last.Reply].Err, held)
+	}
+}
+
+// deletions returns the requests to delete a znode that its creator has sent.
+func (s *story) deletions(owner int32, path string, created int) (sent []*cause.Request) {
 	for _, r := range s.Requests() {
-		if r.Process == owner && r.Op == "delete" && r.Path == path && r.Send > created {
+		if r.Process == owner && r.Send > created && s.asksToDelete(r, path) {
 			sent = append(sent, r)
 		}
 	}
+	return sent
+}
+
+// asksToDelete reports whether a request, possibly a multi, is one to delete a znode.
+func (s *story) asksToDelete(r *cause.Request, path string) bool {
+	if r.Op == "delete" && r.Path == path {
+		return true
+	}
+	f := s.Events[r.Send].Facts
+	return f != nil && slices.ContainsFunc(f.Operations, func(o history.Operation) bool {
+		return o.Op == "delete" && o.Path == path
+	})
+}
+
+// deletes tells which requests to delete a znode its creator has sent.
+func (s *story) deletes(owner int32, path, znode string, created int) {
+	sent := s.deletions(owner, path, created)
 	if len(sent) == 0 {
-		s.say("It has never sent a request to delete %s, which still exists at the end.", znode)
+		s.say("It has never sent a request to delete %s.", znode)
 		return
 	}
 	last := sent[len(sent)-1]
@@ -267,8 +346,7 @@ func (s *story) deletes(owner int32, path, znode string, created int) {
 	if last.Serve < 0 {
 		how += ", and never reached a server"
 	}
-	s.say("%s at %s, %s. It did not try again, and %s still exists at the end.", lead,
-		s.at(last.Send), how, znode)
+	s.say("%s at %s, %s. It did not try again.", lead, s.at(last.Send), how)
 }
 
 // silent tells of a watch whose event was never delivered, and of those by which the client set it
@@ -294,6 +372,8 @@ func (s *story) silent(w *cause.Watch, reply int) {
 			return e.Kind == history.WatchArmed && e.Request == 0 && e.Path == w.Path
 		})
 		if again < 0 {
+			s.lead("%s waits for ever for an event of %s, which never reached it.", p,
+				s.node(w.Path))
 			return
 		}
 		w = s.Watch(s.Events[again].Watch)
@@ -336,6 +416,9 @@ func (s *story) overtaken(w *cause.Watch, zxid int64) {
 		e := &s.Events[i]
 		if r := s.Request(i); e.Kind == history.Reply && e.Process == w.Process && r != nil &&
 			e.Zxid >= zxid && r.Op != "connect" && r.Op != "set-watches" {
+			s.lead("%s's own %s (event %d) made it miss the event of %s for which it waits for "+
+				"ever: a client that has seen a later reply counts as one that knows the change.",
+				process(w.Process), s.asked(r), s.cite(i), s.node(w.Path))
 			s.say("The client had seen a reply of transaction %d or later before (%s, event %d): "+
 				"from then on it counts as one that knows the change.", zxid, r.Op, s.cite(i))
 			return
@@ -361,6 +444,8 @@ func (s *story) endedWatch(p int32) bool {
 		return false
 	}
 	e := &s.Events[told]
+	s.lead("%s was told that its watch on %s had ended (event %d), and its code still waits for "+
+		"the event of the watch.", process(p), s.node(e.Path), s.cite(told))
 	s.say("Its watch on %s ended with its session: its client told it so (event %d: %s).",
 		s.node(e.Path), s.cite(told), e.Err)
 	own := s.queued(p, len(s.Events))
@@ -380,4 +465,10 @@ func (s *story) acted(p int32, after int) bool {
 }
 
 // directory returns the path of a znode's parent.
-func directory(path string) string { return path[:max(0, len(path)-len(base(path))-1)] }
+func directory(path string) string {
+	last := strings.LastIndexByte(path, '/')
+	if last <= 0 {
+		return path[:last+1]
+	}
+	return path[:last]
+}

@@ -35,11 +35,16 @@ func (s *story) fencing() bool {
 	a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid
 	switch {
 	case a == 0 || b == 0:
-		s.say("The resource had no token by which to refuse the late write.")
+		s.lead("%s wrote after a later holder (event %d), and had no token by which the resource "+
+			"could refuse the write.", p, s.cite(write))
 	case a >= b:
-		s.say("Its fencing token, %d, is not lower than %s's, %d, so the resource could not tell "+
-			"that its grant was the older one.", a, q, b)
+		s.lead("%s's fencing token, %d, is not lower than that of %s's later grant, %d: the "+
+			"resource could not refuse %s's late write (event %d).", p, a, q, b, p, s.cite(write))
+		s.session(mine)
+		s.session(theirs)
 	default:
+		s.lead("%s's late write (event %d) was not refused, although its fencing token is lower "+
+			"than one that the resource had seen.", p, s.cite(write))
 		s.say("Its fencing token, %d, is lower than %s's, %d: the resource did not refuse it.", a,
 			q, b)
 	}
@@ -85,6 +90,15 @@ func (s *story) noLostUpdate() bool {
 	}
 	if deleted := s.gone(first, write); deleted >= 0 && deleted < second {
 		q := process(s.Events[first].Process)
+		late, other := write, other
+		if first == theirs {
+			late, other = other, write
+		}
+		if late > deleted {
+			s.lead("%s wrote the resource (event %d) after it had lost the lock (event %d), and "+
+				"nothing refused the write.", q, s.cite(late), s.cite(deleted))
+		}
+		s.show(other)
 		s.say("In between, %s's %s was deleted %s, and nothing kept %s from writing after that.", q,
 			s.node(s.contender(first)), s.demise(deleted), q)
 	}
@@ -129,6 +143,10 @@ func (s *story) session(grant int) {
 	p := process(e.Process)
 	switch n := &s.Events[created]; e.Zxid {
 	case n.Session:
+		if grant == s.v.Event {
+			s.lead("%s's lock takes the id of the session for the token (event %d), and the id "+
+				"does not rise with each grant.", p, s.cite(grant))
+		}
 		s.say("%s's token is the id of its session, not the transaction %d that created its %s "+
 			"%s.", p, n.Zxid, s.node(path), s.in(created))
 	case n.Zxid:

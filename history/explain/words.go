@@ -136,10 +136,13 @@ func (s *story) input(i int) string {
 	if r == nil {
 		return fmt.Sprintf("received a reply (event %d)", s.cite(i))
 	}
-	what := r.Op + " " + s.target(r)
+	what := s.asked(r)
 	switch {
 	case e.Err == "no node":
 		return fmt.Sprintf("learned by %s that there was no such node (event %d)", what, s.cite(i))
+	case e.Err != "" && len(r.Changes) > 0:
+		return fmt.Sprintf("got %q for %s, which was carried out (event %d)", e.Err, what,
+			s.cite(i))
 	case e.Err != "":
 		return fmt.Sprintf("got %q for %s (event %d)", e.Err, what, s.cite(i))
 	case cause.Listing(r.Op):
@@ -150,6 +153,11 @@ func (s *story) input(i int) string {
 		return fmt.Sprintf("read that %s existed (event %d)", s.target(r), s.cite(i))
 	}
 	return fmt.Sprintf("got the reply to %s (event %d)", what, s.cite(i))
+}
+
+// asked names a request, as "create c1#0".
+func (s *story) asked(r *cause.Request) string {
+	return strings.TrimRight(r.Op+" "+s.target(r), " ")
 }
 
 // target names the znode of a request, which the server completes if it is sequential.
@@ -201,6 +209,14 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// were agrees with a number of things.
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // base returns the last element of a path.

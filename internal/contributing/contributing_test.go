@@ -33,6 +33,9 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addRow(t, root, "history/check/property_table.go",
 		"\t{\n\t\tname:    history.Linearizable,",
 		"\tfirstOut,\n")
+	addFile(t, root, "explain_first_out", "history/explain")
+	addRow(t, root, "history/explain/explain.go", "\thistory.ZooKeeperConsistency:",
+		"\tfirstOut: (*story).explainFirstOut,\n")
 	addFile(t, root, "newest", "internal/strategy")
 	addRow(t, root, "internal/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
 		"\t\tnewestKind,\n")
@@ -79,7 +82,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 	found := check(t, root, program, "--lock", "free", "--strategy", "exhaustive",
 		"--clients", "2", "--cycles", "1", "--faults", "none")
 	if found.Status != 1 || len(found.Violations) != 1 ||
-		found.Violations[0].Property != "first-out" {
+		found.Violations[0].Property != "first-out" ||
+		!strings.HasPrefix(found.Violations[0].Why, "c1 left its critical section") {
 		t.Errorf("with the new property: status %d, violations %v", found.Status, found.Violations)
 	}
 	single := []string{
@@ -106,6 +110,7 @@ type report struct {
 	FaultCoverage map[string]map[string]int `json:"fault_coverage"`
 	Violations    []struct {
 		Property string `json:"property"`
+		Why      string `json:"why"`
 	} `json:"violations"`
 	Properties []struct {
 		Name      string `json:"name"`

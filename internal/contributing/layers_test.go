@@ -21,8 +21,8 @@ func TestLayers(t *testing.T) {
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"simzk/internal/memory", "internal/callsite")
-	shared := with(simzk, "simzk/client/internal/library", "internal/hash64")
-	clients := with(shared, "simzk/client", "simzk/client/model", "simzk/client/real")
+	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/hash64")
+	clients := with(shared, "simzk/client/model", "simzk/client/real")
 	report := with(engine, "internal/report", "internal/stateset")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")

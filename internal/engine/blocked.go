@@ -20,35 +20,64 @@ import (
 // of them must be blocked. A goroutine that a timer or the end of a context has started has no
 // owner, and is left out.
 func (l *Loop) blocked() []history.Wait {
-	owners := l.Processes[0].owners
-	if owners == nil {
-		return nil
-	}
-	var profile bytes.Buffer
-	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
 	var waits []history.Wait
-	for record := range strings.SplitSeq(profile.String(), "\n\n") {
-		owner := profiledOwner.FindStringSubmatch(record)
-		if owner == nil || owner[2] != owners.run {
+	for _, of := range l.profile() {
+		if l.Processes[of.process-1].done() {
 			continue
 		}
-		number, err := strconv.Atoi(owner[1])
-		if err != nil || number < 1 || number > len(l.Processes) || l.Processes[number-1].done() {
-			continue
-		}
-		wait, ok := blockedAt(profiledStack(record), l.service.OwnsFrame)
+		wait, ok := blockedAt(of.stack, l.service.OwnsCall)
 		if !ok {
 			continue
 		}
-		wait.Process, wait.Since = int32(number), l.lastAction(int32(number))
-		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
-		waits = append(waits, slices.Repeat([]history.Wait{wait}, times)...)
+		wait.Process, wait.Since = int32(of.process), l.lastAction(int32(of.process))
+		waits = append(waits, slices.Repeat([]history.Wait{wait}, of.times)...)
 	}
 	slices.SortFunc(waits, func(a, b history.Wait) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), strings.Compare(a.Line, b.Line),
 			strings.Compare(a.Function, b.Function), strings.Compare(a.On, b.On))
 	})
 	return waits
+}
+
+// stacks returns the stacks of the goroutines of a process that has owners, innermost frame first.
+// Goroutines with equal stacks are in it once.
+func (l *Loop) stacks(process int) (all [][]runtime.Frame) {
+	for _, of := range l.profile() {
+		if of.process == process {
+			all = append(all, of.stack)
+		}
+	}
+	return all
+}
+
+// A profiledGoroutine is a number of goroutines of a process with the same stack.
+type profiledGoroutine struct {
+	process, times int
+	stack          []runtime.Frame
+}
+
+// profile returns the goroutines of the processes. Those that a timer or the end of a context has
+// started are missing.
+func (l *Loop) profile() (found []profiledGoroutine) {
+	owners := l.Processes[0].owners
+	if owners == nil {
+		return nil
+	}
+	var profile bytes.Buffer
+	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
+	for record := range strings.SplitSeq(profile.String(), "\n\n") {
+		owner := profiledOwner.FindStringSubmatch(record)
+		if owner == nil || owner[2] != owners.run {
+			continue
+		}
+		number, err := strconv.Atoi(owner[1])
+		if err != nil || number < 1 || number > len(l.Processes) {
+			continue
+		}
+		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
+		found = append(found, profiledGoroutine{number, times, profiledStack(record)})
+	}
+	return found
 }
 
 // lastAction returns the time of the last event that a process's code caused or received.
@@ -69,7 +98,7 @@ func blockedAt(stack []runtime.Frame, owned func(function string) bool) (history
 	wait, called := history.Wait{}, false
 	for _, frame := range stack {
 		switch {
-		case owned(frame.Function) || callsite.Simulates(frame.Function):
+		case owned(frame.Function):
 			// The code under test has called this function, or one further out.
 			wait.On, called = "call of "+method(frame.Function), true
 		case ofRuntime(frame.Function):

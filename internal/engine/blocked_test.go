@@ -76,7 +76,7 @@ func checkWaits(t *testing.T, events []history.Event) {
 		wait := last.Facts.Waits[i]
 		if wait.Process != 1 || wait.On != "chan receive" || wait.Since != events[answered].At ||
 			!regexp.MustCompile(function).MatchString(wait.Function) ||
-			!regexp.MustCompile(`^engine/blocked_test\.go:\d+$`).MatchString(wait.Line) {
+			!regexp.MustCompile(`^internal/engine/blocked_test\.go:\d+$`).MatchString(wait.Line) {
 			t.Errorf("wait %d is %+v", i, wait)
 		}
 	}

@@ -95,6 +95,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	l.System.Reset(sim.Config{
 		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
+		Stacks: l.stacks,
 	})
 	if len(l.space) != scenario.Clients {
 		l.space = make([]Process, scenario.Clients)

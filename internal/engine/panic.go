@@ -14,14 +14,19 @@ const callsMax = 8
 // event that the process caused or received, and names the calls of the lock that led to the panic.
 func panicked(result *Result, owned func(function string) bool) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
-	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
 	_, stack, _ = strings.Cut(stack, "\npanic(")
-	if calls := lockCalls(stack, owned); len(calls) > 0 {
+	calls := lockCalls(stack, owned)
+	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
+	if len(calls) > 0 {
 		detail += " in " + strings.Join(calls, ", called by ")
 	}
 	return &history.Violation{
 		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
-		Reason: "a process panicked", Detail: detail,
+		Reason: "a process panicked",
+		Detail: detail,
+		Evidence: history.Evidence{
+			Process: int32(result.PanicProcess), Message: message, Calls: calls,
+		},
 	}
 }
 

@@ -24,6 +24,7 @@ type registerService struct{}
 func (registerService) New() sim.System               { return new(registerSystem) }
 func (registerService) Supports(faults.Kind) bool     { return false }
 func (registerService) OwnsFrame(string) bool         { return false }
+func (registerService) OwnsCall(string) bool          { return false }
 func (registerService) Determinize() (restore func()) { return func() {} }
 
 // A registerSystem is the server with its clients.

@@ -245,6 +245,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 		result.Violations = append(result.Violations, &history.Violation{
 			Property: NoGoroutineLeak, Event: len(result.Events) - 1,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak,
+			Evidence: history.Evidence{Message: result.Leak},
 		})
 	}
 }

@@ -199,6 +199,7 @@ type reportedViolation struct {
 	Detail    string           `json:"detail"`
 	Why       string           `json:"why"` // in words
 	Event     int              `json:"event"`
+	Evidence  history.Evidence `json:"evidence,omitzero"`
 
 	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
 }
@@ -258,7 +259,7 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		v := why.Violation
 		violations[i] = reportedViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Event: v.Event,
+			Event: v.Event, Evidence: v.Evidence,
 		}
 	}
 	if len(violations) > 0 {

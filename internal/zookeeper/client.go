@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"reflect"
 	"strings"
 	"time"
 
@@ -57,26 +56,15 @@ func ConnectionOf(of sim.Client) Connection {
 	}
 }
 
-// simulator holds the packages of the cluster and of its clients.
-var simulator = func() []string {
-	cluster := reflect.TypeFor[simzk.Config]().PkgPath()
-	return []string{
-		cluster, cluster + "/client/model", cluster + "/client/real",
-		cluster + "/client/internal/library",
-	}
-}()
-
 // OwnsFrame reports whether a function belongs to the simulated ZooKeeper or to the adapter.
 func (s Service) OwnsFrame(function string) bool {
-	if s.Adapter != "" && strings.HasPrefix(function, s.Adapter) {
-		return true
-	}
-	for _, path := range simulator {
-		if rest, ok := strings.CutPrefix(function, path); ok && strings.HasPrefix(rest, ".") {
-			return true
-		}
-	}
-	return false
+	return client.Simulates(function) || s.Adapter != "" && strings.HasPrefix(function, s.Adapter)
+}
+
+// OwnsCall reports whether a function belongs to the simulated ZooKeeper, to the adapter, or to
+// go-zookeeper/zk's client.
+func (s Service) OwnsCall(function string) bool {
+	return s.OwnsFrame(function) || client.OwnsCall(function)
 }
 
 // Determinize makes go-zookeeper/zk deterministic until restore is called.

@@ -51,6 +51,7 @@ func (z *System) Reset(config sim.Config) {
 	z.clients = z.clients[:0]
 	z.cluster.Reset(simzk.Config{
 		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
+		Stacks: config.Stacks,
 	}, config.Log)
 	z.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if z.service.Sequence != 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 	"github.com/interlock-sim/interlock/simzk/internal/memory"
 	"github.com/interlock-sim/interlock/simzk/tree"
@@ -305,7 +306,7 @@ func (c *Conn) lockOrExit() {
 // enqueue queues a call for the cluster's caller. Its caller holds the lock; enqueue releases it.
 func (c *Conn) enqueue(r *call) {
 	if c.cluster.GathersFacts() {
-		site := callsite.Caller()
+		site := callsite.Caller(client.OwnsCall).Site
 		r.caller = &site
 	}
 	c.submitted = append(c.submitted, r)

@@ -109,7 +109,7 @@ func isSetWatches(q *simzk.Exchange) bool { return q.Op == wire.OpSetWatches }
 
 func (r *Conn) send(q *simzk.Exchange) {
 	r.sentHash = hash64.Mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(library.Rank(&q.Request)))
-	r.cluster.Send(&r.link, q, r.sites.of(&q.Request))
+	r.cluster.Send(&r.link, q, r.sender(&q.Request))
 	r.inFlight = append(r.inFlight, q)
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -13,18 +14,12 @@ import (
 // goroutine of the client library. They are used only if the history wants facts.
 type callSites struct {
 	mu    sync.Mutex
-	calls []callSite
-}
-
-// A callSite is a call under way: the client's method, and the line that called it.
-type callSite struct {
-	method string
-	site   callsite.Site
+	calls []callsite.Call
 }
 
 // begin adds the call that the calling goroutine makes.
 func (s *callSites) begin() {
-	call := callSite{callsite.Method(), callsite.Caller()}
+	call := callsite.Caller(client.OwnsCall)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, call)
@@ -32,7 +27,7 @@ func (s *callSites) begin() {
 
 // end removes the call that the calling goroutine makes.
 func (s *callSites) end() {
-	call := callSite{callsite.Method(), callsite.Caller()}
+	call := callsite.Caller(client.OwnsCall)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.calls {
@@ -43,28 +38,51 @@ func (s *callSites) end() {
 	}
 }
 
-// of returns the line that has sent a request. It is unknown if several could have.
-func (s *callSites) of(r *wire.Request) callsite.Site {
+// of returns the line that has sent a request, as far as the calls show it.
+func (s *callSites) of(r *wire.Request) (site callsite.Site, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found callsite.Site
-	for _, call := range s.calls {
-		switch {
-		case !call.sends(r):
-		case found == callsite.Site{}:
-			found = call.site
-		case found != call.site:
-			return callsite.Site{}
-		}
-	}
-	return found
+	return senderOf(r, s.calls)
 }
 
-// sends reports whether a call can have sent a request.
-func (s *callSite) sends(r *wire.Request) bool {
+// senderOf returns which of the calls under way has sent a request. It returns false if none can
+// have. If calls on several lines can have, the line is unknown.
+func senderOf(r *wire.Request, calls []callsite.Call) (site callsite.Site, known bool) {
+	for _, call := range calls {
+		switch {
+		case !sends(call.Method, r):
+		case !known:
+			site, known = call.Site, true
+		case site != call.Site:
+			return callsite.Site{}, true
+		}
+	}
+	return site, known
+}
+
+// sends reports whether a method of the client can have sent a request.
+func sends(method string, r *wire.Request) bool {
 	methods := operation.Of(r.Op).Methods
 	if r.Watch && len(methods) > 0 {
-		return s.method == methods[0]+"W"
+		return method == methods[0]+"W"
 	}
-	return slices.Contains(methods, s.method)
+	return slices.Contains(methods, method)
+}
+
+// sender returns the line that has sent a request. The calls of the methods of Conn are known. The code under test may also call the zk.Conn itself; then it is blocked in
+// that call now, and its stack shows the line.
+func (r *Conn) sender(q *wire.Request) callsite.Site {
+	if !r.cluster.GathersFacts() {
+		return callsite.Site{}
+	}
+	site, known := r.sites.of(q)
+	if known {
+		return site
+	}
+	var calls []callsite.Call
+	for _, stack := range r.cluster.Stacks(&r.link) {
+		calls = append(calls, callsite.On(stack, client.OwnsCall))
+	}
+	site, _ = senderOf(q, calls)
+	return site
 }
