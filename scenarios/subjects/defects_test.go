@@ -1,33 +1,17 @@
 package subjects_test
 
 import (
-	"context"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/strategy"
-	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
-
-func runCampaign(t *testing.T, subject scenarios.Subject, schedules int) *report.Campaign {
-	c := &campaign.Campaign{
-		Seed: 1, Schedules: schedules, Workers: runtime.GOMAXPROCS(0),
-		Scenario: engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
-			Faults: faults.Default(),
-		},
-	}
-	return c.Run(context.Background(), t)
-}
 
 // Every property that a lock can violate has a defect that violates it first. A lock cannot violate
 // the guarantees of the simulation and its client; tests with altered histories cover those.

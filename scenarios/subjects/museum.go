@@ -63,19 +63,22 @@ var museum = []exhibit{
 	{entry: entry{
 		"search-once", history.Progress,
 		"searches only once for the node of a create whose reply was lost",
-		"samuel/go-zookeeper#229 and #237", recipe{},
+		"samuel/go-zookeeper#229 and #237",
+		recipe{},
 		func(r *recipe) { r.steps.create, r.steps.cleanUp = createSearchOnce, deleteKnownNode }, nil,
 	}},
 	{entry: entry{
 		"abandoned-create", history.Progress,
 		"does not delete the node of a create that was in flight when the caller canceled",
-		"CURATOR-79", recipe{},
+		"CURATOR-79",
+		recipe{},
 		func(r *recipe) { r.steps.create, r.steps.cleanUp = createAbandoned, keepAbandoned }, nil,
 	}},
 	{entry: entry{
 		"stacked-prefix", history.Progress,
 		"puts another GUID before the name when it repeats a create",
-		"CURATOR-190", recipe{},
+		"CURATOR-190",
+		recipe{},
 		func(r *recipe) {
 			r.steps.create, r.steps.predecessors = createStacked, predecessorsUnchecked
 		}, nil,
@@ -83,7 +86,8 @@ var museum = []exhibit{
 	{entry: entry{
 		"relative-path", history.Progress,
 		"stores the node that it finds again without its directory, and takes it for another's",
-		"ZOOKEEPER-645, still in ZooKeeper's WriteLock recipe", recipe{},
+		"ZOOKEEPER-645, still in ZooKeeper's WriteLock recipe",
+		recipe{},
 		func(r *recipe) {
 			r.steps.create, r.steps.predecessors = createRelative, predecessorsOfRelative
 		}, nil,
@@ -91,19 +95,22 @@ var museum = []exhibit{
 	{servers: 3, entry: entry{
 		"duplicate-create", history.Progress,
 		"searches for its node on a server that lags, and creates a second one",
-		"Curator, kazoo and go-zookeeper/zk: no sync before the search", recipe{},
+		"Curator, kazoo and go-zookeeper/zk: no sync before the search",
+		recipe{},
 		func(r *recipe) { r.steps.predecessors = predecessorsUnchecked }, nil,
 	}},
 	{entry: entry{
 		"probe-node", history.Progress,
 		"creates a node to test the connection and does not delete it",
-		"spring-projects/spring-integration#2557", recipe{},
+		"spring-projects/spring-integration#2557",
+		recipe{},
 		func(r *recipe) { r.steps.create = createProbe }, nil,
 	}, setUp: allowRequest},
 	{entry: entry{
 		"persistent-node", history.Progress,
 		"queues with a node that outlives its session",
-		"linkedin/brooklin#747", recipe{},
+		"linkedin/brooklin#747",
+		recipe{},
 		func(r *recipe) {
 			r.steps.create, r.steps.predecessors = createPersistent, predecessorsUnchecked
 		}, nil,
@@ -113,19 +120,22 @@ var museum = []exhibit{
 	{entry: entry{
 		"clean-up-once", history.Progress,
 		"does not retry the clean-up of a failed attempt",
-		"python-zk/kazoo#732 and #760", recipe{},
+		"python-zk/kazoo#732 and #760",
+		recipe{},
 		func(r *recipe) { r.steps.cleanUp = cleanUpOnce }, nil,
 	}},
 	{entry: entry{
 		"time-out-leak", history.Progress,
 		"does not delete its node when the caller's time is up",
-		"zk-ruby/zk#49, HUDI-2099", recipe{},
+		"zk-ruby/zk#49, HUDI-2099",
+		recipe{},
 		func(r *recipe) { r.steps.cleanUp = cleanUpUnlessCanceled }, nil,
 	}},
 	{entry: entry{
 		"watch-throws", history.Progress,
 		"fails without a clean-up when its predecessor goes before it can be watched",
-		"a published Java lock based on Curator", recipe{},
+		"a published Java lock based on Curator",
+		recipe{},
 		func(r *recipe) {
 			r.steps.wait, r.steps.cleanUp = waitForExisting, cleanUpUnlessGone
 		}, nil,
@@ -133,26 +143,30 @@ var museum = []exhibit{
 	{entry: entry{
 		"wrong-clean-up-path", history.NoLeakedNodes,
 		"repeats a failed delete on a path with the directory twice, and takes no node for success",
-		"Curator before 2012, with a namespace", recipe{},
+		"Curator before 2012, with a namespace",
+		recipe{},
 		func(r *recipe) { r.steps.release = releaseWrongPath },
 		[]history.Property{history.Progress, history.LossNotification},
 	}},
 	{entry: entry{
 		"recreate-after-cancel", history.NoLeakedNodes,
 		"queues again when the watch of a canceled attempt fires",
-		"CURATOR-3, ZooKeeper's WriteLock and zoo_lock recipes", recipe{},
+		"CURATOR-3, ZooKeeper's WriteLock and zoo_lock recipes",
+		recipe{},
 		func(r *recipe) { r.steps.wait = waitThenRecreate }, nil,
 	}},
 	{entry: entry{
 		"delete-directory", history.Progress,
 		"deletes the directory at its release if it is empty; a create there then fails",
-		"Curator before 2011, CURATOR-180, python-zk/kazoo#61", recipe{retries: true},
+		"Curator before 2011, CURATOR-180, python-zk/kazoo#61",
+		recipe{retries: true},
 		func(r *recipe) { r.steps.release = releaseWithDirectory }, nil,
 	}},
 	{entry: entry{
 		"delete-first", history.LossNotification,
 		"releases by the deletion of the first node of the queue",
-		"etcd-io/etcd, commit d1ae4cd5b: resigns by the key of whoever leads", recipe{},
+		"etcd-io/etcd, commit d1ae4cd5b: resigns by the key of whoever leads",
+		recipe{},
 		func(r *recipe) { r.steps.release = releaseFirst }, nil,
 	}},
 
@@ -172,7 +186,8 @@ var museum = []exhibit{
 	{entry: entry{
 		"requeue", history.NoStarvation,
 		"leaves the queue and joins it at its end when its predecessor is gone before it is watched",
-		"ZOOKEEPER-3162: ZooKeeper's zoo_lock recipe since then", recipe{},
+		"ZOOKEEPER-3162: ZooKeeper's zoo_lock recipe since then",
+		recipe{},
 		func(r *recipe) { r.steps.wait = waitOrRequeue }, nil,
 	}},
 
@@ -180,7 +195,8 @@ var museum = []exhibit{
 	{entry: entry{
 		"count-before-lock", history.LossNotification,
 		"counts an acquire before it has the lock, and keeps the count when the attempt fails",
-		"a published Java lock based on Curator", recipe{reentrant: true},
+		"a published Java lock based on Curator",
+		recipe{reentrant: true},
 		func(r *recipe) { r.steps.lock = lockCountingFirst }, nil,
 	}},
 	{entry: entry{
@@ -200,13 +216,15 @@ var museum = []exhibit{
 	{entry: entry{
 		"sticky-cancel", history.NoSpuriousFailure,
 		"fails the attempt after a canceled one",
-		"python-zk/kazoo: Lock.cancel", recipe{retries: true},
+		"python-zk/kazoo: Lock.cancel",
+		recipe{retries: true},
 		func(r *recipe) { r.steps.lock = lockUnlessCanceled }, nil,
 	}},
 	{entry: entry{
 		"delete-all", history.LossNotification,
 		"releases by the deletion of all nodes",
-		"etcd-io/etcd, commit 5b8c6b548: deletes by the prefix", recipe{},
+		"etcd-io/etcd, commit 5b8c6b548: deletes by the prefix",
+		recipe{},
 		func(r *recipe) { r.steps.release = releaseAll }, nil,
 	}},
 }
