@@ -156,7 +156,8 @@ func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 		return encodeJSON(w, entries)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "defect\tviolates\tfound\tschedules\tseconds\tsmallest counterexample\ttwin")
+	fmt.Fprintln(table,
+		"defect\tviolates\tfound\tschedules\tseconds\tsmallest counterexample\ttwin")
 	for _, e := range entries {
 		twin := fmt.Sprintf("passed %d", e.Twin.Schedules)
 		if e.Twin.Violation != "" {

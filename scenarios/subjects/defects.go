@@ -211,8 +211,8 @@ var catalogue = []entry{
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.
 const mendedSuffix = "-fixed"
 
-// Defects returns the defects of the recipe that a switch turns on, each with a lock that has it and
-// one without it.
+// Defects returns the defects of the recipe that a switch turns on, each with a lock that has it
+// and one without it.
 func Defects() []Defect {
 	defects := make([]Defect, len(catalogue))
 	for i := range catalogue {

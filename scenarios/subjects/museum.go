@@ -31,8 +31,8 @@ func Museum() []Defect {
 	return defects
 }
 
-// nearOverflow starts the sequence numbers of a directory a little below their overflow. An order by
-// czxid then costs a request per contender.
+// nearOverflow starts the sequence numbers of a directory a little below their overflow. An order
+// by czxid then costs a request per contender.
 func nearOverflow(s *scenarios.Subject) {
 	s.Sequence = math.MaxInt32 - 2
 	s.Limits.Requests, s.Limits.RequestsPerChange = history.Unbounded, history.Unbounded
@@ -50,11 +50,13 @@ func replacing(replace func(*steps)) steps {
 
 var (
 	// byCreation is the recipe with an order that survives the overflow of sequence numbers.
-	byCreation = recipe{steps: replacing(func(s *steps) { s.predecessors = earlierNodes })}
+	byCreation = recipe{steps: replacing(func(s *steps) {
+		s.predecessors = (*recipeLock).earlierNodes
+	})}
 	// shared is the recipe in a directory that holds a node of something else.
 	shared = recipe{steps: replacing(func(s *steps) {
-		s.lock = lockBesideForeignNode
-		s.predecessors = predecessorsButForeign
+		s.lock = (*recipeLock).lockBesideForeignNode
+		s.predecessors = (*recipeLock).predecessorsButForeign
 	})}
 )
 
@@ -65,14 +67,20 @@ var museum = []exhibit{
 		"searches only once for the node of a create whose reply was lost",
 		"samuel/go-zookeeper#229 and #237",
 		recipe{},
-		func(r *recipe) { r.steps.create, r.steps.cleanUp = createSearchOnce, deleteKnownNode }, nil,
+		func(r *recipe) {
+			r.steps.create = (*recipeLock).createSearchOnce
+			r.steps.cleanUp = (*recipeLock).deleteKnownNode
+		}, nil,
 	}},
 	{entry: entry{
 		"abandoned-create", history.Progress,
 		"does not delete the node of a create that was in flight when the caller canceled",
 		"CURATOR-79",
 		recipe{},
-		func(r *recipe) { r.steps.create, r.steps.cleanUp = createAbandoned, keepAbandoned }, nil,
+		func(r *recipe) {
+			r.steps.create = (*recipeLock).createAbandoned
+			r.steps.cleanUp = (*recipeLock).keepAbandoned
+		}, nil,
 	}},
 	{entry: entry{
 		"stacked-prefix", history.Progress,
@@ -80,7 +88,8 @@ var museum = []exhibit{
 		"CURATOR-190",
 		recipe{},
 		func(r *recipe) {
-			r.steps.create, r.steps.predecessors = createStacked, predecessorsUnchecked
+			r.steps.create = (*recipeLock).createStacked
+			r.steps.predecessors = (*recipeLock).predecessorsUnchecked
 		}, nil,
 	}},
 	{entry: entry{
@@ -89,7 +98,8 @@ var museum = []exhibit{
 		"ZOOKEEPER-645, still in ZooKeeper's WriteLock recipe",
 		recipe{},
 		func(r *recipe) {
-			r.steps.create, r.steps.predecessors = createRelative, predecessorsOfRelative
+			r.steps.create = (*recipeLock).createRelative
+			r.steps.predecessors = (*recipeLock).predecessorsOfRelative
 		}, nil,
 	}},
 	{servers: 3, entry: entry{
@@ -97,14 +107,14 @@ var museum = []exhibit{
 		"searches for its node on a server that lags, and creates a second one",
 		"Curator, kazoo and go-zookeeper/zk: no sync before the search",
 		recipe{},
-		func(r *recipe) { r.steps.predecessors = predecessorsUnchecked }, nil,
+		func(r *recipe) { r.steps.predecessors = (*recipeLock).predecessorsUnchecked }, nil,
 	}},
 	{entry: entry{
 		"probe-node", history.Progress,
 		"creates a node to test the connection and does not delete it",
 		"spring-projects/spring-integration#2557",
 		recipe{},
-		func(r *recipe) { r.steps.create = createProbe }, nil,
+		func(r *recipe) { r.steps.create = (*recipeLock).createProbe }, nil,
 	}, setUp: allowRequest},
 	{entry: entry{
 		"persistent-node", history.Progress,
@@ -112,7 +122,8 @@ var museum = []exhibit{
 		"linkedin/brooklin#747",
 		recipe{},
 		func(r *recipe) {
-			r.steps.create, r.steps.predecessors = createPersistent, predecessorsUnchecked
+			r.steps.create = (*recipeLock).createPersistent
+			r.steps.predecessors = (*recipeLock).predecessorsUnchecked
 		}, nil,
 	}},
 
@@ -122,14 +133,14 @@ var museum = []exhibit{
 		"does not retry the clean-up of a failed attempt",
 		"python-zk/kazoo#732 and #760",
 		recipe{},
-		func(r *recipe) { r.steps.cleanUp = cleanUpOnce }, nil,
+		func(r *recipe) { r.steps.cleanUp = (*recipeLock).cleanUpOnce }, nil,
 	}},
 	{entry: entry{
 		"time-out-leak", history.Progress,
 		"does not delete its node when the caller's time is up",
 		"zk-ruby/zk#49, HUDI-2099",
 		recipe{},
-		func(r *recipe) { r.steps.cleanUp = cleanUpUnlessCanceled }, nil,
+		func(r *recipe) { r.steps.cleanUp = (*recipeLock).cleanUpUnlessCanceled }, nil,
 	}},
 	{entry: entry{
 		"watch-throws", history.Progress,
@@ -137,7 +148,8 @@ var museum = []exhibit{
 		"a published Java lock based on Curator",
 		recipe{},
 		func(r *recipe) {
-			r.steps.wait, r.steps.cleanUp = waitForExisting, cleanUpUnlessGone
+			r.steps.wait = (*recipeLock).waitForExisting
+			r.steps.cleanUp = (*recipeLock).cleanUpUnlessGone
 		}, nil,
 	}},
 	{entry: entry{
@@ -145,7 +157,7 @@ var museum = []exhibit{
 		"repeats a failed delete on a path with the directory twice, and takes no node for success",
 		"Curator before 2012, with a namespace",
 		recipe{},
-		func(r *recipe) { r.steps.release = releaseWrongPath },
+		func(r *recipe) { r.steps.release = (*recipeLock).releaseWrongPath },
 		[]history.Property{history.Progress, history.LossNotification},
 	}},
 	{entry: entry{
@@ -153,21 +165,21 @@ var museum = []exhibit{
 		"queues again when the watch of a canceled attempt fires",
 		"CURATOR-3, ZooKeeper's WriteLock and zoo_lock recipes",
 		recipe{},
-		func(r *recipe) { r.steps.wait = waitThenRecreate }, nil,
+		func(r *recipe) { r.steps.wait = (*recipeLock).waitThenRecreate }, nil,
 	}},
 	{entry: entry{
 		"delete-directory", history.Progress,
 		"deletes the directory at its release if it is empty; a create there then fails",
 		"Curator before 2011, CURATOR-180, python-zk/kazoo#61",
 		recipe{retries: true},
-		func(r *recipe) { r.steps.release = releaseWithDirectory }, nil,
+		func(r *recipe) { r.steps.release = (*recipeLock).releaseWithDirectory }, nil,
 	}},
 	{entry: entry{
 		"delete-first", history.LossNotification,
 		"releases by the deletion of the first node of the queue",
 		"etcd-io/etcd, commit d1ae4cd5b: resigns by the key of whoever leads",
 		recipe{},
-		func(r *recipe) { r.steps.release = releaseFirst }, nil,
+		func(r *recipe) { r.steps.release = (*recipeLock).releaseFirst }, nil,
 	}},
 
 	// Order.
@@ -175,7 +187,7 @@ var museum = []exhibit{
 		"equal-numbers", history.ServerMutualExclusion,
 		"does not order nodes with equal sequence numbers, as after their overflow",
 		"go-zookeeper/zk and python-zk/kazoo on ZooKeeper 3.6 and later", byCreation,
-		func(r *recipe) { r.steps.predecessors = predecessorsByNumber }, nil,
+		func(r *recipe) { r.steps.predecessors = (*recipeLock).predecessorsByNumber }, nil,
 	}, setUp: nearOverflow},
 	{entry: entry{
 		"foreign-node", history.Progress,
@@ -185,10 +197,10 @@ var museum = []exhibit{
 	}, setUp: allowRequest},
 	{entry: entry{
 		"requeue", history.NoStarvation,
-		"leaves the queue and joins it at its end when its predecessor is gone before it is watched",
+		"joins the queue again, at its end, when its predecessor goes before it can be watched",
 		"ZOOKEEPER-3162: ZooKeeper's zoo_lock recipe since then",
 		recipe{},
-		func(r *recipe) { r.steps.wait = waitOrRequeue }, nil,
+		func(r *recipe) { r.steps.wait = (*recipeLock).waitOrRequeue }, nil,
 	}},
 
 	// State of the process that is not the state of the ensemble.
@@ -197,34 +209,40 @@ var museum = []exhibit{
 		"counts an acquire before it has the lock, and keeps the count when the attempt fails",
 		"a published Java lock based on Curator",
 		recipe{reentrant: true},
-		func(r *recipe) { r.steps.lock = lockCountingFirst }, nil,
+		func(r *recipe) { r.steps.lock = (*recipeLock).lockCountingFirst }, nil,
 	}},
 	{entry: entry{
 		"negative-count", history.LossNotification,
 		"takes any count but zero for a hold; an attempt that fails counts down",
 		"a published Java lock based on Curator: its time-out unlocks, and so does its caller",
 		recipe{reentrant: true},
-		func(r *recipe) { r.steps.lock, r.steps.cleanUp = lockIfCounted, cleanUpCountingDown }, nil,
+		func(r *recipe) {
+			r.steps.lock = (*recipeLock).lockIfCounted
+			r.steps.cleanUp = (*recipeLock).cleanUpCountingDown
+		}, nil,
 	}},
 	{entry: entry{
 		"stuck-after-expiry", history.NoSpuriousFailure,
 		"refuses every acquire after a lock was lost with its session",
 		"go-zookeeper/zk v1.0.4: Unlock fails and keeps the path; Lock then reports a deadlock",
 		recipe{retries: true},
-		func(r *recipe) { r.steps.lock, r.steps.release = lockUnlessNode, releaseKeepingNode }, nil,
+		func(r *recipe) {
+			r.steps.lock = (*recipeLock).lockUnlessNode
+			r.steps.release = (*recipeLock).releaseKeepingNode
+		}, nil,
 	}},
 	{entry: entry{
 		"sticky-cancel", history.NoSpuriousFailure,
 		"fails the attempt after a canceled one",
 		"python-zk/kazoo: Lock.cancel",
 		recipe{retries: true},
-		func(r *recipe) { r.steps.lock = lockUnlessCanceled }, nil,
+		func(r *recipe) { r.steps.lock = (*recipeLock).lockUnlessCanceled }, nil,
 	}},
 	{entry: entry{
 		"delete-all", history.LossNotification,
 		"releases by the deletion of all nodes",
 		"etcd-io/etcd, commit 5b8c6b548: deletes by the prefix",
 		recipe{},
-		func(r *recipe) { r.steps.release = releaseAll }, nil,
+		func(r *recipe) { r.steps.release = (*recipeLock).releaseAll }, nil,
 	}},
 }

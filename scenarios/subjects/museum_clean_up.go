@@ -9,13 +9,13 @@ import (
 )
 
 // cleanUpOnce ignores the failure of its clean-up.
-func cleanUpOnce(r *recipeLock, _ error) {
+func (r *recipeLock) cleanUpOnce(_ error) {
 	r.node = ""
 	r.tryDelete()
 }
 
 // cleanUpUnlessCanceled leaves the node of an attempt that the caller ended.
-func cleanUpUnlessCanceled(r *recipeLock, err error) {
+func (r *recipeLock) cleanUpUnlessCanceled(err error) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		r.cleanUp(err)
 	}
@@ -24,7 +24,7 @@ func cleanUpUnlessCanceled(r *recipeLock, err error) {
 var errPredecessorGone = errors.New("the predecessor's node does not exist")
 
 // waitForExisting fails when its predecessor no longer exists.
-func waitForExisting(r *recipeLock, ctx context.Context, ahead []string) (bool, error) {
+func (r *recipeLock) waitForExisting(ctx context.Context, ahead []string) (bool, error) {
 	exists, _, events, err := r.client.ExistsW(r.directory + "/" + ahead[len(ahead)-1])
 	if err != nil {
 		return false, err
@@ -40,14 +40,14 @@ func waitForExisting(r *recipeLock, ctx context.Context, ahead []string) (bool, 
 	}
 }
 
-func cleanUpUnlessGone(r *recipeLock, err error) {
+func (r *recipeLock) cleanUpUnlessGone(err error) {
 	if err != errPredecessorGone {
 		r.cleanUp(err)
 	}
 }
 
 // releaseWrongPath adds the directory to a path that already has it, after the first failure.
-func releaseWrongPath(r *recipeLock) error {
+func (r *recipeLock) releaseWrongPath() error {
 	path := r.node
 	for {
 		switch err := r.client.Delete(path, -1); {
@@ -64,7 +64,7 @@ func releaseWrongPath(r *recipeLock) error {
 }
 
 // waitThenRecreate leaves a watcher behind that joins the queue when the watch fires.
-func waitThenRecreate(r *recipeLock, ctx context.Context, ahead []string) (bool, error) {
+func (r *recipeLock) waitThenRecreate(ctx context.Context, ahead []string) (bool, error) {
 	exists, _, events, err := r.client.ExistsW(r.directory + "/" + ahead[len(ahead)-1])
 	if err != nil || !exists {
 		return false, err
@@ -83,14 +83,14 @@ func waitThenRecreate(r *recipeLock, ctx context.Context, ahead []string) (bool,
 }
 
 // releaseWithDirectory deletes the directory too, if it is empty.
-func releaseWithDirectory(r *recipeLock) error {
+func (r *recipeLock) releaseWithDirectory() error {
 	err := r.release()
 	r.client.Delete(r.directory, -1)
 	return err
 }
 
 // releaseFirst deletes the node of whoever is first in the queue.
-func releaseFirst(r *recipeLock) error {
+func (r *recipeLock) releaseFirst() error {
 	for {
 		names, _, err := r.client.Children(r.directory)
 		if err == nil && len(names) == 0 {
@@ -108,7 +108,7 @@ func releaseFirst(r *recipeLock) error {
 }
 
 // releaseAll deletes every node of the queue.
-func releaseAll(r *recipeLock) error {
+func (r *recipeLock) releaseAll() error {
 	for {
 		names, _, err := r.client.Children(r.directory)
 		for _, name := range names {

@@ -33,7 +33,7 @@ func (r *recipeLock) find(guid string) (string, error) {
 }
 
 // createSearchOnce fails when its search fails, and does not know its node then.
-func createSearchOnce(r *recipeLock, _ context.Context) error {
+func (r *recipeLock) createSearchOnce(_ context.Context) error {
 	node, guid, err := r.createNamed("")
 	if err == zk.ErrConnectionClosed {
 		if node, err = r.find(guid); err == nil {
@@ -45,7 +45,7 @@ func createSearchOnce(r *recipeLock, _ context.Context) error {
 }
 
 // deleteKnownNode deletes the node if the contender knows its path.
-func deleteKnownNode(r *recipeLock, _ error) {
+func (r *recipeLock) deleteKnownNode(_ error) {
 	if r.node != "" {
 		r.deleteNode()
 	}
@@ -54,7 +54,7 @@ func deleteKnownNode(r *recipeLock, _ error) {
 var errAbandoned = errors.New("canceled during the create")
 
 // createAbandoned returns when the caller cancels, while the create is still in flight.
-func createAbandoned(r *recipeLock, ctx context.Context) error {
+func (r *recipeLock) createAbandoned(ctx context.Context) error {
 	type result struct {
 		node string
 		err  error
@@ -73,14 +73,14 @@ func createAbandoned(r *recipeLock, ctx context.Context) error {
 	}
 }
 
-func keepAbandoned(r *recipeLock, err error) {
+func (r *recipeLock) keepAbandoned(err error) {
 	if err != errAbandoned {
 		r.cleanUp(err)
 	}
 }
 
 // createStacked adds a prefix to the name at each repetition, and searches for the new name only.
-func createStacked(r *recipeLock, _ context.Context) (err error) {
+func (r *recipeLock) createStacked(_ context.Context) (err error) {
 	prefix := ""
 	for range 3 {
 		var guid string
@@ -94,7 +94,7 @@ func createStacked(r *recipeLock, _ context.Context) (err error) {
 }
 
 // createRelative stores the name of a node that it has to search for, and the path of any other.
-func createRelative(r *recipeLock, _ context.Context) error {
+func (r *recipeLock) createRelative(_ context.Context) error {
 	node, guid, err := r.createNamed("")
 	if err == zk.ErrConnectionClosed {
 		node, err = r.find(guid)
@@ -104,7 +104,7 @@ func createRelative(r *recipeLock, _ context.Context) error {
 }
 
 // predecessorsOfRelative compares paths, so that a node without its directory is no path's equal.
-func predecessorsOfRelative(r *recipeLock) ([]string, error) {
+func (r *recipeLock) predecessorsOfRelative() ([]string, error) {
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func predecessorsOfRelative(r *recipeLock) ([]string, error) {
 }
 
 // predecessorsUnchecked does not look for other nodes of the contender.
-func predecessorsUnchecked(r *recipeLock) ([]string, error) {
+func (r *recipeLock) predecessorsUnchecked() ([]string, error) {
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func predecessorsUnchecked(r *recipeLock) ([]string, error) {
 }
 
 // createProbe creates a node only to see whether the connection works.
-func createProbe(r *recipeLock, ctx context.Context) error {
+func (r *recipeLock) createProbe(ctx context.Context) error {
 	if _, err := r.client.Create(r.directory+"/probe-", nil, zk.FlagEphemeral|zk.FlagSequence,
 		openACL); err != nil {
 		return err
@@ -138,7 +138,7 @@ func createProbe(r *recipeLock, ctx context.Context) error {
 }
 
 // createPersistent creates a node that is not ephemeral.
-func createPersistent(r *recipeLock, _ context.Context) (err error) {
+func (r *recipeLock) createPersistent(_ context.Context) (err error) {
 	r.node, err = r.client.Create(r.directory+"/n-", nil, zk.FlagSequence, openACL)
 	return err
 }

@@ -19,7 +19,7 @@ func sortByDigits(names []string) {
 }
 
 // earlierNodes orders contenders by the zxid of their creation, as package lock does.
-func earlierNodes(r *recipeLock) ([]string, error) {
+func (r *recipeLock) earlierNodes() ([]string, error) {
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func earlierNodes(r *recipeLock) ([]string, error) {
 }
 
 // predecessorsByNumber compares sequence numbers with their sign, and only them.
-func predecessorsByNumber(r *recipeLock) ([]string, error) {
+func (r *recipeLock) predecessorsByNumber() ([]string, error) {
 	names, _, err := r.client.Children(r.directory)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func number(digits string) int {
 const foreignNode = "0"
 
 // lockBesideForeignNode makes sure that the directory holds the foreign node.
-func lockBesideForeignNode(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) {
+func (r *recipeLock) lockBesideForeignNode(ctx context.Context) (*scenarios.Hold, error) {
 	if _, err := r.client.Create(r.directory+"/"+foreignNode, nil, 0, openACL); err != nil &&
 		err != zk.ErrNodeExists {
 		return nil, err
@@ -92,13 +92,13 @@ func lockBesideForeignNode(r *recipeLock, ctx context.Context) (*scenarios.Hold,
 }
 
 // predecessorsButForeign ignores the foreign node.
-func predecessorsButForeign(r *recipeLock) ([]string, error) {
+func (r *recipeLock) predecessorsButForeign() ([]string, error) {
 	ahead, err := r.predecessors()
 	return slices.DeleteFunc(ahead, func(name string) bool { return name == foreignNode }), err
 }
 
 // waitOrRequeue joins the queue again when its predecessor no longer exists.
-func waitOrRequeue(r *recipeLock, ctx context.Context, ahead []string) (bool, error) {
+func (r *recipeLock) waitOrRequeue(ctx context.Context, ahead []string) (bool, error) {
 	exists, _, events, err := r.client.ExistsW(r.directory + "/" + ahead[len(ahead)-1])
 	if err != nil {
 		return false, err

@@ -10,7 +10,7 @@ import (
 )
 
 // lockCountingFirst counts before it has the lock, and does not undo that.
-func lockCountingFirst(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) {
+func (r *recipeLock) lockCountingFirst(ctx context.Context) (*scenarios.Hold, error) {
 	if r.count > 0 {
 		r.count++
 		return r.hold(), nil
@@ -23,7 +23,7 @@ func lockCountingFirst(r *recipeLock, ctx context.Context) (*scenarios.Hold, err
 }
 
 // lockIfCounted takes a negative count for a hold too.
-func lockIfCounted(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) {
+func (r *recipeLock) lockIfCounted(ctx context.Context) (*scenarios.Hold, error) {
 	if r.count != 0 {
 		r.count++
 		return r.hold(), nil
@@ -35,7 +35,7 @@ func lockIfCounted(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) 
 }
 
 // cleanUpCountingDown unlocks what was never locked.
-func cleanUpCountingDown(r *recipeLock, err error) {
+func (r *recipeLock) cleanUpCountingDown(err error) {
 	r.count--
 	r.cleanUp(err)
 }
@@ -44,7 +44,7 @@ func cleanUpCountingDown(r *recipeLock, err error) {
 var errDeadlock = errors.New("the lock is already held by this contender")
 
 // lockUnlessNode refuses to lock while it knows of a node.
-func lockUnlessNode(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) {
+func (r *recipeLock) lockUnlessNode(ctx context.Context) (*scenarios.Hold, error) {
 	if r.node != "" {
 		return nil, errDeadlock
 	}
@@ -52,7 +52,7 @@ func lockUnlessNode(r *recipeLock, ctx context.Context) (*scenarios.Hold, error)
 }
 
 // releaseKeepingNode forgets the node only if it could delete it.
-func releaseKeepingNode(r *recipeLock) error {
+func (r *recipeLock) releaseKeepingNode() error {
 	err := r.release()
 	if err == nil {
 		r.node = ""
@@ -61,7 +61,7 @@ func releaseKeepingNode(r *recipeLock) error {
 }
 
 // lockUnlessCanceled takes the cancellation of the previous attempt for its own.
-func lockUnlessCanceled(r *recipeLock, ctx context.Context) (*scenarios.Hold, error) {
+func (r *recipeLock) lockUnlessCanceled(ctx context.Context) (*scenarios.Hold, error) {
 	if r.canceled {
 		r.canceled = false
 		return nil, zk.ErrClosing

@@ -69,8 +69,9 @@ func sends(method string, r *wire.Request) bool {
 	return slices.Contains(methods, method)
 }
 
-// sender returns the line that has sent a request. The calls of the methods of Conn are known. The code under test may also call the zk.Conn itself; then it is blocked in
-// that call now, and its stack shows the line.
+// sender returns the line that has sent a request. The calls of the methods of Conn are known. The
+// code under test may also call the zk.Conn itself; then it is blocked in that call now, and its
+// stack shows the line.
 func (r *Conn) sender(q *wire.Request) callsite.Site {
 	if !r.cluster.GathersFacts() {
 		return callsite.Site{}
