@@ -27,6 +27,7 @@ type Client struct {
 	conns    []*conn // open ones, and closed ones that the system has not noticed; by dial
 	dialed   int     // number of connections so far
 	reach    uint    // bit n is set if server n can be reached
+	slow     uint    // bit n is set if a fault stalls messages to or from server n
 	paused   bool
 	crashed  bool
 	tornDown bool
@@ -352,17 +353,35 @@ func (c *Client) disconnect(from func(server int) bool) {
 	c.system.woken = true
 }
 
-// refresh updates which servers the client can dial.
+// refresh updates which servers the client can dial, and which of them a fault delays.
 func (c *Client) refresh() {
-	reach := uint(0)
+	reach, slow := uint(0), uint(0)
 	for s := range c.links {
-		if !c.down && !c.links[s].blocked && c.system.servers[s].up() {
+		node := &c.system.servers[s]
+		if !c.down && !c.links[s].blocked && node.up() {
 			reach |= 1 << s
+		}
+		if c.stalls != (stalls{}) || node.stalled {
+			slow |= 1 << s
 		}
 	}
 	c.mu.Lock()
+	changed := c.slow != slow
+	c.reach, c.slow = reach, slow
+	c.mu.Unlock()
+	if changed {
+		for _, conn := range c.conns {
+			conn.wake()
+		}
+		c.system.woken = true
+	}
+}
+
+// delayed reports whether a fault stalls messages between the client and a server.
+func (c *Client) delayed(server int) bool {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reach = reach
+	return c.slow>>server&1 != 0
 }
 
 // servable returns the client's next request to the server, or nil.

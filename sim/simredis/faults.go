@@ -110,11 +110,17 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.StallRequests: {
 		possible: func(s site) bool { return s.client.Connected() && !s.client.stalls.requests },
-		apply:    func(s site, _ faults.Severity) { s.client.stalls.requests = true },
+		apply: func(s site, _ faults.Severity) {
+			s.client.stalls.requests = true
+			s.client.refresh()
+		},
 	},
 	faults.StallReplies: {
 		possible: func(s site) bool { return s.client.Connected() && !s.client.stalls.replies },
-		apply:    func(s site, _ faults.Severity) { s.client.stalls.replies = true },
+		apply: func(s site, _ faults.Severity) {
+			s.client.stalls.replies = true
+			s.client.refresh()
+		},
 	},
 	faults.Pause: {
 		possible: func(s site) bool { return clientRuns(s) && !s.client.Paused() },
@@ -155,6 +161,29 @@ var faultActions = [faults.Kinds]faultAction{
 		apply: func(s site, _ faults.Severity) {
 			s.node.jumped = true
 			s.node.setClock(s.system.now, s.node.rate, clockJump)
+		},
+	},
+	faults.StallServer: {
+		possible: func(s site) bool { return s.node.answers() },
+		apply: func(s site, _ faults.Severity) {
+			s.node.stalled = true
+			s.system.refresh()
+		},
+	},
+	faults.WipeServer: {
+		possible: func(s site) bool { return serverRuns(s) && len(s.node.keys) > 0 },
+		apply: func(s site, _ faults.Severity) {
+			s.disconnectAll()
+			s.node.empty()
+			s.system.noteChanges(s.server, 0, history.KeyLost)
+		},
+	},
+	faults.FailOver: {
+		possible: func(s site) bool { return serverRuns(s) && len(s.node.log) > s.node.replicated },
+		apply: func(s site, _ faults.Severity) {
+			s.disconnectAll()
+			s.node.failOver(s.system.now)
+			s.system.noteChanges(s.server, 0, history.KeyLost)
 		},
 	},
 }
