@@ -161,9 +161,10 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name:      history.OwnRelease,
-		monitor:   func(*monitorConfig) monitor { return new(ownReleaseMonitor) },
-		kinds:     1<<history.KeySet | 1<<history.KeyDeleted | 1<<history.KeyExpired | 1<<history.KeyLost,
+		name:    history.OwnRelease,
+		monitor: func(*monitorConfig) monitor { return new(ownReleaseMonitor) },
+		kinds: 1<<history.KeySet | 1<<history.KeyDeleted | 1<<history.KeyExpired |
+			1<<history.KeyLost,
 		exercised: keysDeleted, cacheable: true,
 	},
 }

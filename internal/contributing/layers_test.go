@@ -34,6 +34,11 @@ func TestLayers(t *testing.T) {
 		"internal/engine": engine,
 		"internal/zookeeper": slices.Concat(sim, simzk,
 			[]string{"internal/zookeeper", "internal/hash64"}),
+		"sim/simredis": with(sim, "sim/simredis", "internal/hash64"),
+		"scenarios": slices.Concat(simzk, report, recording, strategy, replay, []string{
+			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
+			"internal/conversion", "internal/shrink", "scenarios",
+		}),
 		"internal/page":       with(explained, "internal/page"),
 		"internal/report":     report,
 		"internal/recording":  recording,

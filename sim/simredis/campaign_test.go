@@ -39,6 +39,17 @@ func setnx(expiry time.Duration) engine.Subject {
 	}
 }
 
+// A fault that Redis servers do not have is refused.
+func TestServiceWithoutFault(t *testing.T) {
+	s := engine.Scenario{Subject: setnx(0), Clients: 2, Cycles: 1}
+	s.Faults.Of[faults.Expire] = 1
+	err := s.Validate()
+	if want := "the service of the lock setnx has no fault expire"; err == nil ||
+		err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // retry calls the function, with pauses, until it returns true.
 func retry(ctx context.Context, do func() bool) error {
 	for !do() {
@@ -88,7 +99,7 @@ func TestFindings(t *testing.T) {
 		{"no fault", "none", 0, ""},
 		{"crash", "crash=1", 0, history.Progress},
 		{"lost reply", "lose-reply=1", 0, history.Progress},
-		{"request served after the client has given up", "stall-requests=1", 0, history.Progress},
+		{"request served after the client has given up", "stall-server=1", 0, history.Progress},
 		{"long critical section", "none", time.Second, history.ClientMutualExclusion},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package simredis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -24,10 +26,10 @@ type Client struct {
 
 	// mu guards what the process's goroutines use beside the run's.
 	mu       sync.Mutex
-	conns    []*conn // open ones, and closed ones that the system has not noticed; by dial
-	dialed   int     // number of connections so far
+	conns    []*conn // open ones, and closed ones that the system has not noticed
+	dialed   []int   // number of connections so far, by server
 	reach    uint    // bit n is set if server n can be reached
-	slow     uint    // bit n is set if a fault stalls messages to or from server n
+	slow     uint    // bit n is set if server n is stalled
 	paused   bool
 	crashed  bool
 	tornDown bool
@@ -39,12 +41,8 @@ type Client struct {
 	links    []link // by server
 	down     bool   // after a cut, until it is healed
 	resumeAt time.Duration
-	stalls   stalls
 	received uint64 // hash of all that was delivered
 }
-
-// stalls say which messages of a client wait until its link is healed.
-type stalls struct{ requests, replies bool }
 
 // A link is what is in flight between a client and a server.
 type link struct {
@@ -87,8 +85,10 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 	case c.tornDown || c.reach>>server&1 == 0:
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
-	c.dialed++
-	conn := &conn{client: c, server: server, number: c.dialed, changed: make(chan struct{})}
+	c.dialed[server]++
+	conn := &conn{
+		client: c, server: server, number: c.dialed[server], changed: make(chan struct{}),
+	}
 	c.conns = append(c.conns, conn)
 	return conn, nil
 }
@@ -99,7 +99,8 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 func (c *Client) Options(server int) *redis.Options {
 	return &redis.Options{
 		Addr: Address(server), Dialer: c.Dial, Protocol: 2, DisableIdentity: true, MaxRetries: -1,
-		DialerRetries: 1, PoolSize: poolSize, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
+		DialerRetries: 1, PoolSize: poolSize,
+		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
@@ -292,12 +293,15 @@ func (c *Client) collect() (answered bool) {
 	conns := c.conns
 	c.conns = nil
 	c.mu.Unlock()
+	// Goroutines that dial different servers race with each other.
+	slices.SortFunc(conns, func(a, b *conn) int {
+		return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.number, b.number))
+	})
 	var open []*conn
 	for _, conn := range conns {
 		commands, closed := conn.take()
 		for _, command := range commands {
-			if !closed && opens(command) && c.system.servers[conn.server].answers() &&
-				c.stalls == (stalls{}) {
+			if !closed && opens(command) && c.system.servers[conn.server].answers() {
 				conn.push(c.system.servers[conn.server].do(c.system.now, conn, command))
 				c.system.woken, answered = true, true
 				continue
@@ -353,7 +357,7 @@ func (c *Client) disconnect(from func(server int) bool) {
 	c.system.woken = true
 }
 
-// refresh updates which servers the client can dial, and which of them a fault delays.
+// refresh updates which servers the client can dial, and which of them are stalled.
 func (c *Client) refresh() {
 	reach, slow := uint(0), uint(0)
 	for s := range c.links {
@@ -361,7 +365,7 @@ func (c *Client) refresh() {
 		if !c.down && !c.links[s].blocked && node.up() {
 			reach |= 1 << s
 		}
-		if c.stalls != (stalls{}) || node.stalled {
+		if node.stalled {
 			slow |= 1 << s
 		}
 	}
@@ -377,7 +381,7 @@ func (c *Client) refresh() {
 	}
 }
 
-// delayed reports whether a fault stalls messages between the client and a server.
+// delayed reports whether a server is stalled.
 func (c *Client) delayed(server int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -387,7 +391,7 @@ func (c *Client) delayed(server int) bool {
 // servable returns the client's next request to the server, or nil.
 func (c *Client) servable(server int) *message {
 	l := &c.links[server]
-	if len(l.requests) == 0 || c.stalls.requests || !c.system.servers[server].answers() {
+	if len(l.requests) == 0 || !c.system.servers[server].answers() {
 		return nil
 	}
 	return &l.requests[0]
@@ -396,7 +400,7 @@ func (c *Client) servable(server int) *message {
 // deliverable returns the client's next reply from the server, or nil.
 func (c *Client) deliverable(server int) *message {
 	l := &c.links[server]
-	if len(l.replies) == 0 || c.stalls.replies || c.Paused() || c.Crashed() {
+	if len(l.replies) == 0 || c.Paused() || c.Crashed() {
 		return nil
 	}
 	return &l.replies[0]
@@ -406,9 +410,11 @@ func (c *Client) deliverable(server int) *message {
 func (c *Client) key() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := hash64.Fold(c.received, uint64(c.dialed)<<32|uint64(c.reach)<<8|
-		bit(c.paused, 0)|bit(c.crashed, 1)|bit(c.down, 2)|bit(c.stalls.requests, 3)|
-		bit(c.stalls.replies, 4))
+	key := hash64.Fold(c.received, uint64(c.reach)<<32|uint64(c.slow)<<16|
+		bit(c.paused, 0)|bit(c.crashed, 1)|bit(c.down, 2))
+	for _, n := range c.dialed {
+		key = hash64.Fold(key, uint64(n))
+	}
 	if c.paused {
 		key = hash64.Fold(key, uint64(c.resumeAt-c.system.now))
 	}
@@ -417,7 +423,8 @@ func (c *Client) key() uint64 {
 	}
 	for s := range c.links {
 		l := &c.links[s]
-		key = hash64.Fold(key, uint64(len(l.requests))<<32|uint64(len(l.replies)))
+		key = hash64.Fold(key,
+			uint64(len(l.requests))<<32|uint64(len(l.replies))<<1|bit(l.blocked, 0))
 		for _, queue := range [][]message{l.requests, l.replies} {
 			for i := range queue {
 				key = hash64.Fold(key, uint64(queue[i].conn.number))

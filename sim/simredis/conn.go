@@ -13,12 +13,12 @@ import (
 // the server, like TCP with free buffer space. While the process is paused or has crashed, both
 // block.
 //
-// A deadline passes only while a fault stalls the link or the server: no message is so slow by
-// itself that its receiver gives up. Otherwise nearly every run would have such a message.
+// A deadline passes only while the server is stalled by a fault: no message is so slow by itself
+// that its receiver gives up. Otherwise nearly every run would have such a message.
 type conn struct {
 	client *Client
 	server int
-	number int // of the process's connections, from 1
+	number int // of the process's connections to the server, from 1
 
 	mu       sync.Mutex
 	toClient []byte

@@ -1,6 +1,7 @@
 package simredis
 
 import (
+	"slices"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -108,20 +109,6 @@ var faultActions = [faults.Kinds]faultAction{
 		possible: clientRuns,
 		apply:    func(site, faults.Severity) {}, // The caller cancels the context.
 	},
-	faults.StallRequests: {
-		possible: func(s site) bool { return s.client.Connected() && !s.client.stalls.requests },
-		apply: func(s site, _ faults.Severity) {
-			s.client.stalls.requests = true
-			s.client.refresh()
-		},
-	},
-	faults.StallReplies: {
-		possible: func(s site) bool { return s.client.Connected() && !s.client.stalls.replies },
-		apply: func(s site, _ faults.Severity) {
-			s.client.stalls.replies = true
-			s.client.refresh()
-		},
-	},
 	faults.Pause: {
 		possible: func(s site) bool { return clientRuns(s) && !s.client.Paused() },
 		apply: func(s site, severity faults.Severity) {
@@ -138,33 +125,33 @@ var faultActions = [faults.Kinds]faultAction{
 		},
 	},
 	faults.KillServer: {
-		possible: serverRuns,
+		possible: func(s site) bool { return len(s.system.servers) > 1 && serverRuns(s) },
 		apply: func(s site, _ faults.Severity) {
 			s.node.down = true
 			s.disconnectAll()
 		},
 	},
 	faults.SlowClock: {
-		possible: clockIsTrue,
+		possible: func(s site) bool { return clockMatters(s) && s.node.rate == trueClock },
 		apply: func(s site, severity faults.Severity) {
 			s.node.setClock(s.system.now, trueClock-severity.Drift, 0)
 		},
 	},
 	faults.FastClock: {
-		possible: clockIsTrue,
+		possible: func(s site) bool { return clockMatters(s) && s.node.rate == trueClock },
 		apply: func(s site, severity faults.Severity) {
 			s.node.setClock(s.system.now, trueClock+severity.Drift, 0)
 		},
 	},
 	faults.JumpClock: {
-		possible: func(s site) bool { return serverRuns(s) && !s.node.jumped },
+		possible: func(s site) bool { return clockMatters(s) && !s.node.jumped },
 		apply: func(s site, _ faults.Severity) {
 			s.node.jumped = true
 			s.node.setClock(s.system.now, s.node.rate, clockJump)
 		},
 	},
 	faults.StallServer: {
-		possible: func(s site) bool { return s.node.answers() },
+		possible: func(s site) bool { return s.node.answers() && s.awaited() },
 		apply: func(s site, _ faults.Severity) {
 			s.node.stalled = true
 			s.system.refresh()
@@ -182,8 +169,8 @@ var faultActions = [faults.Kinds]faultAction{
 		possible: func(s site) bool { return serverRuns(s) && len(s.node.log) > s.node.replicated },
 		apply: func(s site, _ faults.Severity) {
 			s.disconnectAll()
-			s.node.failOver(s.system.now)
-			s.system.noteChanges(s.server, 0, history.KeyLost)
+			s.node.keys = s.system.changes(s.server, s.node.keys, s.node.failOver(s.system.now),
+				history.KeyLost)
 		},
 	},
 }
@@ -192,7 +179,20 @@ func clientRuns(s site) bool { return !s.client.Crashed() }
 
 func serverRuns(s site) bool { return s.node.up() }
 
-func clockIsTrue(s site) bool { return serverRuns(s) && s.node.rate == trueClock }
+// clockMatters reports whether the server has a key that expires. Before it has one, another clock
+// makes no difference.
+func clockMatters(s site) bool {
+	_, expires := s.node.expiry(s.system.now)
+	return serverRuns(s) && expires
+}
+
+// awaited reports whether a request waits for the server. A stall from before it came makes no
+// difference.
+func (s site) awaited() bool {
+	return slices.ContainsFunc(s.system.clients, func(c *Client) bool {
+		return len(c.links[s.server].requests) > 0
+	})
+}
 
 // servesAny reports whether a request of the client can be served.
 func (c *Client) servesAny() bool {

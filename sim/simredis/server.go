@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type redisServer struct {
 	// first ones.
 	log        []entry
 	replicated int
-	history    uint64 // hash of log
+	history    uint64 // hash of all commands, because what a connection watches is no data
 
 	keys []key // that the history knows of
 
@@ -47,9 +48,17 @@ type entry struct {
 
 // A key is a key that exists.
 type key struct {
-	name  string
-	value string // "" unless the key holds a string
-	set   int64  // the number of its last KeySet event
+	name    string
+	value   string // "" unless the key holds a string
+	process int    // that has set it
+	set     int64  // the number of its last KeySet event, 0 if it has none yet
+}
+
+// find returns the position of a key in a list that is sorted by name.
+func find(keys []key, name string) (int, bool) {
+	return slices.BinarySearchFunc(keys, name, func(k key, name string) int {
+		return strings.Compare(k.name, name)
+	})
 }
 
 // A peer is the server's end of a connection.
@@ -57,6 +66,10 @@ type peer struct {
 	*server.Peer
 	output *bytes.Buffer
 }
+
+// peerBits is the number of bits for the number of a connection in the number of a peer. The
+// process has the others.
+const peerBits = 16
 
 // epoch is the date at the start of each run.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -121,13 +134,13 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 			strings.ToUpper(command[0]))
 	}
 	s.advance(s.clock(now))
-	number := c.client.number<<16 | c.number
+	number := c.client.number<<peerBits | c.number
 	if !s.redis.IsReadOnlyCommand(command[0]) {
 		s.log = append(s.log, entry{s.local, number, command})
-		s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
-		for _, word := range command {
-			s.history = hash64.Fold(s.history, hashOf(word))
-		}
+	}
+	s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
+	for _, word := range command {
+		s.history = hash64.Fold(s.history, hashOf(word))
 	}
 	return s.dispatch(number, command)
 }
@@ -162,21 +175,39 @@ func (s *redisServer) value(name string) string {
 	return value
 }
 
+// present returns the keys, set by the process, without the numbers of their KeySet events.
+func (s *redisServer) present(process int) []key {
+	names := s.redis.Keys() // sorted
+	keys := make([]key, len(names))
+	for i, name := range names {
+		keys[i] = key{name: name, value: s.value(name), process: process}
+	}
+	return keys
+}
+
 // replicate gives the replica all data.
 func (s *redisServer) replicate() { s.replicated = len(s.log) }
 
-// failOver replaces the data by those of the replica.
-func (s *redisServer) failOver(now time.Duration) {
-	log := s.log[:s.replicated]
+// failOver replaces the data by those of the replica, and returns the keys.
+func (s *redisServer) failOver(now time.Duration) (keys []key) {
+	log, hash := s.log[:s.replicated], s.history
 	s.empty()
 	for _, e := range log {
 		s.advance(e.at)
 		s.dispatch(e.peer, e.command)
+		set := s.present(e.peer >> peerBits)
+		for i := range set {
+			if old, found := find(keys, set[i].name); found && keys[old].value == set[i].value {
+				set[i] = keys[old]
+			}
+		}
+		keys = set
 	}
 	s.log, s.replicated = log, len(log)
-	s.history = hash64.Fold(s.history, uint64(len(log)))
+	s.history = hash64.Fold(hash, uint64(len(log)))
 	s.peers = make(map[int]*peer)
 	s.advance(s.clock(now))
+	return slices.DeleteFunc(keys, func(k key) bool { return !s.redis.Exists(k.name) })
 }
 
 // expiry returns when the next key expires, if one does.

@@ -55,6 +55,7 @@ type System struct {
 	ages     uint64
 	writes   int64
 	keysSet  int64 // number of KeySet events
+	acting   int32 // the process whose command was executed last
 	woken    bool
 	activity chan struct{}
 }
@@ -73,7 +74,10 @@ func (s *System) Reset(config sim.Config) {
 
 // Connect adds a client. It has no connections yet.
 func (s *System) Connect() sim.Client {
-	c := &Client{system: s, number: len(s.clients) + 1, links: make([]link, len(s.servers))}
+	c := &Client{
+		system: s, number: len(s.clients) + 1, links: make([]link, len(s.servers)),
+		dialed: make([]int, len(s.servers)),
+	}
 	s.clients = append(s.clients, c)
 	c.refresh()
 	return c
@@ -118,7 +122,7 @@ func (s *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
 // single links, then that of servers.
 func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledStep {
 	for _, c := range s.clients {
-		if c.down || c.stalls != (stalls{}) {
+		if c.down {
 			steps = append(steps,
 				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.number)}})
 		}
@@ -162,7 +166,7 @@ func (s *System) Perform(step sim.Step) {
 		if step.Peer != 0 {
 			c.links[server].blocked = false
 		} else {
-			c.down, c.stalls = false, stalls{}
+			c.down = false
 		}
 		s.record(history.Event{Kind: history.Healed, Process: step.Process, Peer: step.Peer})
 		c.refresh()
@@ -182,6 +186,7 @@ func (s *System) serve(c *Client, server int) {
 		s.writes++
 	}
 	s.message(history.Executed, m)
+	s.acting = int32(c.number)
 	s.noteChanges(server, c.number, history.KeyDeleted)
 	if !m.conn.closedByClient() && !c.Crashed() {
 		m.age = s.NextAge()
@@ -238,34 +243,39 @@ func (s *System) expire(server int) {
 // if it is not 0, has caused the change.
 func (s *System) noteChanges(server, process int, gone history.Kind) {
 	node := &s.servers[server]
-	present := node.redis.Keys() // sorted
-	e := history.Event{Process: int32(process)}
+	node.keys = s.changes(server, node.keys, node.present(process), gone)
+}
+
+// changes records how the keys of a server have changed, and returns the present ones, each with
+// the number of its KeySet. Both lists are sorted by name.
+func (s *System) changes(server int, before, now []key, gone history.Kind) []key {
+	e := history.Event{}
 	if len(s.servers) > 1 {
 		e.Server = int32(server + 1)
 	}
-	node.keys = slices.DeleteFunc(node.keys, func(k key) bool {
-		_, found := slices.BinarySearch(present, k.name)
-		if !found {
-			e.Kind, e.Path, e.Zxid = gone, k.name, k.set
-			s.record(e)
-		}
-		return !found
-	})
-	for _, name := range present {
-		value := node.value(name)
-		i := slices.IndexFunc(node.keys, func(k key) bool { return k.name == name })
-		switch {
-		case i < 0:
-			i = len(node.keys)
-			node.keys = append(node.keys, key{name: name})
-		case node.keys[i].value == value:
+	for _, k := range before {
+		i, found := find(now, k.name)
+		if found && now[i].value == k.value {
+			now[i] = k
 			continue
 		}
-		s.keysSet++
-		node.keys[i].value, node.keys[i].set = value, s.keysSet
-		e.Kind, e.Path, e.Zxid = history.KeySet, name, s.keysSet
-		s.record(e)
+		if !found || gone == history.KeyLost {
+			e.Kind, e.Path, e.Zxid, e.Process = gone, k.name, k.set, 0
+			if gone == history.KeyDeleted {
+				e.Process = s.acting
+			}
+			s.record(e)
+		}
 	}
+	for i := range now {
+		if k := &now[i]; k.set == 0 {
+			s.keysSet++
+			k.set = s.keysSet
+			e.Kind, e.Path, e.Zxid, e.Process = history.KeySet, k.name, k.set, int32(k.process)
+			s.record(e)
+		}
+	}
+	return now
 }
 
 // refresh updates which servers clients can dial.

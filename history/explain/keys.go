@@ -1,0 +1,91 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// lostKeys tells how keys that a holder had set were gone before an event, and which faults had
+// struck until then.
+func (s *story) lostKeys(holder int32, grant, before int) {
+	q, set := process(holder), map[int64]int{}
+	for i := range s.Events[:before] {
+		e := &s.Events[i]
+		if e.Kind == history.KeySet && e.Process == holder {
+			set[e.Zxid] = i
+			continue
+		}
+		since, own := set[e.Zxid]
+		if e.Kind <= history.KeySet || !own || i < grant && e.Kind == history.KeyDeleted {
+			continue
+		}
+		how := "expired"
+		switch {
+		case e.Kind == history.KeyLost:
+			how = "was lost"
+		case e.Kind == history.KeyDeleted && e.Process == holder:
+			how = "was deleted by " + q + " itself"
+		case e.Kind == history.KeyDeleted:
+			how = "was deleted by " + process(e.Process)
+		}
+		s.say("The key %s, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since), how,
+			s.in(i))
+	}
+	for i := range s.Events[:before] {
+		if e := &s.Events[i]; e.Kind == history.Fault && (e.Process == 0 || e.Process == holder) {
+			s.show(i)
+		}
+	}
+}
+
+// onServer names the server of an event if there are several.
+func onServer(e *history.Event) string {
+	if e.Server == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" on s%d", e.Server)
+}
+
+// waitsForKey tells by which key a process that polls is kept out, and why nobody deletes the key.
+// It returns false if the process has received no result since the given call.
+func (s *story) waitsForKey(p int32, call int) bool {
+	answer := s.last(p, len(s.Events), of(history.Answer))
+	if answer < call {
+		return false
+	}
+	e := &s.Events[answer]
+	s.say("It keeps trying. Its last %s%s gave %s %s.", e.Op, onServer(e), e.Name, s.in(answer))
+	change := s.KeyBefore(answer)
+	if change < 0 || s.Events[change].Kind != history.KeySet {
+		return true
+	}
+	key := &s.Events[change]
+	q := process(key.Process)
+	s.say("The key %s is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
+		s.at(change))
+	if crashed := s.next(key.Process, change, of(history.Crashed)); crashed >= 0 {
+		s.say("%s crashed at %s.", q, s.at(crashed))
+		return true
+	}
+	learned := s.next(key.Process, change, of(history.Answer))
+	if learned < 0 || s.Events[learned].Op != s.executedBy(change) {
+		s.say("%s never learned that it had set the key.", q)
+	}
+	for i := range s.Events {
+		if f := &s.Events[i]; f.Kind == history.Fault && f.Process == key.Process {
+			s.show(i)
+		}
+	}
+	return true
+}
+
+// executedBy returns the command that made a change of a key, or "".
+func (s *story) executedBy(change int) string {
+	for i := change - 1; i >= 0; i-- {
+		if e := &s.Events[i]; e.Kind == history.Executed {
+			return e.Op
+		}
+	}
+	return ""
+}
