@@ -34,6 +34,9 @@ const (
 	PartitionLinkOneway
 	DelayRewatch
 	CloseSession
+	StallServer
+	WipeServer
+	FailOver
 
 	Kinds // the number of kinds
 )

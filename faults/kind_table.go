@@ -153,4 +153,20 @@ var kindTable = [Kinds]kindSpec{
 			"client learns of it when it reconnects",
 		byNameOnly: true,
 	},
+	StallServer: {
+		name:    "stall-server",
+		meaning: "a server handles no requests until it is healed",
+		target:  OneServer, relaxes: true,
+	},
+	WipeServer: {
+		name:    "wipe-server",
+		meaning: "a server crashes and restarts at once without its data",
+		target:  OneServer, relaxes: true,
+	},
+	FailOver: {
+		name: "fail-over",
+		meaning: "a server's replica takes over, without the writes since time last passed, which " +
+			"have not reached it",
+		target: OneServer, relaxes: true,
+	},
 }

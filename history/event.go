@@ -87,6 +87,18 @@ const (
 	// written), Err
 	ResourceWrite
 
+	// Messages between a process and a server that is no ZooKeeper, and events in such a server.
+	// With several servers each has Server.
+
+	Command  // a command leaves the process. Op
+	Executed // the server has executed the command. Op, Name (the result)
+	Answer   // the result reaches the process. Op, Name (the result)
+	// the process has set a key. Path, Zxid (how many keys were set before, on all servers)
+	KeySet
+	KeyDeleted // the process has deleted a key. Path, Zxid (of its KeySet)
+	KeyExpired // the time of a key is over. Path, Zxid (of its KeySet)
+	KeyLost    // a fault has undone a KeySet. Path, Zxid (of the KeySet)
+
 	Kinds
 )
 
@@ -104,6 +116,8 @@ var kindNames = [Kinds]string{
 	Logged: "logged", Applied: "applied", Leading: "leading",
 	Fault: "fault", Healed: "healed", Resumed: "resumed", Crashed: "crashed", Tick: "tick",
 	FairPhase: "fair-phase",
+	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
+	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
 }
 
 // String returns the name of the kind in a trace file.

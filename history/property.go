@@ -22,6 +22,7 @@ const (
 	NoHerd                Property = "no-herd"
 	MonotonicToken        Property = "monotonic-token"
 	Linearizable          Property = "linearizable"
+	OwnRelease            Property = "own-release"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

@@ -20,11 +20,19 @@ type Process struct {
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
+	// Handle is the process's access to a service that is not ZooKeeper: for package simredis, a
+	// *simredis.Client. Client, Directory and SessionTimeout are zero then.
+	Handle any
 
 	ctx context.Context
 }
 
 func newProcess(e *engine.Environment) *Process {
+	if _, ok := e.Client.Handle().(client.Client); !ok {
+		return &Process{
+			Number: e.Number, Handle: e.Client.Handle(), Random: e.Random, ctx: e.Context(),
+		}
+	}
 	connection := zookeeper.ConnectionOf(e.Client)
 	return &Process{
 		Number: e.Number, Client: connection.Client, Directory: connection.Directory,

@@ -22,7 +22,9 @@ type Scenario struct {
 	Client  ClientKind  // the client library of the processes; default: [Model]
 	// Severity says how hard faults strike; default: [faults.DefaultSeverity].
 	Severity faults.Severity
-	Servers  int // size of the ensemble, from 1 to 7; default 1; followers lag behind the leader
+	// Servers is the number of servers, from 1 to 7; followers of ZooKeeper lag behind the leader.
+	// Default: what the lock needs, mostly 1.
+	Servers int
 }
 
 // Validate returns an error that names the invalid field, or nil.
@@ -31,8 +33,25 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d",
 			s.Subject.Name, s.Subject.Sequence)
 	}
+	if err := s.Subject.Fits(s.servers(), s.Client); err != nil {
+		return err
+	}
 	scenario := s.engine()
 	return scenario.Validate()
+}
+
+// Fits returns an error if a scenario with so many servers and such a client lacks what the lock
+// needs. 0 servers stand for 1.
+func (s *Subject) Fits(servers int, client ClientKind) error {
+	switch {
+	case max(1, servers) < s.Servers:
+		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
+			max(1, servers))
+	case s.Service != nil && client == Real:
+		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",
+			s.Name)
+	}
+	return nil
 }
 
 // A ClientKind says which client library the processes of a scenario use.

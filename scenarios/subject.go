@@ -4,6 +4,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/sim"
 )
 
 // A Subject is a lock under test.
@@ -17,6 +18,11 @@ type Subject struct {
 	// Severity is the contract: how long pauses may last and how far clocks may drift before the
 	// lock no longer promises [history.ClientMutualExclusion]. Default: [faults.DefaultSeverity].
 	Severity faults.Severity
+	// Service is what the lock uses. Default: ZooKeeper. The processes of a lock on another service
+	// use it by [Process.Handle].
+	Service sim.Service
+	// Servers is how many servers the lock needs. Default: 1.
+	Servers int
 	// Real says that the lock needs a *zk.Conn, so that it runs only with the real client.
 	Real bool
 	// Sequence is the number of the first sequential znode in the lock's directory. A lock that is

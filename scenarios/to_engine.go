@@ -3,10 +3,12 @@ package scenarios
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
+	"github.com/interlock-sim/interlock/sim"
 )
 
 func init() {
@@ -24,12 +26,29 @@ func init() {
 func (s *Scenario) engine() engine.Scenario {
 	return engine.Scenario{
 		Subject: s.Subject.engine(), Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
-		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.Servers,
+		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(),
 	}
+}
+
+// servers returns the number of servers that the scenario sets, or else that the lock needs. One
+// server is 0, as in scenarios that set none.
+func (s *Scenario) servers() int {
+	if s.Servers == 0 && s.Subject.Servers > 1 {
+		return s.Subject.Servers
+	}
+	return s.Servers
 }
 
 // adapter is the prefix of the full names of this package's functions.
 var adapter = reflect.TypeFor[Scenario]().PkgPath() + "."
+
+// A service is a service other than ZooKeeper.
+type service struct{ sim.Service }
+
+// OwnsFrame reports whether a function belongs to the service or to this package.
+func (s service) OwnsFrame(function string) bool {
+	return strings.HasPrefix(function, adapter) || s.Service.OwnsFrame(function)
+}
 
 // engine returns the lock for the engine.
 func (s *Subject) engine() engine.Subject {
@@ -37,6 +56,9 @@ func (s *Subject) engine() engine.Subject {
 		Name: s.Name, Summary: s.Summary, Claims: s.Claims, Severity: s.Severity, Real: s.Real,
 		Limits: s.Limits, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
 		Service: zookeeper.Service{Sequence: s.Sequence, Adapter: adapter},
+	}
+	if s.Service != nil {
+		subject.Service = service{s.Service}
 	}
 	if open := s.Open; open != nil {
 		subject.Open = func(e *engine.Environment) (engine.Locker, error) {

@@ -168,6 +168,8 @@ func (s Step) kinds() []StepKind {
 		return []StepKind{Serve, Deliver, Enter, Leave, Heal, Resume}
 	case faults.OneServer:
 		return []StepKind{Log, Apply, Heal}
+	case faults.LinkToServer:
+		return []StepKind{Serve, Deliver, Heal}
 	}
 	return []StepKind{Heal}
 }

@@ -29,7 +29,8 @@ func TestStepNames(t *testing.T) {
 	}
 	steps = append(steps, sim.Step{Kind: sim.Apply, Process: -2},
 		sim.Step{Kind: sim.Heal, Process: -1},
-		sim.Step{Kind: sim.Heal, Process: 4, Peer: 2}, sim.Step{
+		sim.Step{Kind: sim.Heal, Process: 4, Peer: 2},
+		sim.OnLink(sim.Serve, 2, 1), sim.OnLink(sim.Deliver, 12, 6), sim.Step{
 			Kind:    sim.Heal,
 			Process: -3, Peer: 2,
 		},
@@ -49,7 +50,7 @@ func TestStepNames(t *testing.T) {
 		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
 		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
 		"unreachable c1",
-		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve c1-s1", "log s1-s2",
+		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve s1-s2", "enter c1-s1", "log s1-s2",
 	} {
 		if step, err := sim.ParseStep(name); err == nil {
 			t.Errorf("ParseStep(%q) = %v, want an error", name, step)

@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shard"
 	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -155,10 +156,27 @@ func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error)
 		Subject: conversion.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
 		Client: client, Severity: f.severity,
 	}
-	if f.servers > 1 {
-		s.Servers = f.servers
+	if s.Servers, err = servers(&subject, f.servers, given, client); err != nil {
+		return nil, err
 	}
 	return s, s.Validate()
+}
+
+// servers returns the number of servers that a flag gives, or else that the lock needs. One server
+// is 0, as in recordings. The error says what the lock lacks.
+func servers(lock *scenarios.Subject, flag int, given func(string) bool, client engine.ClientKind) (
+	int, error,
+) {
+	if !given("servers") {
+		flag = max(flag, lock.Servers)
+	}
+	if err := lock.Fits(flag, scenarios.ClientKind(client)); err != nil {
+		return 0, err
+	}
+	if flag == 1 {
+		return 0, nil
+	}
+	return flag, nil
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.

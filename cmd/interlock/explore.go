@@ -93,8 +93,8 @@ func (f *exploreFlags) scenario(given func(string) bool) (*engine.Scenario, erro
 	if f.servers < 1 {
 		return nil, fmt.Errorf("--servers must be from 1 to %d, not %d", sim.ServersMax, f.servers)
 	}
-	if f.servers > 1 {
-		s.Servers = f.servers
+	if s.Servers, err = servers(&subject, f.servers, given, s.Client); err != nil {
+		return nil, err
 	}
 	return s, s.Validate()
 }

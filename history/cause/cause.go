@@ -172,7 +172,8 @@ func ofProcess(e *history.Event) bool {
 	switch e.Kind {
 	case history.Send, history.Reply:
 		return e.Op != "connect" && e.Op != "set-watches"
-	case history.WatchEvent, history.Fault, history.Resumed, history.Crashed:
+	case history.WatchEvent, history.Fault, history.Resumed, history.Crashed, history.Command,
+		history.Answer:
 		return true
 	case history.SessionState:
 		return e.Name == "expired" || e.Name == "disconnected"
@@ -213,6 +214,17 @@ func (g *Graph) Program(process int32, before int) []int {
 	all := g.program[process]
 	n, _ := slices.BinarySearch(all, before)
 	return all[:n]
+}
+
+// KeyBefore returns the last change of any key of the server of an event before it, or -1.
+func (g *Graph) KeyBefore(event int) int {
+	for n := event - 1; n >= 0; n-- {
+		o := &g.Events[n]
+		if o.Kind >= history.KeySet && o.Server == g.Events[event].Server {
+			return n
+		}
+	}
+	return -1
 }
 
 // LastChange returns the last change of a znode before an event, or -1.

@@ -17,6 +17,7 @@ import (
 //   - of a watch event, the change that fired the watch and the request that set it;
 //   - of a deleted znode, its creation, and the request that deleted it or the end of the session;
 //   - of a lost reply and of the end of a session, the last fault on that connection;
+//   - of an event of another server than ZooKeeper, see [Graph.causesAtServer];
 //   - of a request and of a call that returned, what the process had learned since the call began:
 //     errors, watch events, its own znode, and its last listing.
 func (g *Graph) Slice(targets []int) []int {
@@ -38,6 +39,9 @@ func (g *Graph) Slice(targets []int) []int {
 // Causes returns the direct causes of an event, as [Graph.Slice] lists them.
 func (g *Graph) Causes(i int) []int {
 	e := &g.Events[i]
+	if e.Kind >= history.Command {
+		return g.causesAtServer(i)
+	}
 	switch e.Kind {
 	case history.Reply:
 		return g.causesOfReply(i)
@@ -222,6 +226,7 @@ func (g *Graph) learned(i int) []int {
 	e := &g.Events[i]
 	var causes []int
 	listed, created, last := false, false, true
+	answered := map[int32]bool{} // by server
 	for _, n := range slices.Backward(g.Program(e.Process, i)) {
 		p := &g.Events[n]
 		switch {
@@ -239,6 +244,9 @@ func (g *Graph) learned(i int) []int {
 			p.Kind == history.SessionState && p.Name == "expired":
 			causes = append(causes, n)
 		case p.Kind == history.ResourceRead && e.Kind == history.ResourceWrite:
+			causes = append(causes, n)
+		case p.Kind == history.Answer && !answered[p.Server]:
+			answered[p.Server] = true
 			causes = append(causes, n)
 		case p.Kind != history.Reply:
 			continue
@@ -291,6 +299,9 @@ func (g *Graph) shown(in map[int]bool, targets []int) []int {
 // represent returns the events to show for an event of a slice.
 func (g *Graph) represent(i int, in map[int]bool, end int) []int {
 	e := &g.Events[i]
+	if e.Kind >= history.Command {
+		return g.representAtServer(i, end)
+	}
 	switch e.Kind {
 	case history.Send, history.Serve, history.Reply, history.WatchArmed:
 		r := g.Request(i)

@@ -116,7 +116,7 @@ func (b *arbitraryWorld) hold(p int32, failed bool) {
 func (b *arbitraryWorld) happen(p int32) {
 	path := rapid.SampledFrom(bedlamPaths).Draw(b.t, "path")
 	_, live := b.nodes[path]
-	switch what := rapid.IntRange(-3, 11).Draw(b.t, "what"); {
+	switch what := rapid.IntRange(-3, 12).Draw(b.t, "what"); {
 	case what <= 3 && !live && b.stages[p] != dead:
 		b.change(created(p, path, 0), rapid.IntRange(0, 3).Draw(b.t, "kind") > 0)
 		b.nodes[path] = p
@@ -151,6 +151,12 @@ func (b *arbitraryWorld) happen(p int32) {
 		b.watches[b.watch] = p
 		e := armed(p, b.watch, path, map[bool]string{true: "data", false: "exist"}[live])
 		e.Request = 1
+		b.log(e)
+	case what == 12:
+		e := on(rapid.SampledFrom([]history.Kind{
+			history.KeySet, history.KeyDeleted, history.KeyExpired, history.KeyLost,
+		}).Draw(b.t, "key"), p)
+		e.Path = path
 		b.log(e)
 	}
 }

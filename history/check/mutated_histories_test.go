@@ -173,6 +173,12 @@ var mutations = []mutation{
 				lockOK(9, 1, ""),
 			}
 		}),
+	inserting("a process deletes the key of another", history.OwnRelease, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{
+				on(history.KeySet, e.Process), on(history.KeyDeleted, e.Process+1),
+			}
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

@@ -160,6 +160,13 @@ var propertyTable = [...]property{
 		},
 		cacheable: true,
 	},
+	{
+		name:    history.OwnRelease,
+		monitor: func(*monitorConfig) monitor { return new(ownReleaseMonitor) },
+		kinds: 1<<history.KeySet | 1<<history.KeyDeleted | 1<<history.KeyExpired |
+			1<<history.KeyLost,
+		exercised: keysDeleted, cacheable: true,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

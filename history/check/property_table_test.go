@@ -20,7 +20,7 @@ func TestProperties(t *testing.T) {
 		history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
 		history.NoSpuriousFailure, history.NoLeakedNodes,
 		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
-		history.MonotonicToken, history.Linearizable,
+		history.MonotonicToken, history.Linearizable, history.OwnRelease,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -97,6 +97,7 @@ func TestCheckerDispatches(t *testing.T) {
 			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1),
 			lockOK(2, 1, ""),
 		},
+		history.OwnRelease: {on(history.KeySet, 1), on(history.KeyDeleted, 2)},
 	}
 	for _, p := range check.Properties() {
 		v := c.Check(p, violations[p])

@@ -69,7 +69,8 @@ const (
 //   - reentrancy: successful reentries;
 //   - no-herd: releases for which another process waits;
 //   - monotonic-token: grants with a token after another grant with a token;
-//   - linearizable: grants.
+//   - linearizable: grants;
+//   - own-release: deletions of keys.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event) {

@@ -21,7 +21,8 @@ func inVerdictKey(k history.Kind) bool {
 	const others = 1<<history.Send | 1<<history.Reply | 1<<history.WatchEvent | 1<<history.Serve |
 		1<<history.WatchArmed | 1<<history.WatchFired |
 		1<<history.WatchGone | 1<<history.Logged | 1<<history.Applied | 1<<history.Leading |
-		1<<history.Healed | 1<<history.Resumed | 1<<history.Tick
+		1<<history.Healed | 1<<history.Resumed | 1<<history.Tick |
+		1<<history.Command | 1<<history.Executed | 1<<history.Answer
 	return uint64(others)>>k&1 == 0
 }
 

@@ -50,6 +50,7 @@ var generators = map[history.Property]generator{
 	history.NoHerd:                (*story).noHerd,
 	history.MonotonicToken:        (*story).monotonicToken,
 	history.Linearizable:          (*story).linearizable,
+	history.OwnRelease:            (*story).ownRelease,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

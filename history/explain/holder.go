@@ -77,6 +77,7 @@ func (s *story) clientMutualExclusion() bool {
 	path := s.contender(theirs)
 	if deleted < 0 {
 		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
+		s.lostKeys(inside, theirs, enter)
 		return true
 	}
 	s.say("%s was granted the lock by %s (event %d), which was deleted %s. After that %s was "+

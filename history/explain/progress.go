@@ -28,6 +28,9 @@ func (s *story) progress() bool {
 		return true
 	}
 	s.say("%s called %s %s, and was still waiting when the history ended.", p, what, s.in(call))
+	if s.waitsForKey(e.Process, call) {
+		return true
+	}
 	if !s.waitsFor(e.Process, map[int32]bool{}) {
 		inputs := s.inputs(e.Process, call, len(s.Events))
 		if len(inputs) == 0 {

@@ -29,6 +29,8 @@ func (t *teller) sentence(i int) string {
 	switch {
 	case e.Kind <= history.Finished:
 		return t.ofLock(e)
+	case e.Kind >= history.Command:
+		return ofServer(e)
 	case e.Kind >= history.ReenterCall:
 		return t.ofHolder(e)
 	case e.Kind <= history.SessionState:
@@ -388,6 +390,32 @@ func (t *teller) ofHarness(e *history.Event) string {
 		return "time passes"
 	case history.FairPhase:
 		return "no more faults, and a fair order, from here on"
+	}
+	return e.Kind.String()
+}
+
+// ofServer describes a message between a process and a server that is no ZooKeeper, and an event in
+// such a server.
+func ofServer(e *history.Event) string {
+	p, server := process(e.Process), "the server"
+	if e.Server != 0 {
+		server = fmt.Sprintf("s%d", e.Server)
+	}
+	switch e.Kind {
+	case history.Command:
+		return fmt.Sprintf("%s sends %s to %s", p, e.Op, server)
+	case history.Executed:
+		return fmt.Sprintf("%s executes %s of %s: %s", server, e.Op, p, e.Name)
+	case history.Answer:
+		return fmt.Sprintf("%s learns from %s: %s gives %s", p, server, e.Op, e.Name)
+	case history.KeySet:
+		return fmt.Sprintf("%s set at %s by %s", e.Path, server, p)
+	case history.KeyDeleted:
+		return fmt.Sprintf("%s deleted at %s by %s", e.Path, server, p)
+	case history.KeyExpired:
+		return fmt.Sprintf("%s EXPIRES at %s", e.Path, server)
+	case history.KeyLost:
+		return fmt.Sprintf("%s IS LOST at %s", e.Path, server)
 	}
 	return e.Kind.String()
 }

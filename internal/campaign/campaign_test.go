@@ -121,6 +121,7 @@ func TestFaultCoverage(t *testing.T) {
 		for kind := range faults.AnyKinds {
 			for phase := range faults.Phases {
 				if r.Coverage[kind][phase] == 0 && !rarelyPossible(kind, phase) &&
+					c.Scenario.Subject.Service.Supports(kind) &&
 					(servers > 1) == (kind.Needs() == faults.SeveralServers) {
 					t.Errorf("%d servers: no %v in phase %v", servers, kind, phase)
 				}

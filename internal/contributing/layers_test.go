@@ -39,6 +39,11 @@ func TestLayers(t *testing.T) {
 		"internal/engine":    engine,
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),
+		"sim/simredis": with(sim, "sim/simredis", "internal/hash64"),
+		"scenarios": slices.Concat(clients, report, recording, strategy, replay, []string{
+			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
+			"internal/conversion", "internal/shrink", "internal/program", "scenarios",
+		}),
 		"internal/page":       with(explained, "internal/page"),
 		"internal/report":     report,
 		"internal/recording":  recording,

@@ -44,7 +44,8 @@ type Entry struct {
 	Schedules int     `json:"schedules_median"`
 	Seconds   float64 `json:"seconds_median"`
 	Slowest   float64 `json:"seconds_max"`
-	Shrunk    *Shrunk `json:"shrunk,omitempty"` // of the first seed that found it; nil without Shrink
+	// Shrunk is the counterexample of the first seed that found it, if Bounds.Shrink is set.
+	Shrunk *Shrunk `json:"shrunk,omitempty"`
 	// Twin is how the lock without the defect did.
 	Twin Twin `json:"twin"`
 }
@@ -59,8 +60,9 @@ type Shrunk struct {
 
 // A Twin is the result of the lock without the defect.
 type Twin struct {
-	Schedules int    `json:"schedules"`
-	Violation string `json:"violation,omitempty"` // the signature of a violation, which is a mistake
+	Schedules int `json:"schedules"`
+	// Violation is the signature of a violation, which is a mistake of Interlock or of the twin.
+	Violation string `json:"violation,omitempty"`
 }
 
 // Missed reports whether a campaign did not find the defect, or its twin was flagged.

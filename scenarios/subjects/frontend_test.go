@@ -64,7 +64,7 @@ func withoutTimeJump(events []history.Event) []history.Event {
 func modelClientLocks() []scenarios.Subject {
 	several := []string{"multi", "careful", "late-notice"}
 	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
-		return s.Real || slices.Contains(several, s.Name)
+		return s.Real || s.Service != nil || slices.Contains(several, s.Name)
 	})
 }
 

@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -63,7 +64,7 @@ func production(name, summary string,
 	open func(*scenarios.Process) (lockFunc, error),
 ) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Summary: summary, Claims: check.Properties(), Guard: scenarios.TokenChecked,
+		Name: name, Summary: summary, Claims: ofZooKeeper(), Guard: scenarios.TokenChecked,
 		Limits: productionLimits, Sometimes: check.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			take, err := open(p)
@@ -100,4 +101,11 @@ func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
 		Unlock: lease.Unlock, Done: lease.Done(), Node: lease.Node(),
 		Token: lease.Token(),
 	}, nil
+}
+
+// ofZooKeeper returns the properties that a lock on ZooKeeper can claim.
+func ofZooKeeper() []history.Property {
+	return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
+		return p == history.OwnRelease
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
 )
 
 // All returns the bundled locks, the production one first. [Museum] has more broken ones.
@@ -20,7 +21,8 @@ func All() []scenarios.Subject {
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
 	}
-	return append(all, Heartbeat(), ZKLock(), Authenticated())
+	all = append(all, Heartbeat(), ZKLock(), Authenticated())
+	return append(all, redislocks.All()...)
 }
 
 // Named returns the bundled lock with the name, or an error that lists all names. The name of a

@@ -1,0 +1,126 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// ownRelease explains the deletion of another process's key.
+func (s *story) ownRelease() bool {
+	deletion := s.v.Event
+	e := &s.Events[deletion]
+	theirs, known := s.earlier()
+	if e.Kind != history.KeyDeleted || !known {
+		return false
+	}
+	p, q := process(e.Process), process(s.Events[theirs].Process)
+	s.lead("%s released a lock that was not its own: it deleted the key %s%s (event %d), which %s "+
+		"had set (event %d).", p, e.Path, onServer(e), s.cite(deletion), q, s.cite(theirs))
+	mine := s.last(e.Process, theirs, func(set *history.Event) bool {
+		return set.Kind == history.KeySet && set.Path == e.Path && set.Server == e.Server
+	})
+	if mine < 0 {
+		s.say("%s had not set the key on that server before %s did.", p, q)
+	} else {
+		s.say("%s had set the key %s.", p, s.in(mine))
+	}
+	for i := mine + 1; mine >= 0 && i < theirs; i++ {
+		if end := &s.Events[i]; end.Kind > history.KeySet && end.Zxid == s.Events[mine].Zxid {
+			s.say("That key %s %s, and then %s set it %s.", keyEnd(end, e.Process), s.in(i), q,
+				s.in(theirs))
+		}
+	}
+	if command := s.executedBy(deletion); command != "" {
+		s.say("The %s of %s deleted the key, whoever had set it.", command, p)
+	}
+	return true
+}
+
+// keyEnd says how a key of a process has gone.
+func keyEnd(e *history.Event, owner int32) string {
+	switch {
+	case e.Kind == history.KeyLost:
+		return "was lost"
+	case e.Kind == history.KeyExpired:
+		return "expired"
+	case e.Process == owner:
+		return "was deleted by " + process(owner) + " itself"
+	}
+	return "was deleted by " + process(e.Process)
+}
+
+// lostKeys tells how keys that a holder had set were gone before an event, and which faults had
+// struck until then.
+func (s *story) lostKeys(holder int32, grant, before int) {
+	q, set := process(holder), map[int64]int{}
+	for i := range s.Events[:before] {
+		e := &s.Events[i]
+		if e.Kind == history.KeySet && e.Process == holder {
+			set[e.Zxid] = i
+			continue
+		}
+		since, own := set[e.Zxid]
+		if e.Kind <= history.KeySet || !own || i < grant && e.Kind == history.KeyDeleted {
+			continue
+		}
+		s.say("The key %s, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
+			keyEnd(e, holder), s.in(i))
+	}
+	for i := range s.Events[:before] {
+		if e := &s.Events[i]; e.Kind == history.Fault && (e.Process == 0 || e.Process == holder) {
+			s.show(i)
+		}
+	}
+}
+
+// onServer names the server of an event if there are several.
+func onServer(e *history.Event) string {
+	if e.Server == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" on s%d", e.Server)
+}
+
+// waitsForKey tells by which key a process that polls is kept out, and why nobody deletes the key.
+// It returns false if the process has received no result since the given call.
+func (s *story) waitsForKey(p int32, call int) bool {
+	answer := s.last(p, len(s.Events), of(history.Answer))
+	if answer < call {
+		return false
+	}
+	e := &s.Events[answer]
+	s.say("It keeps trying. Its last %s%s gave %s %s.", e.Op, onServer(e), e.Name, s.in(answer))
+	change := s.KeyBefore(answer)
+	if change < 0 || s.Events[change].Kind != history.KeySet {
+		return true
+	}
+	key := &s.Events[change]
+	q := process(key.Process)
+	s.say("The key %s is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
+		s.at(change))
+	if crashed := s.next(key.Process, change, of(history.Crashed)); crashed >= 0 {
+		s.say("%s crashed at %s.", q, s.at(crashed))
+		return true
+	}
+	learned := s.next(key.Process, change, of(history.Answer))
+	if learned < 0 || s.Events[learned].Op != s.executedBy(change) {
+		s.say("%s never learned that it had set the key.", q)
+	}
+	for i := range s.Events {
+		if f := &s.Events[i]; f.Kind == history.Fault && f.Process == key.Process {
+			s.show(i)
+		}
+	}
+	return true
+}
+
+// executedBy returns the command that made a change of a key, or "".
+func (s *story) executedBy(change int) string {
+	for i := change - 1; i >= 0; i-- {
+		if e := &s.Events[i]; e.Kind == history.Executed {
+			return e.Op
+		}
+	}
+	return ""
+}

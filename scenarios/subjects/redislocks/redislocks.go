@@ -1,0 +1,184 @@
+// Package redislocks provides the bundled locks on Redis: those of published descriptions, as they
+// are described, and what repairs them. All use go-redis, unmodified, against package simredis.
+package redislocks
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/sim/simredis"
+)
+
+// All returns the locks on Redis.
+func All() []scenarios.Subject {
+	return []scenarios.Subject{
+		SetNX(), SetNXExpire(), SetNXLease(), SetNXFenced(), Redlock(), Redlock5(),
+	}
+}
+
+const (
+	lockKey    = "lock"
+	expiry     = 500 * time.Millisecond
+	retryDelay = 150 * time.Millisecond // between two attempts at a lock that is taken
+)
+
+// subject returns a lock with the given summary. Each claims what its users rely on.
+func subject(name, summary string, servers int, open func(*process) scenarios.Locker,
+) scenarios.Subject {
+	return scenarios.Subject{
+		Name: name, Summary: summary, Service: simredis.Service{}, Servers: servers,
+		Claims: []history.Property{
+			history.ClientMutualExclusion, history.Progress, history.OwnRelease,
+		},
+		// The descriptions state no bound on pauses and clocks.
+		Severity: faults.Severity{Pause: faults.PauseMax, Drift: faults.DriftMax},
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+			client, ok := p.Handle.(*simredis.Client)
+			if !ok {
+				return nil, errors.New("the service of the lock is not simredis")
+			}
+			return open(&process{Process: p, servers: client}), nil
+		},
+	}
+}
+
+// A process is a contender with its access to the servers.
+type process struct {
+	*scenarios.Process
+	servers *simredis.Client
+}
+
+// value returns a value that no other attempt has.
+func (p *process) value() string {
+	var bytes [8]byte
+	io.ReadFull(p.Random, bytes[:]) // It never fails.
+	return hex.EncodeToString(bytes[:])
+}
+
+// until calls the function, with pauses, until it returns true.
+func until(ctx context.Context, done func() bool) error {
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryDelay):
+		}
+	}
+	return nil
+}
+
+// valid returns a channel that is closed when the validity of a lock ends by the process's clock.
+func (p *process) valid(until time.Time) <-chan struct{} {
+	ctx, cancel := context.WithDeadline(p.Context(), until)
+	context.AfterFunc(ctx, cancel)
+	return ctx.Done()
+}
+
+// SetNX is the lock of CyC2018's notes on distributed locks, section "Redis 的 SETNX 指令": the key
+// exists while the lock is held. It has no expiry, so it outlives a holder that crashes.
+func SetNX() scenarios.Subject {
+	return subject("setnx", "broken: Redis SETNX without an expiry, and DEL", 1,
+		func(p *process) scenarios.Locker {
+			c := p.servers.Redis(0)
+			return scenarios.Mutex(func(ctx context.Context) error {
+				return until(ctx, func() bool { return c.SetNX(ctx, lockKey, 1, 0).Val() })
+			}, func(ctx context.Context) error { return c.Del(ctx, lockKey).Err() })
+		})
+}
+
+// SetNXExpire is the same with what the notes add against that: EXPIRE sets an expiry. A holder
+// that works for longer than the expiry does not notice, and deletes the key of the next one.
+func SetNXExpire() scenarios.Subject {
+	return subject("setnx-expire", "broken: Redis SETNX, then EXPIRE, and DEL", 1,
+		func(p *process) scenarios.Locker {
+			c := p.servers.Redis(0)
+			return scenarios.Mutex(func(ctx context.Context) error {
+				err := until(ctx, func() bool { return c.SetNX(ctx, lockKey, 1, 0).Val() })
+				if err != nil {
+					return err
+				}
+				return c.Expire(ctx, lockKey, expiry).Err()
+			}, func(ctx context.Context) error { return c.Del(ctx, lockKey).Err() })
+		})
+}
+
+// release deletes the key if it has the value; see the documentation of SET in Redis.
+var release = redis.NewScript(
+	`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+
+// SetNXLease is the lock of Redis's documentation of SET, section "Patterns": the key has an expiry
+// from the start and a value of its own, which the release compares. The holder stops when the
+// expiry has passed since it asked for the lock.
+func SetNXLease() scenarios.Subject {
+	return subject("setnx-lease", "broken: Redis SET NX PX, compare and DEL, and a holder that "+
+		"stops in time", 1,
+		func(p *process) scenarios.Locker { return &lease{process: p, redis: p.servers.Redis(0)} })
+}
+
+// A lease is the lock of [SetNXLease], with or without a token.
+type lease struct {
+	*process
+	redis *redis.Client
+	token bool
+}
+
+// Lock waits until it has set the key.
+func (l *lease) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	value, hold := l.value(), new(scenarios.Hold)
+	err := until(ctx, func() bool {
+		asked := time.Now()
+		set, token := l.try(ctx, value)
+		if !set || time.Since(asked) >= expiry {
+			l.unlock(ctx, value) // A lost reply may hide that the key was set.
+			return false
+		}
+		hold.Token, hold.Done = token, l.valid(asked.Add(expiry))
+		return true
+	})
+	hold.Unlock = func(ctx context.Context) error { return l.unlock(ctx, value) }
+	return hold, err
+}
+
+// try sets the key if it does not exist.
+func (l *lease) try(ctx context.Context, value string) (set bool, token int64) {
+	if !l.token {
+		return l.redis.SetNX(ctx, lockKey, value, expiry).Val(), 0
+	}
+	token, err := acquire.Run(ctx, l.redis, []string{lockKey, lockKey + ":token"}, value,
+		expiry.Milliseconds()).Int64()
+	return err == nil && token > 0, token
+}
+
+func (l *lease) unlock(ctx context.Context, value string) error {
+	return release.Run(ctx, l.redis, []string{lockKey}, value).Err()
+}
+
+// acquire sets the key if it does not exist, and returns the next token.
+var acquire = redis.NewScript(
+	`if redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then ` +
+		`return redis.call("INCR", KEYS[2]) end return 0`)
+
+// SetNXFenced is [SetNXLease] with a fencing token that the resource checks, as in M. Kleppmann,
+// How to do distributed locking, 2016. It does not claim that one process at a time believes to
+// hold the lock, but that the resource accepts no write of an older holder after one of a newer.
+// Nothing repairs a counter that a server has lost.
+func SetNXFenced() scenarios.Subject {
+	s := subject("setnx-fenced", "Redis SET NX PX with a fencing token from INCR: no late write "+
+		"while the server keeps its data", 1,
+		func(p *process) scenarios.Locker {
+			return &lease{process: p, redis: p.servers.Redis(0), token: true}
+		})
+	s.Claims = []history.Property{
+		history.Fencing, history.NoLostUpdate, history.Progress, history.OwnRelease,
+	}
+	s.Guard = scenarios.TokenChecked
+	return s
+}

@@ -1,0 +1,128 @@
+package redislocks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
+)
+
+// schedulesMax bounds the search for each finding.
+const schedulesMax = 1500
+
+// What each lock does not promise, and under which faults. A schedule with a finding gives the same
+// history 20 times out of 20.
+func TestFindings(t *testing.T) {
+	for _, test := range []struct {
+		lock scenarios.Subject
+		plan string
+		want history.Property
+	}{
+		{redislocks.SetNX(), "crash=1", history.Progress},
+		{redislocks.SetNX(), "lose-reply=1", history.Progress},
+		{redislocks.SetNX(), "stall-server=1", history.Progress},
+		{redislocks.SetNXExpire(), "none", history.ClientMutualExclusion},
+		{redislocks.SetNXExpire(), "none", history.OwnRelease},
+		{redislocks.SetNXExpire(), "crash=1", history.Progress},
+		{redislocks.SetNXLease(), "pause@hold=2", history.ClientMutualExclusion},
+		{redislocks.SetNXLease(), "jump-clock=1", history.ClientMutualExclusion},
+		{redislocks.SetNXLease(), "wipe-server=1", history.ClientMutualExclusion},
+		{redislocks.SetNXLease(), "fail-over=1", history.ClientMutualExclusion},
+		{redislocks.SetNXFenced(), "wipe-server=1", history.NoLostUpdate},
+		{redislocks.SetNXFenced(), "fail-over=1", history.NoLostUpdate},
+		{redislocks.Redlock(), "jump-clock=2", history.ClientMutualExclusion},
+		{redislocks.Redlock(), "wipe-server=2", history.ClientMutualExclusion},
+		{redislocks.Redlock(), "pause@hold=2", history.ClientMutualExclusion},
+	} {
+		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
+			s := scenario(t, test.lock, test.plan)
+			runner := engine.NewRunner(t)
+			for schedule := range schedulesMax {
+				r := runner.Run(s, strategy.NewRandom(1, schedule))
+				if violates(r, test.want) {
+					repeats(t, runner, s, r)
+					return
+				}
+			}
+			t.Errorf("no schedule violates %s", test.want)
+		})
+	}
+}
+
+func violates(r *engine.Result, property history.Property) bool {
+	for _, v := range r.Violations {
+		if v.Property == property {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats replays a schedule.
+func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.Result) {
+	t.Helper()
+	hash := r.TraceHash
+	replay := &engine.Replay{Deviations: append([]engine.Deviation(nil), r.Deviations...)}
+	for n := range 20 {
+		if again := runner.Run(s, replay); again.TraceHash != hash {
+			t.Fatalf("replay %d has trace hash %#x, want %#x", n, again.TraceHash, hash)
+		}
+	}
+}
+
+// A fencing token that the resource checks repairs what pauses and clocks break, and the comparison
+// of values the foreign release, as long as the servers keep their data.
+func TestRemedies(t *testing.T) {
+	const plan = "cut=1,lose-reply=1,crash=1,pause=2,jump-clock=1,fast-clock=1,stall-server=1"
+	for _, test := range []struct {
+		lock     scenarios.Subject
+		holds    []history.Property
+		violated bool // another property
+	}{
+		{redislocks.SetNXFenced(), redislocks.SetNXFenced().Claims, false},
+		{
+			redislocks.SetNXLease(),
+			[]history.Property{history.OwnRelease, history.Progress},
+			true,
+		},
+	} {
+		s := scenario(t, test.lock, plan)
+		runner, violated := engine.NewRunner(t), false
+		for schedule := range 600 {
+			r := runner.Run(s, strategy.NewRandom(2, schedule))
+			violated = violated || len(r.Violations) > 0
+			for _, property := range test.holds {
+				if violates(r, property) {
+					t.Errorf("%s: schedule %d violates %s: %s", test.lock.Name, schedule, property,
+						r.Violations[0].Detail)
+				}
+			}
+		}
+		if violated != test.violated {
+			t.Errorf("%s: a property is violated: %v", test.lock.Name, violated)
+		}
+	}
+}
+
+// scenario returns a scenario of three processes.
+func scenario(t *testing.T, lock scenarios.Subject, plan string) *engine.Scenario {
+	t.Helper()
+	parsed, err := faults.Parse(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conversion.Scenario(scenarios.Scenario{
+		Subject: lock, Clients: 3, Cycles: 2, Faults: parsed,
+		Severity: faults.Severity{Pause: time.Second, Drift: 5},
+	})
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}

@@ -1,0 +1,69 @@
+package simredis
+
+import "strings"
+
+// opens reports whether a command only opens a connection. It is answered at once, without a step.
+func opens(command []string) bool {
+	switch strings.ToUpper(command[0]) {
+	case "HELLO", "AUTH", "CLIENT", "SELECT", "READONLY":
+		return true
+	}
+	return false
+}
+
+// creates reports whether a command creates a key unless it exists, as locks do.
+func creates(command []string) bool {
+	switch strings.ToUpper(command[0]) {
+	case "SETNX":
+		return true
+	case "SET":
+		for _, option := range command[1:] {
+			if strings.EqualFold(option, "NX") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blocks reports whether a command can wait in the server, or makes the server send messages that
+// are no replies. Such commands are refused.
+func blocks(command []string) bool {
+	switch strings.ToUpper(command[0]) {
+	case "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP",
+		"XREAD", "XREADGROUP", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "WAIT", "WAITAOF",
+		"MONITOR":
+		return true
+	}
+	return false
+}
+
+// describe returns the command in one line, for reports: a script by its first word.
+func describe(command []string) string {
+	words := append([]string(nil), command...)
+	words[0] = strings.ToUpper(words[0])
+	if len(words) > 1 && (words[0] == "EVAL" || words[0] == "EVALSHA") {
+		words[1] = "script"
+	}
+	return strings.Join(words, " ")
+}
+
+// describeReply returns a reply in one line, for reports.
+func describeReply(reply []byte) string {
+	text := strings.TrimSuffix(string(reply), "\r\n")
+	switch {
+	case text == "$-1", text == "*-1", text == "_":
+		return "nil"
+	case text == "":
+		return "nothing"
+	case text[0] == '+', text[0] == ':':
+		return text[1:]
+	case text[0] == '-':
+		return "error " + text[1:]
+	case text[0] == '$':
+		if _, value, ok := strings.Cut(text, "\r\n"); ok {
+			return value
+		}
+	}
+	return strings.ReplaceAll(text, "\r\n", " ")
+}

@@ -1,0 +1,239 @@
+package simredis
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/internal/hash64"
+)
+
+// A redisServer is a Redis server with its clock and its log of commands. miniredis executes the
+// commands.
+type redisServer struct {
+	redis *miniredis.Miniredis
+	local time.Duration // the time by the server's clock up to which keys have expired
+	peers map[int]*peer // by number of the connection and process
+
+	// log holds the commands that may have changed the data. The replica, or the disk, has the
+	// first ones.
+	log        []entry
+	replicated int
+	history    uint64 // hash of all commands, because what a connection watches is no data
+
+	keys []key // that the history knows of
+
+	down    bool // until it is healed
+	stalled bool // until it is healed
+
+	// the clock: at the time since, it showed base; since then it runs at a rate in percent
+	since, base time.Duration
+	rate        int
+	jumped      bool
+}
+
+// An entry is a command of the log.
+type entry struct {
+	at      time.Duration // by the server's clock
+	peer    int
+	command []string
+}
+
+// A key is a key that exists.
+type key struct {
+	name    string
+	value   string // "" unless the key holds a string
+	process int    // that has set it
+	set     int64  // the number of its last KeySet event, 0 if it has none yet
+}
+
+// find returns the position of a key in a list that is sorted by name.
+func find(keys []key, name string) (int, bool) {
+	return slices.BinarySearchFunc(keys, name, func(k key, name string) int {
+		return strings.Compare(k.name, name)
+	})
+}
+
+// A peer is the server's end of a connection.
+type peer struct {
+	*server.Peer
+	output *bytes.Buffer
+}
+
+// peerBits is the number of bits for the number of a connection in the number of a peer. The
+// process has the others.
+const peerBits = 16
+
+// epoch is the date at the start of each run.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const trueClock = 100 // the rate of an accurate clock, in percent
+
+// reset begins a run.
+func (s *redisServer) reset() {
+	redis := s.redis
+	if redis == nil {
+		redis = miniredis.NewMiniRedis()
+		// A connection starts the server. Commands are dispatched without it.
+		c, err := redis.Dial()
+		if err != nil {
+			panic(err)
+		}
+		c.Close()
+	}
+	*s = redisServer{redis: redis, rate: trueClock}
+	s.empty()
+}
+
+// empty deletes all data, scripts and connections.
+func (s *redisServer) empty() {
+	s.redis.FlushAll()
+	s.redis.Seed(1)
+	s.peers = make(map[int]*peer)
+	s.local, s.log, s.replicated, s.history = 0, nil, 0, 0
+	s.redis.SetTime(epoch)
+	s.dispatch(0, []string{"SCRIPT", "FLUSH"})
+}
+
+// up reports whether clients can connect.
+func (s *redisServer) up() bool { return !s.down }
+
+// answers reports whether the server handles requests.
+func (s *redisServer) answers() bool { return !s.down && !s.stalled }
+
+// clock returns the time by the server's clock.
+func (s *redisServer) clock(now time.Duration) time.Duration {
+	return s.base + (now-s.since)*time.Duration(s.rate)/trueClock
+}
+
+// setClock changes the rate of the clock and sets it ahead.
+func (s *redisServer) setClock(now time.Duration, rate int, ahead time.Duration) {
+	s.base, s.since, s.rate = s.clock(now)+ahead, now, rate
+}
+
+// advance lets keys expire up to a time by the server's clock.
+func (s *redisServer) advance(local time.Duration) {
+	if local > s.local {
+		s.redis.FastForward(local - s.local)
+		s.redis.SetTime(epoch.Add(local))
+		s.local = local
+	}
+}
+
+// do executes a command that came on a connection, and returns the reply.
+func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
+	if blocks(command) {
+		return fmt.Appendf(nil, "-ERR simredis does not simulate %s\r\n",
+			strings.ToUpper(command[0]))
+	}
+	s.advance(s.clock(now))
+	number := c.client.number<<peerBits | c.number
+	if !s.redis.IsReadOnlyCommand(command[0]) {
+		s.log = append(s.log, entry{s.local, number, command})
+	}
+	s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
+	for _, word := range command {
+		s.history = hash64.Fold(s.history, hashOf(word))
+	}
+	return s.dispatch(number, command)
+}
+
+// dispatch lets miniredis execute a command.
+func (s *redisServer) dispatch(number int, command []string) []byte {
+	p := s.peers[number]
+	if p == nil {
+		output := new(bytes.Buffer)
+		p = &peer{server.NewPeer(bufio.NewWriter(output)), output}
+		s.peers[number] = p
+	}
+	if len(command) > 1 && strings.EqualFold(command[0], "EVAL") {
+		// Redis remembers the script for EVALSHA; miniredis does not.
+		s.redis.Server().Dispatch(p.Peer, []string{"SCRIPT", "LOAD", command[1]})
+		p.Flush()
+		p.output.Reset()
+	}
+	s.redis.Server().Dispatch(p.Peer, command)
+	p.Flush()
+	reply := bytes.Clone(p.output.Bytes())
+	p.output.Reset()
+	return reply
+}
+
+// value returns the string that a key holds, or "".
+func (s *redisServer) value(name string) string {
+	value, err := s.redis.Get(name)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// present returns the keys, set by the process, without the numbers of their KeySet events.
+func (s *redisServer) present(process int) []key {
+	names := s.redis.Keys() // sorted
+	keys := make([]key, len(names))
+	for i, name := range names {
+		keys[i] = key{name: name, value: s.value(name), process: process}
+	}
+	return keys
+}
+
+// replicate gives the replica all data.
+func (s *redisServer) replicate() { s.replicated = len(s.log) }
+
+// failOver replaces the data by those of the replica, and returns the keys.
+func (s *redisServer) failOver(now time.Duration) (keys []key) {
+	log, hash := s.log[:s.replicated], s.history
+	s.empty()
+	for _, e := range log {
+		s.advance(e.at)
+		s.dispatch(e.peer, e.command)
+		set := s.present(e.peer >> peerBits)
+		for i := range set {
+			if old, found := find(keys, set[i].name); found && keys[old].value == set[i].value {
+				set[i] = keys[old]
+			}
+		}
+		keys = set
+	}
+	s.log, s.replicated = log, len(log)
+	s.history = hash64.Fold(hash, uint64(len(log)))
+	s.peers = make(map[int]*peer)
+	s.advance(s.clock(now))
+	return slices.DeleteFunc(keys, func(k key) bool { return !s.redis.Exists(k.name) })
+}
+
+// expiry returns when the next key expires, if one does.
+func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
+	s.advance(s.clock(now))
+	for _, key := range s.redis.Keys() {
+		if ttl := s.redis.TTL(key); ttl > 0 {
+			left := (ttl*trueClock + time.Duration(s.rate) - 1) / time.Duration(s.rate)
+			if !ok || now+left < at {
+				at, ok = now+left, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// key returns a hash of the server's state.
+func (s *redisServer) key(now time.Duration) uint64 {
+	s.advance(s.clock(now))
+	key := hash64.Fold(uint64(s.clock(now)-now), uint64(s.rate)<<8|bit(s.down, 0)|
+		bit(s.stalled, 1)|bit(s.jumped, 2))
+	key = hash64.Fold(key, s.history)
+	for _, k := range s.redis.Keys() {
+		key = hash64.Fold(hash64.Fold(key, hashOf(k)), uint64(s.redis.TTL(k)))
+	}
+	return hash64.Fold(key, uint64(len(s.log)-s.replicated))
+}
+
+func hashOf(text string) uint64 { return xxhash.Sum64String(text) }

@@ -1,0 +1,428 @@
+// Package simredis simulates independent Redis servers as a [sim.System]. Lock code uses a real
+// Redis client, such as go-redis, over connections in memory: see [Client]. Each command waits
+// until it is served, and each reply until it is delivered. miniredis executes the commands.
+package simredis
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Service is a number of independent Redis servers as a [sim.Service].
+type Service struct{}
+
+// New returns simulated servers. It switches off the log of go-redis, which reports the faults of
+// runs.
+func (Service) New() sim.System {
+	silence()
+	return new(System)
+}
+
+var silence = sync.OnceFunc(logging.Disable)
+
+// The prefixes of the full names of functions of this package and of go-redis.
+var (
+	simulator = reflect.TypeFor[System]().PkgPath() + "."
+	library   = reflect.TypeFor[redis.Client]().PkgPath()
+)
+
+// OwnsFrame reports whether a function belongs to the simulated servers or to go-redis.
+func (Service) OwnsFrame(function string) bool {
+	return strings.HasPrefix(function, simulator) || strings.HasPrefix(function, library)
+}
+
+// OwnsCall reports whether a function belongs to the simulated servers or to go-redis, which is
+// between the code of a lock and them.
+func (s Service) OwnsCall(function string) bool { return s.OwnsFrame(function) }
+
+// Determinize has nothing to do: [Client.Options] make go-redis deterministic.
+func (Service) Determinize() (restore func()) { return func() {} }
+
+// A System is a number of Redis servers with their clients.
+type System struct {
+	config   sim.Config
+	servers  []redisServer
+	clients  []*Client // by number of the process, the first at 0
+	now      time.Duration
+	ages     uint64
+	writes   int64
+	keysSet  int64 // number of KeySet events
+	acting   int32 // the process whose command was executed last
+	woken    bool
+	activity chan struct{}
+}
+
+// Reset begins a run with empty servers.
+func (s *System) Reset(config sim.Config) {
+	servers := s.servers[:min(len(s.servers), config.Servers)]
+	for len(servers) < config.Servers {
+		servers = append(servers, redisServer{})
+	}
+	*s = System{config: config, servers: servers, activity: make(chan struct{}, 1)}
+	for i := range s.servers {
+		s.servers[i].reset()
+	}
+}
+
+// Connect adds a client. It has no connections yet.
+func (s *System) Connect() sim.Client {
+	c := &Client{
+		system: s, number: len(s.clients) + 1, links: make([]link, len(s.servers)),
+		dialed: make([]int, len(s.servers)),
+	}
+	s.clients = append(s.clients, c)
+	c.refresh()
+	return c
+}
+
+// Join adds a client to the run under way.
+func (s *System) Join() sim.Client { return s.Connect() }
+
+// Servers returns the number of servers.
+func (s *System) Servers() int { return len(s.servers) }
+
+// on returns the step that moves a message between a process and a server.
+func (s *System) on(kind sim.StepKind, process, server int) sim.Step {
+	if len(s.servers) == 1 {
+		return sim.Step{Kind: kind, Process: int32(process)}
+	}
+	return sim.OnLink(kind, process, server)
+}
+
+// AppendMessages appends the requests that can be served and the replies that can be delivered.
+func (s *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
+	add := func(kind sim.StepKind, c *Client, server int, m *message) {
+		if m != nil {
+			step := s.on(kind, c.number, server)
+			steps = append(steps, sim.EnabledStep{Step: step, Age: m.age})
+		}
+	}
+	for _, c := range s.clients {
+		for server := range s.servers {
+			add(sim.Serve, c, server, c.servable(server))
+		}
+	}
+	for _, c := range s.clients {
+		for server := range s.servers {
+			add(sim.Deliver, c, server, c.deliverable(server))
+		}
+	}
+	return steps
+}
+
+// AppendRepairs appends the healing of clients' links and the ends of pauses, then the healing of
+// single links, then that of servers.
+func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledStep {
+	for _, c := range s.clients {
+		if c.down {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.number)}})
+		}
+		if c.Paused() {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.number)}})
+		}
+	}
+	for _, c := range s.clients {
+		for server := range c.links {
+			if c.links[server].blocked && !c.Crashed() {
+				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, c.number, server)})
+			}
+		}
+	}
+	for server := range s.servers {
+		if s.servers[server].down || s.servers[server].stalled {
+			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Heal, server)})
+		}
+	}
+	return steps
+}
+
+// Perform serves a request, delivers a reply, heals or resumes.
+func (s *System) Perform(step sim.Step) {
+	if server, ok := step.Server(); ok {
+		s.servers[server].down, s.servers[server].stalled = false, false
+		s.record(history.Event{Kind: history.Healed, Server: int32(server + 1)})
+		s.refresh()
+		return
+	}
+	c, server := s.clients[step.Process-1], max(0, int(step.Peer)-1)
+	switch step.Kind {
+	case sim.Serve:
+		s.serve(c, server)
+	case sim.Deliver:
+		s.deliver(c, server)
+	case sim.Resume:
+		s.resume(c)
+	case sim.Heal:
+		if step.Peer != 0 {
+			c.links[server].blocked = false
+		} else {
+			c.down = false
+		}
+		s.record(history.Event{Kind: history.Healed, Process: step.Process, Peer: step.Peer})
+		c.refresh()
+	}
+}
+
+// serve lets a server handle the next request of a client.
+func (s *System) serve(c *Client, server int) {
+	l := &c.links[server]
+	m := l.requests[0]
+	l.requests = l.requests[1:]
+	node := &s.servers[server]
+	logged := len(node.log)
+	s.expire(server)
+	m.reply = node.do(s.now, m.conn, m.command)
+	if len(node.log) > logged {
+		s.writes++
+	}
+	s.message(history.Executed, m)
+	s.acting = int32(c.number)
+	s.noteChanges(server, c.number, history.KeyDeleted)
+	if !m.conn.closedByClient() && !c.Crashed() {
+		m.age = s.NextAge()
+		l.replies = append(l.replies, m)
+	}
+}
+
+// deliver gives a client its next reply from a server.
+func (s *System) deliver(c *Client, server int) {
+	l := &c.links[server]
+	m := l.replies[0]
+	l.replies = l.replies[1:]
+	c.received = hash64.Fold(c.received, hashOf(string(m.reply))^uint64(m.conn.number)<<48)
+	s.message(history.Answer, m)
+	s.woken = true
+	m.conn.push(m.reply)
+}
+
+// send puts a command in flight.
+func (c *Client) send(conn *conn, command []string) {
+	m := message{conn: conn, age: c.system.NextAge(), command: command}
+	l := &c.links[conn.server]
+	l.requests = append(l.requests, m)
+	c.system.message(history.Command, m)
+}
+
+// message records that a message has moved.
+func (s *System) message(kind history.Kind, m message) {
+	e := history.Event{
+		Kind: kind, Process: int32(m.conn.client.number), Op: describe(m.command),
+	}
+	if len(s.servers) > 1 {
+		e.Server = int32(m.conn.server + 1)
+	}
+	if kind != history.Command {
+		e.Name = describeReply(m.reply)
+	}
+	s.record(e)
+}
+
+func (s *System) record(e history.Event) {
+	e.At = s.now
+	s.config.Log.Append(e)
+}
+
+// expire lets the keys of a server expire whose time is over, and records that.
+func (s *System) expire(server int) {
+	node := &s.servers[server]
+	node.advance(node.clock(s.now))
+	s.noteChanges(server, 0, history.KeyExpired)
+}
+
+// noteChanges records which keys of a server exist no longer, and which have been set. The process,
+// if it is not 0, has caused the change.
+func (s *System) noteChanges(server, process int, gone history.Kind) {
+	node := &s.servers[server]
+	node.keys = s.changes(server, node.keys, node.present(process), gone)
+}
+
+// changes records how the keys of a server have changed, and returns the present ones, each with
+// the number of its KeySet. Both lists are sorted by name.
+func (s *System) changes(server int, before, now []key, gone history.Kind) []key {
+	e := history.Event{}
+	if len(s.servers) > 1 {
+		e.Server = int32(server + 1)
+	}
+	for _, k := range before {
+		i, found := find(now, k.name)
+		if found && now[i].value == k.value {
+			now[i] = k
+			continue
+		}
+		if !found || gone == history.KeyLost {
+			e.Kind, e.Path, e.Zxid, e.Process = gone, k.name, k.set, 0
+			if gone == history.KeyDeleted {
+				e.Process = s.acting
+			}
+			s.record(e)
+		}
+	}
+	for i := range now {
+		if k := &now[i]; k.set == 0 {
+			s.keysSet++
+			k.set = s.keysSet
+			e.Kind, e.Path, e.Zxid, e.Process = history.KeySet, k.name, k.set, int32(k.process)
+			s.record(e)
+		}
+	}
+	return now
+}
+
+// refresh updates which servers clients can dial.
+func (s *System) refresh() {
+	for _, c := range s.clients {
+		c.refresh()
+	}
+}
+
+// Now returns the time since the start of the run.
+func (s *System) Now() time.Duration { return s.now }
+
+// Deadline returns when the next pause ends. While a process is paused, has crashed or has lost its
+// links, the expiry of keys counts too, as others may wait for it.
+func (s *System) Deadline() (at time.Duration, ok bool) {
+	consider := func(other time.Duration) {
+		if !ok || other < at {
+			at, ok = other, true
+		}
+	}
+	expiries := false
+	for _, c := range s.clients {
+		if c.Paused() {
+			consider(c.resumeAt)
+		}
+		expiries = expiries || c.Paused() || c.Crashed() || c.down
+	}
+	for i := range s.servers {
+		if expiry, expires := s.servers[i].expiry(s.now); expires && expiries {
+			consider(expiry)
+		}
+	}
+	return at, ok
+}
+
+// Advance sets the time, gives replicas what their servers have, and ends pauses.
+func (s *System) Advance(now time.Duration) {
+	s.now = now
+	for i := range s.servers {
+		s.expire(i)
+		s.servers[i].replicate()
+	}
+	for _, c := range s.clients {
+		if c.Paused() && c.resumeAt <= now {
+			s.resume(c)
+		}
+	}
+}
+
+func (s *System) resume(c *Client) {
+	c.resume()
+	s.woken = true
+	s.record(history.Event{Kind: history.Resumed, Process: int32(c.number)})
+}
+
+// AwaitsTime reports whether a process is paused or a key will expire.
+func (s *System) AwaitsTime() bool {
+	return slices.ContainsFunc(s.clients, (*Client).Paused) ||
+		slices.ContainsFunc(s.servers, func(r redisServer) bool {
+			_, ok := r.expiry(s.now)
+			return ok
+		})
+}
+
+// Collect receives the requests of processes, in the order of the processes. The commands that open
+// a connection are answered at once, so that what the process sends next belongs to the same step.
+func (s *System) Collect() {
+	for again := true; again; {
+		again = false
+		for _, c := range s.clients {
+			again = c.collect() || again
+		}
+		if again {
+			s.config.Settle()
+		}
+	}
+}
+
+// Activity returns a channel that receives when a process has acted.
+func (s *System) Activity() <-chan struct{} { return s.activity }
+
+// Woken reports whether anything has reached a process since the last call.
+func (s *System) Woken() (woken bool) {
+	woken, s.woken = s.woken, false
+	return woken
+}
+
+// NextAge returns the age of the next message.
+func (s *System) NextAge() uint64 {
+	s.ages++
+	return s.ages
+}
+
+// RenumberAges makes the ages of messages follow the order in which they are in flight: by kind,
+// process and server.
+func (s *System) RenumberAges() {
+	var all []*message
+	for _, c := range s.clients {
+		for i := range c.links {
+			for j := range c.links[i].requests {
+				all = append(all, &c.links[i].requests[j])
+			}
+			for j := range c.links[i].replies {
+				all = append(all, &c.links[i].replies[j])
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *message) int { return cmp.Compare(a.age, b.age) })
+	for _, m := range all {
+		m.age = s.NextAge()
+	}
+}
+
+// Transactions counts the commands that may have changed data.
+func (s *System) Transactions() int64 { return s.writes }
+
+// Converged returns true: the servers are independent.
+func (s *System) Converged() bool { return true }
+
+// FullyConnected reports whether all servers answer.
+func (s *System) FullyConnected() bool {
+	return !slices.ContainsFunc(s.servers, func(r redisServer) bool { return !r.answers() })
+}
+
+// Leader returns false: no server leads.
+func (s *System) Leader(int) bool { return false }
+
+// Key returns a hash of the servers' data with their expiry, and of what is in flight.
+func (s *System) Key() uint64 {
+	key := uint64(0)
+	for i := range s.servers {
+		key = hash64.Fold(key, s.servers[i].key(s.now))
+	}
+	for _, c := range s.clients {
+		key = hash64.Fold(key, c.key())
+	}
+	return key
+}
+
+// StateHash returns the key: no server depends on another.
+func (s *System) StateHash(bool) uint64 { return s.Key() }
+
+var _ sim.Client = (*Client)(nil)
+
+// Supports reports whether Redis servers have faults of the kind.
+func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
