@@ -20,7 +20,9 @@ func All() []scenarios.Subject {
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
 	}
-	return append(all, Heartbeat(), ZKLock(), Authenticated())
+	return append(all, Heartbeat(), ZKLock(), Authenticated(),
+		JavaZKLock(), JavaZKLockFinally(),
+	)
 }
 
 // Named returns the bundled lock with the name, or an error that lists all names. The name of a
