@@ -21,7 +21,7 @@ func All() []scenarios.Subject {
 		all = append(all, d.Broken)
 	}
 	return append(all, Heartbeat(), ZKLock(), Authenticated(),
-		JavaZKLock(), JavaZKLockFinally(),
+		JavaZKLock(), JavaZKLockFinally(), ZKHerd(), ZKPredecessor(),
 	)
 }
 

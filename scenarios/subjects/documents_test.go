@@ -1,0 +1,76 @@
+package subjects_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A finding is what a search with a fault plan finds: the claims that are violated. All other
+// claims hold in every schedule.
+type finding struct {
+	plan     string
+	servers  int
+	violated []history.Property
+}
+
+// documentSchedules is the number of schedules of each search.
+const documentSchedules = 250
+
+// checkFindings searches with each fault plan and compares what is violated.
+func checkFindings(t *testing.T, subject scenarios.Subject, findings []finding) {
+	for _, f := range findings {
+		t.Run(fmt.Sprintf("%s/%s/%d", subject.Name, f.plan, f.servers), func(t *testing.T) {
+			scenario := locktest.Planned(t, subject, 3, 2, f.plan)
+			scenario.Servers = f.servers
+			runner, violated := engine.NewRunner(t), []history.Property(nil)
+			for i := range sampled(documentSchedules) {
+				result := runner.Run(&scenario, strategy.NewRandom(1, i))
+				for _, v := range result.Violations {
+					if slices.Contains(violated, v.Property) {
+						continue
+					}
+					violated = append(violated, v.Property)
+					if !slices.Contains(f.violated, v.Property) {
+						t.Errorf("schedule %d: %s", i, result.Describe(&scenario))
+					}
+				}
+			}
+			for _, p := range f.violated {
+				if !slices.Contains(violated, p) && sampled(documentSchedules) == documentSchedules {
+					t.Errorf("%s holds", p)
+				}
+			}
+		})
+	}
+}
+
+// The published algorithms hold without faults, after a crash and, at the servers, after a lost
+// session. They break when a connection is lost or an attempt is cancelled.
+func TestZKRecipes(t *testing.T) {
+	leak := []history.Property{history.Progress, history.NoLeakedNodes}
+	checkFindings(t, subjects.ZKHerd(), []finding{
+		{plan: "none"},
+		{plan: "crash=1"},
+		{plan: "lose-reply=1", violated: leak},
+		{plan: "cancel=1", violated: leak},
+		// A waiter that has lost its session waits for ever.
+		{plan: "expire=1", violated: []history.Property{
+			history.ClientMutualExclusion, history.Progress,
+		}},
+	})
+	checkFindings(t, subjects.ZKPredecessor(), []finding{
+		{plan: "none"},
+		{plan: "crash=1"},
+		{plan: "lose-reply=1", violated: leak},
+		{plan: "cancel=1", violated: leak},
+		{plan: "expire=1", violated: []history.Property{history.ClientMutualExclusion}},
+	})
+}
