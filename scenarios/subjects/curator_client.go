@@ -30,15 +30,17 @@ import (
 //   - go-zookeeper/zk, or its model, stands for the client of ZooKeeper. Where that reports a
 //     connection loss, this one reports zk.ErrConnectionClosed, or zk.ErrNoServer for a request
 //     that it has not sent. It opens a new session where Curator replaces the client.
-//   - Goroutines stand for Curator's background thread, one for each operation.
+//   - Goroutines stand for Curator's background thread, one for each operation. Each of them sleeps
+//     a millisecond longer than the one before, so that no two send a request at the same instant.
 //   - Parents are not created, since the directory of a scenario exists. Watchers are not removed.
 type curatorClient struct {
 	zookeeper simzk.Client
 	random    *rand.Rand
 	ctx       context.Context // of the process
 
-	mu      sync.Mutex
-	changed chan struct{} // closed at the next change of the connection
+	mu         sync.Mutex
+	changed    chan struct{} // closed at the next change of the connection
+	background int           // operations begun in the background
 }
 
 // The retry policy of document 002, ExponentialBackoffRetry(1000, 3), and Curator's default for
@@ -140,11 +142,8 @@ func (c *curatorClient) handle(ctx context.Context, loop *retryLoop, err error) 
 
 // allowRetry sleeps before a retry, or returns false if there were too many.
 func (c *curatorClient) allowRetry(ctx context.Context, retries int) bool {
-	return retries < curatorMaxRetries && c.sleep(ctx, c.backoff(retries)) == nil
-}
-
-func (c *curatorClient) backoff(retries int) time.Duration {
-	return curatorBaseSleep * time.Duration(max(1, c.random.IntN(1<<(retries+1))))
+	return retries < curatorMaxRetries &&
+		c.sleep(ctx, curatorBaseSleep*time.Duration(max(1, c.random.IntN(1<<(retries+1))))) == nil
 }
 
 // retryable reports whether Curator repeats a call that has failed with the error.
@@ -161,7 +160,9 @@ func (c *curatorClient) awaitConnection(ctx context.Context) error {
 		case <-c.connectionChange():
 		case <-time.After(min(left, time.Second)):
 		case <-ctx.Done():
-			return errInterrupted
+		}
+		if err := ctxError(ctx); err != nil {
+			return err
 		}
 		left -= max(time.Millisecond, time.Since(start))
 	}
@@ -171,12 +172,13 @@ func (c *curatorClient) awaitConnection(ctx context.Context) error {
 func (c *curatorClient) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
-		return nil
 	case <-ctx.Done():
-		return errInterrupted
 	}
+	return ctxError(ctx)
 }
 
+// ctxError returns errInterrupted if the context has ended. It is asked after each wait, because
+// which case a select has chosen must not matter.
 func ctxError(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -256,9 +258,13 @@ func (c *curatorClient) deleteGuaranteed(ctx context.Context, path string) error
 // inBackground repeats an operation until it succeeds, or fails for another reason than the
 // connection, or the process ends.
 func (c *curatorClient) inBackground(operation func() error) {
+	c.mu.Lock()
+	c.background++
+	sleep := curatorBaseSleep + time.Duration(c.background)*time.Millisecond
+	c.mu.Unlock()
 	go func() {
-		for retries := 0; c.ctx.Err() == nil && retryable(operation()); retries++ {
-			if c.sleep(c.ctx, c.backoff(retries%curatorMaxRetries)) != nil {
+		for c.ctx.Err() == nil && retryable(operation()) {
+			if c.sleep(c.ctx, sleep) != nil {
 				return
 			}
 		}

@@ -22,6 +22,7 @@ func All() []scenarios.Subject {
 	}
 	return append(all, Heartbeat(), ZKLock(), Authenticated(),
 		JavaZKLock(), JavaZKLockFinally(), ZKHerd(), ZKPredecessor(),
+		Curator(), CuratorTimed(), CuratorListener(),
 	)
 }
 
