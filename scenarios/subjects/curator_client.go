@@ -32,7 +32,7 @@ import (
 //     that it has not sent. It opens a new session where Curator replaces the client.
 //   - Goroutines stand for Curator's background thread, one for each operation. Each of them sleeps
 //     a millisecond longer than the one before, so that no two send a request at the same instant.
-//   - Parents are not created, since the directory of a scenario exists. Watchers are not removed.
+//   - Watchers are not removed.
 type curatorClient struct {
 	zookeeper simzk.Client
 	random    *rand.Rand
@@ -50,6 +50,10 @@ const (
 	curatorMaxRetries        = 3
 	curatorConnectionTimeout = 15 * time.Second
 )
+
+// javaLatency is the time that a thread takes to wake up. So it never does at an instant at which
+// the client library acts.
+const javaLatency = time.Millisecond
 
 var (
 	errInterrupted = errors.New("InterruptedException")
@@ -80,6 +84,7 @@ func (c *curatorClient) watchConnection(events <-chan zk.Event) {
 		}
 		switch event.State {
 		case zk.StateDisconnected, zk.StateHasSession, zk.StateExpired:
+			time.Sleep(javaLatency / 2)
 			c.mu.Lock()
 			close(c.changed)
 			c.changed = make(chan struct{})
@@ -154,24 +159,23 @@ func retryable(err error) bool {
 
 // awaitConnection waits until the client is connected, or the connection timeout is over.
 func (c *curatorClient) awaitConnection(ctx context.Context) error {
-	for left := curatorConnectionTimeout; left > 0 && !c.connected(); {
-		start := time.Now()
+	deadline := time.Now().Add(curatorConnectionTimeout)
+	for !c.connected() && time.Until(deadline) > 0 {
 		select {
 		case <-c.connectionChange():
-		case <-time.After(min(left, time.Second)):
+		case <-time.After(min(time.Until(deadline), time.Second) + javaLatency):
 		case <-ctx.Done():
 		}
 		if err := ctxError(ctx); err != nil {
 			return err
 		}
-		left -= max(time.Millisecond, time.Since(start))
 	}
 	return nil
 }
 
 func (c *curatorClient) sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(d):
+	case <-time.After(d + javaLatency):
 	case <-ctx.Done():
 	}
 	return ctxError(ctx)
@@ -280,11 +284,11 @@ type protectedCreate struct {
 	session   int64 // in which the create began
 }
 
-// createProtected is create().withProtection().withMode(mode).forPath. It returns "" and no error
-// if the search for the node succeeds and the create after it fails; see [retryLoop].
-func (c *curatorClient) createProtected(ctx context.Context, path string, mode int32) (created string,
-	err error,
-) {
+// createProtected is create().creatingParentContainersIfNeeded().withProtection().withMode(mode)
+// .forPath, for a path whose parent's parent exists. It returns "" and no error if the search for
+// the node succeeds and the create after it fails; see [retryLoop].
+func (c *curatorClient) createProtected(ctx context.Context, path string, mode int32,
+) (created string, err error) {
 	slash := strings.LastIndexByte(path, '/')
 	p := &protectedCreate{
 		curatorClient: c, directory: path[:slash],
@@ -305,7 +309,7 @@ func (c *curatorClient) createProtected(ctx context.Context, path string, mode i
 		}
 		first = false
 		if found == "" {
-			found, err = c.zookeeper.Create(path, nil, mode, openACL)
+			found, err = p.create(path, mode)
 		}
 		if err == nil {
 			created = found
@@ -316,6 +320,19 @@ func (c *curatorClient) createProtected(ctx context.Context, path string, mode i
 		c.inBackground(p.findAndDelete)
 	}
 	return created, err
+}
+
+// create creates the node, and its parent as a container if that is missing.
+func (p *protectedCreate) create(path string, mode int32) (created string, err error) {
+	created, err = p.zookeeper.Create(path, nil, mode, openACL)
+	if err != zk.ErrNoNode {
+		return created, err
+	}
+	_, err = p.zookeeper.CreateContainer(p.directory, nil, zk.FlagContainer, openACL)
+	if err != nil && err != zk.ErrNodeExists {
+		return "", err
+	}
+	return p.zookeeper.Create(path, nil, mode, openACL)
 }
 
 // guidOf formats 128 bits as Java's UUID does.

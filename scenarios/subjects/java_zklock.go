@@ -40,6 +40,8 @@ var javaZKLockClaims = []history.Property{
 //     takes that for a re-entry.
 //   - A listing with one node counts as one of the own node, which may be gone with its session.
 //   - A holder whose session has ended re-enters.
+//   - A contender whose node is gone, with its session, by the time that it is granted the lock does
+//     not notice.
 func JavaZKLock() scenarios.Subject {
 	return javaZKLockSubject("java-zklock",
 		"broken: the Java class ZkLock on Curator, re-entered; an unlock that fails is repeated",
@@ -239,7 +241,7 @@ func (l *javaZKLock) tryLock(ctx context.Context) (bool, error) {
 	if l.waitTime == 0 {
 		return true, l.await(ctx, events, nil)
 	}
-	err = l.await(ctx, events, time.After(l.waitTime))
+	err = l.await(ctx, events, time.After(l.waitTime+javaLatency))
 	if err == errTimeout {
 		_, err = l.unlock(ctx)
 		return false, err

@@ -22,7 +22,8 @@ func All() []scenarios.Subject {
 	}
 	return append(all, Heartbeat(), ZKLock(), Authenticated(),
 		JavaZKLock(), JavaZKLockFinally(), ZKHerd(), ZKPredecessor(),
-		Curator(), CuratorTimed(), CuratorListener(),
+		Curator(), CuratorTimed(), CuratorListener(), CuratorRWLock(), CuratorRWLock55(),
+		CuratorSemaphore(),
 	)
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 // zkRecipeClaims are what two published introductions to ZooKeeper locks say of the algorithm of
-// [ZKPredecessor]: one process at a time has the lock, that of the first node; no event is lost; the
-// lock is released also if its holder crashes or loses its session; and a release wakes one waiter.
-// They do not say what a holder learns of its loss.
+// [ZKPredecessor]: one process at a time has the lock, that of the first node; no event is lost; a
+// crash or a lost session releases the lock; and a release wakes one waiter. They do not say what a
+// holder learns of its loss.
 var zkRecipeClaims = []history.Property{
 	history.ServerMutualExclusion, history.ClientMutualExclusion, history.FIFO,
 	history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
