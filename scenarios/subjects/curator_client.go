@@ -30,8 +30,8 @@ import (
 //   - go-zookeeper/zk, or its model, stands for the client of ZooKeeper. Where that reports a
 //     connection loss, this one reports zk.ErrConnectionClosed, or zk.ErrNoServer for a request
 //     that it has not sent. It opens a new session where Curator replaces the client.
-//   - Goroutines stand for Curator's background thread, one for each operation. Each of them sleeps
-//     a millisecond longer than the one before, so that no two send a request at the same instant.
+//   - Goroutines stand for Curator's background thread, one for each operation. They start a little
+//     later, each later than the one before, so that no two send a request at the same instant.
 //   - Watchers are not removed.
 type curatorClient struct {
 	zookeeper simzk.Client
@@ -264,13 +264,12 @@ func (c *curatorClient) deleteGuaranteed(ctx context.Context, path string) error
 func (c *curatorClient) inBackground(operation func() error) {
 	c.mu.Lock()
 	c.background++
-	sleep := curatorBaseSleep + time.Duration(c.background)*time.Millisecond
+	latency := time.Duration(c.background) * javaLatency
 	c.mu.Unlock()
 	go func() {
-		for c.ctx.Err() == nil && retryable(operation()) {
-			if c.sleep(c.ctx, sleep) != nil {
-				return
-			}
+		err := c.sleep(c.ctx, latency)
+		for err == nil && retryable(operation()) {
+			err = c.sleep(c.ctx, curatorBaseSleep+latency)
 		}
 	}()
 }

@@ -40,8 +40,8 @@ var javaZKLockClaims = []history.Property{
 //     takes that for a re-entry.
 //   - A listing with one node counts as one of the own node, which may be gone with its session.
 //   - A holder whose session has ended re-enters.
-//   - A contender whose node is gone, with its session, by the time that it is granted the lock does
-//     not notice.
+//   - A contender does not notice that its node is gone, with its session, when it is granted the
+//     lock.
 func JavaZKLock() scenarios.Subject {
 	return javaZKLockSubject("java-zklock",
 		"broken: the Java class ZkLock on Curator, re-entered; an unlock that fails is repeated",
