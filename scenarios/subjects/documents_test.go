@@ -113,6 +113,24 @@ func TestCuratorRWLock(t *testing.T) {
 	})
 }
 
+// The Java lock waits for its own node after a lost reply, and leaves the node of a failed attempt.
+func TestJavaZKLockLeaks(t *testing.T) {
+	checkFindings(t, javaZKLockWithoutExclusion(), []finding{
+		{plan: "lose-reply@create=1", violated: []history.Property{
+			history.Progress, history.NoLeakedNodes,
+		}},
+	})
+}
+
+// javaZKLockWithoutExclusion is the Java lock without the claims that its other defects violate.
+func javaZKLockWithoutExclusion() scenarios.Subject {
+	s := subjects.JavaZKLock()
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(p history.Property) bool {
+		return slices.Contains(exclusion, p) || p == history.FIFO || p == history.NoStarvation
+	})
+	return s
+}
+
 // Curator's semaphore survives a crash. A lost session makes two processes wait for each other, and
 // an interrupted acquire leaks a lease.
 func TestCuratorSemaphore(t *testing.T) {

@@ -156,6 +156,7 @@ var javaZKLockWays = []struct {
 	{negativeCountWay, subjects.JavaZKLock(), "lose-reply@release=1"},
 	{soleNodeWay, subjects.JavaZKLock(), "expire@list=1"},
 	{lostReentryWay, subjects.JavaZKLock(), "expire@hold=1"},
+	{lostNodeWay, subjects.JavaZKLock(), "expire@watch=1"},
 	{noRecheckWay, subjects.JavaZKLockFinally(), "none"},
 	{negativeCountWay, subjects.JavaZKLockFinally(), "none"},
 }
