@@ -78,7 +78,7 @@ func curatorSubject(name, summary string,
 	acquire func(context.Context, *curatorMutex) (*scenarios.Hold, error),
 ) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Summary: summary, Claims: curatorClaims, Limits: recipeLimits,
+		Name: name, Summary: summary, Claims: curatorClaims, Limits: history.DefaultLimits,
 		Sometimes: check.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			m := newCuratorMutex(p, newCuratorClient(p), p.Directory)

@@ -38,7 +38,7 @@ func curatorRWSubject(name, summary string, keepsPlace bool) scenarios.Subject {
 	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(p history.Property) bool {
 		return p == history.Reentrancy || p == history.FIFO || p == history.NoStarvation
 	})
-	s.Limits.Requests = 2 * recipeLimits.Requests
+	s.Limits.Requests *= 2
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		l := newCuratorRWLock(p, keepsPlace)
 		return scenarios.LockerFunc(l.downgraded), nil

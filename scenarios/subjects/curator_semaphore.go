@@ -27,7 +27,7 @@ func CuratorSemaphore() scenarios.Subject {
 	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims),
 		func(p history.Property) bool { return p == history.Reentrancy })
 	// An acquire is one of the mutex and one of the lease. The first also creates two containers.
-	s.Limits.Requests = 2*recipeLimits.Requests + 4
+	s.Limits.Requests = 2*s.Limits.Requests + 4
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		return scenarios.LockerFunc(newCuratorSemaphore(p).acquire), nil
 	}
