@@ -21,7 +21,11 @@ func All() []scenarios.Subject {
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
 	}
-	all = append(all, Heartbeat(), ZKLock(), Authenticated())
+	all = append(all, Heartbeat(), ZKLock(), Authenticated(),
+		JavaZKLock(), JavaZKLockFinally(), ZKHerd(), ZKPredecessor(),
+		Curator(), CuratorTimed(), CuratorListener(), CuratorRWLock(), CuratorRWLock55(),
+		CuratorSemaphore(),
+	)
 	return append(all, redislocks.All()...)
 }
 
