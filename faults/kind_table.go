@@ -165,8 +165,8 @@ var kindTable = [Kinds]kindSpec{
 	},
 	FailOver: {
 		name: "fail-over",
-		meaning: "a server's replica takes over, without the writes since time last passed, which " +
-			"have not reached it",
+		meaning: "a server's replica takes over, without the writes since time last passed, " +
+			"which have not reached it",
 		target: OneServer, relaxes: true,
 	},
 }

@@ -24,6 +24,9 @@ type Service interface {
 	// OwnsCall reports whether a function on a stack, by its full name, lies between the code of a
 	// lock and the service: it belongs to the simulation, or to a client library.
 	OwnsCall(function string) bool
+	// StepCost returns how long a step takes, as a multiple of a step of the fastest service. What
+	// follows a search, such as shrinking, runs fewer steps if they cost more.
+	StepCost(realClient bool) int
 	// Determinize makes the real client library deterministic until restore is called.
 	Determinize() (restore func())
 }

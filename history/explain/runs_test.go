@@ -33,7 +33,7 @@ func TestRandomFailures(t *testing.T) {
 				}
 				runner := engine.NewRunner(t)
 				runner.GatherFacts(true)
-				for schedule := range 60 {
+				for schedule := range 30 {
 					result := runner.Run(scenario, strategy.NewRandom(1, schedule))
 					if len(result.Violations) == 0 {
 						continue

@@ -25,6 +25,7 @@ func (registerService) New() sim.System               { return new(registerSyste
 func (registerService) Supports(faults.Kind) bool     { return false }
 func (registerService) OwnsFrame(string) bool         { return false }
 func (registerService) OwnsCall(string) bool          { return false }
+func (registerService) StepCost(bool) int             { return 1 }
 func (registerService) Determinize() (restore func()) { return func() {} }
 
 // A registerSystem is the server with its clients.

@@ -98,6 +98,9 @@ func (s *Scenario) strikes(kind faults.Kind) bool {
 	return s.Faults.Allows(kind) && s.has(kind.Needs()) && s.Subject.Service.Supports(kind)
 }
 
+// StepCost returns how long a step takes; see [sim.Service].
+func (s *Scenario) StepCost() int { return s.Subject.Service.StepCost(s.Client == Real) }
+
 // FaultKinds returns the kinds of faults that may strike: the plan allows them and the scenario has
 // what they need.
 func (s *Scenario) FaultKinds() []faults.Kind {

@@ -3,6 +3,7 @@ package exhaustive_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,23 +150,26 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		{locktest.NoLock(), 2, 2, "none"},
 		{givesUpEarly([2]int32{0, zk.FlagEphemeral}), 2, 2, "none"},
 	} {
-		e := exhaustive.Search{
-			Scenario:     locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
-			FairSuffixes: true, ValidationInterval: 1,
-		}
-		got := completeVerdicts(t, e)
-		e.NoMerge, e.ValidationInterval = true, 0
-		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, without merging %q", &e.Scenario, got, want)
-		}
-		e.NoMerge, e.NoReduction = false, true
-		if want := completeVerdicts(t, e); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, without reduction %q", &e.Scenario, got, want)
-		}
-		e.NoReduction = false
-		if want := completeVerdicts(t, *e.Unsparing()); !slices.Equal(got, want) {
-			t.Errorf("%v: found %q, with the fair phase in every state %q", &e.Scenario, got, want)
-		}
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := exhaustive.Search{
+					Scenario:     locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+					FairSuffixes: true, ValidationInterval: 1,
+				}
+				got := completeVerdicts(t, e)
+				e.NoMerge, e.ValidationInterval = true, 0
+				if want := completeVerdicts(t, e); !slices.Equal(got, want) {
+					t.Errorf("%v: found %q, without merging %q", &e.Scenario, got, want)
+				}
+				e.NoMerge, e.NoReduction = false, true
+				if want := completeVerdicts(t, e); !slices.Equal(got, want) {
+					t.Errorf("%v: found %q, without reduction %q", &e.Scenario, got, want)
+				}
+				e.NoReduction = false
+				if want := completeVerdicts(t, *e.Unsparing()); !slices.Equal(got, want) {
+					t.Errorf("%v: found %q, with the fair phase in every state %q", &e.Scenario, got, want)
+				}
+			})
 	}
 }
 

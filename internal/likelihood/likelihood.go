@@ -111,7 +111,7 @@ func (e *estimator) replay(deviations int) *engine.Replay {
 // run performs a run and counts its work.
 func (e *estimator) run(strategy engine.Strategy) *engine.Result {
 	result := e.runner.RunWithin(e.ctx, e.scenario, strategy)
-	e.work += result.Steps
+	e.work += result.Steps * e.scenario.StepCost()
 	if result.Leak != "" {
 		e.work += leakSteps
 	}
@@ -178,7 +178,7 @@ func (e *estimator) curve() ([]explain.Point, int) {
 		}
 	}
 	steps = append(steps, len(e.decisions))
-	coarse := thinned(steps, curveStepsMax/(samplesMin*e.runSteps))
+	coarse := thinned(steps, curveStepsMax/(samplesMin*e.runSteps*e.scenario.StepCost()))
 	failed := make(map[int]int, len(coarse)) // by step
 	samples := 0
 	for e.work = 0; samples < samplesMax && e.work < curveStepsMax; samples++ {

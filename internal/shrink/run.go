@@ -22,8 +22,6 @@ const (
 	searchCostMax = 2_500_000
 	// runCost is the cost of a run without steps.
 	runCost = 20
-	// realStepCost is how much slower the real client is than its model.
-	realStepCost = 20
 )
 
 // try runs a candidate, and keeps it if it fails in the same way and is smaller.

@@ -44,11 +44,8 @@ func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 ) *shrinker {
 	s := &shrinker{
 		runner: r, ctx: ctx, signature: signature, plan: scenario.Faults, scenario: scenario,
-		deviations: deviations, needed: scenario.Faults, stepCost: 1, costMax: bound,
+		deviations: deviations, needed: scenario.Faults, stepCost: scenario.StepCost(), costMax: bound,
 		searched: make(map[string]bool), tried: make(map[uint64]bool),
-	}
-	if scenario.Client == engine.Real {
-		s.stepCost = realStepCost
 	}
 	above, keyless := r.PlanLimit, r.NoKeys
 	r.PlanLimit, r.NoKeys = &engine.PlanLimit{Plan: scenario.Faults}, true

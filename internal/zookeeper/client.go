@@ -67,5 +67,13 @@ func (s Service) OwnsCall(function string) bool {
 	return s.OwnsFrame(function) || client.OwnsCall(function)
 }
 
+// StepCost returns 1 for the model of the client. The real one takes about 20 times as long.
+func (Service) StepCost(realClient bool) int {
+	if realClient {
+		return 20
+	}
+	return 1
+}
+
 // Determinize makes go-zookeeper/zk deterministic until restore is called.
 func (Service) Determinize() (restore func()) { return real.Determinize() }

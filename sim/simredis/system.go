@@ -47,6 +47,9 @@ func (Service) OwnsFrame(function string) bool {
 // between the code of a lock and them.
 func (s Service) OwnsCall(function string) bool { return s.OwnsFrame(function) }
 
+// StepCost returns 12: a step runs go-redis and miniredis.
+func (Service) StepCost(bool) int { return 12 }
+
 // Determinize has nothing to do: [Client.Options] make go-redis deterministic.
 func (Service) Determinize() (restore func()) { return func() {} }
 
