@@ -54,7 +54,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addFile(t, root, "append_data_test", "simzk/client/model")
 
 	program := filepath.Join(root, "interlock")
-	run(t, root, 0, "go", "build", "-trimpath", "-o", program, "./cmd/interlock")
+	run(t, root, 0, "go", "build", "-o", program, "./cmd/interlock")
 	r := check(t, root, program, "--lock", "sample", "--strategy", "random",
 		"--clients", "1", "--faults", "drop-link=1", "--schedules", "300")
 	if r.Status != 0 || total(r.FaultCoverage["drop-link"]) == 0 {

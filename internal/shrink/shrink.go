@@ -44,7 +44,8 @@ func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 ) *shrinker {
 	s := &shrinker{
 		runner: r, ctx: ctx, signature: signature, plan: scenario.Faults, scenario: scenario,
-		deviations: deviations, needed: scenario.Faults, stepCost: scenario.StepCost(), costMax: bound,
+		deviations: deviations, needed: scenario.Faults,
+		stepCost: scenario.StepCost(), costMax: bound,
 		searched: make(map[string]bool), tried: make(map[uint64]bool),
 	}
 	above, keyless := r.PlanLimit, r.NoKeys

@@ -27,8 +27,8 @@ func TestProductionLocks(t *testing.T) {
 				plan                       faults.Plan
 			}{
 				{1, 3, 200, faults.Default()},
-				{3, 2, 1000, faults.Default()},
-				{4, 2, 500, faults.Plan{Any: 4}},
+				{3, 2, 500, faults.Default()},
+				{4, 2, 250, faults.Plan{Any: 4}},
 			} {
 				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
 					tc.plan); result != nil {

@@ -50,11 +50,11 @@ func TestCorrectLocks(t *testing.T) {
 				clients, cycles, schedules int
 				plan                       faults.Plan
 			}{
-				{1, 3, 1000, faults.Default()},
-				{2, 2, 2000, faults.Plan{Any: 4}},
-				{3, 2, 4000, faults.Default()},
-				{5, 1, 1000, faults.Plan{Any: 3}},
-				{2, 2, 1000, faults.Plan{Of: [faults.Kinds]int{
+				{1, 3, 500, faults.Default()},
+				{2, 2, 1000, faults.Plan{Any: 4}},
+				{3, 2, 1500, faults.Default()},
+				{5, 1, 500, faults.Plan{Any: 3}},
+				{2, 2, 500, faults.Plan{Of: [faults.Kinds]int{
 					faults.Cut:       6,
 					faults.LoseReply: 3,
 				}}},
