@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// The ways in which ZkLock breaks exclusion, by the numbers of docs/lock-defects.md.
+// The ways in which ZkLock breaks exclusion, by the numbers of docs/track-record.md.
 const (
 	noRecheckWay     = "D1 a woken waiter does not list again"
 	failedAttemptWay = "D3 a failed attempt counts as an entry"
