@@ -32,7 +32,7 @@ func newBugs(t *testing.T) *cobra.Command {
 		Use:   "bugs [NAME...]",
 		Short: "Find the known defects of published locks again",
 		Long: `Bugs searches for each known defect of published locks, with the scenario
-and the strategy of check on one processor, and once per seed. It prints the
+and the strategy of check in one worker, and once per seed. It prints the
 median of the schedules and the seconds that it took, and the size of the
 counterexample after shrinking. The same lock without the defect, its twin,
 must pass. Names restrict it to some of the defects (see interlock locks
@@ -42,7 +42,8 @@ Exit status:
   0  every defect found, and no twin flagged
   1  a defect missed, or a twin flagged
   2  bad usage
-  3  nondeterminism or an internal error`,
+  3  nondeterminism or an internal error
+  130  a signal ended it; finished defects are printed`,
 		Example: `  interlock bugs --quick
   interlock bugs no-recheck search-once --seeds 3`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -101,7 +102,9 @@ func namedDefects(names []string) ([]subjects.Defect, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("unknown defect %q (see interlock locks --defects)", name)
 		}
-		named = append(named, all[i])
+		if !slices.ContainsFunc(named, func(d subjects.Defect) bool { return d.Name == name }) {
+			named = append(named, all[i])
+		}
 	}
 	return named, nil
 }
@@ -109,11 +112,12 @@ func namedDefects(names []string) ([]subjects.Defect, error) {
 // run measures the defects, with a line of progress for each.
 func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Defect) error {
 	var entries []*trackrecord.Entry
-	missed := 0
+	missed, interrupted := 0, false
 	for i := range defects {
 		e, err := trackrecord.Measure(cmd.Context(), t, &defects[i], f.bounds)
 		if cmd.Context().Err() != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "interrupted after %d of %d defects\n", i, len(defects))
+			interrupted = true
 			break
 		}
 		if err != nil {
@@ -130,6 +134,9 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 	if err := f.print(cmd.OutOrStdout(), entries); err != nil {
 		return err
 	}
+	if interrupted {
+		return &statusError{statusInterrupted, nil}
+	}
 	if missed > 0 {
 		return &statusError{statusViolation, nil}
 	}
@@ -140,7 +147,11 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 func missedText(e *trackrecord.Entry) string {
 	var parts []string
 	if e.Found < e.Seeds {
-		parts = append(parts, fmt.Sprintf("MISSED by %d of %d campaigns", e.Seeds-e.Found, e.Seeds))
+		part := fmt.Sprintf("MISSED by %d of %d campaigns", e.Seeds-e.Found, e.Seeds)
+		if e.Other != "" {
+			part += fmt.Sprintf(", violated first was %s", e.Other)
+		}
+		parts = append(parts, part)
 	}
 	if e.Twin.Violation != "" {
 		parts = append(parts, "TWIN FLAGGED: "+e.Twin.Violation)
@@ -160,8 +171,13 @@ func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 		"defect\tviolates\tfound\tschedules\tseconds\tsmallest counterexample\ttwin")
 	for _, e := range entries {
 		twin := fmt.Sprintf("passed %d", e.Twin.Schedules)
-		if e.Twin.Violation != "" {
+		switch {
+		case e.Twin.Violation != "":
 			twin = "flagged"
+		case e.Twin.Undecided > 0:
+			twin += fmt.Sprintf(", %d undecided", e.Twin.Undecided)
+		case e.Twin.Schedules == 0:
+			twin = "not run"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, e.Property, e.Found,
 			e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk), twin)

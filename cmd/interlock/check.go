@@ -287,7 +287,7 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
 			"client cannot be observed")
 	}
-	if f.servers > 1 && f.symmetry {
+	if c.Scenario.Servers > 1 && f.symmetry {
 		return errors.New("--symmetry requires --servers 1: processes that are connected to " +
 			"different servers are not interchangeable")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
@@ -58,6 +59,9 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	defer signal.Reset(syscall.SIGPIPE)
 	var records []*shard.Record
 	for _, path := range paths {
+		if err := f.sparing(path); err != nil {
+			return err
+		}
 		record, err := shard.Read(path)
 		if err != nil {
 			return err
@@ -95,6 +99,23 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		progress: newProgress(stderr, campaign),
 	}
 	return p.present(ctx, t, report)
+}
+
+// sparing returns an error if a report would be written over the file.
+func (f *reportFlags) sparing(path string) error {
+	input, err := os.Stat(path)
+	if err != nil {
+		return nil // Reading it says so.
+	}
+	for _, output := range []struct{ flag, path string }{
+		{"--json", f.json}, {"--junit", f.junit}, {"--sarif", f.sarif},
+	} {
+		if existing, err := os.Stat(output.path); err == nil && os.SameFile(input, existing) {
+			return fmt.Errorf("%s: %s is a report to merge; give another file", output.flag,
+				output.path)
+		}
+	}
+	return nil
 }
 
 // lockNamed returns a bundled lock for the engine.

@@ -108,7 +108,8 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 		}
 	}
 	r.Elapsed = time.Since(began)
-	r.Interrupted = ctx.Err() != nil && !merger.done
+	ran := c.Schedules > 0 && r.Schedules >= c.Planned() // A later signal interrupts nothing.
+	r.Interrupted = ctx.Err() != nil && !merger.done && !ran
 	merger.salvage()
 	return r
 }

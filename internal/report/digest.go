@@ -8,7 +8,8 @@ import "math/bits"
 //
 // It is a polynomial whose coefficients are the trace hashes, at a fixed point, modulo the prime
 // 2^61-1 (Karp and Rabin, "Efficient Randomized Pattern-Matching Algorithms", 1987). Two different
-// sequences of n hashes share a digest with a probability of about n/2^61.
+// sequences of n hashes share a digest with a probability of about n/2^61, if the hashes behave as
+// random numbers.
 type Digest uint64
 
 const (

@@ -39,8 +39,10 @@ type Entry struct {
 	// Seeds is how many campaigns ran, and Found in how many the property was violated first.
 	Seeds int `json:"seeds"`
 	Found int `json:"found"`
-	// Schedules and Seconds are the medians over the campaigns; a campaign that found nothing
-	// counts as one that ran to its bounds.
+	// Other is a property that a campaign found violated first instead, if one did.
+	Other history.Property `json:"other,omitempty"`
+	// Schedules and Seconds are the medians over the campaigns, whatever they found. Without a
+	// violation, a campaign runs to its bounds.
 	Schedules int     `json:"schedules_median"`
 	Seconds   float64 `json:"seconds_median"`
 	Slowest   float64 `json:"seconds_max"`
@@ -61,6 +63,8 @@ type Shrunk struct {
 // A Twin is the result of the lock without the defect.
 type Twin struct {
 	Schedules int `json:"schedules"`
+	// Undecided counts schedules without a verdict on every property.
+	Undecided int `json:"undecided,omitempty"`
 	// Violation is the signature of a violation, which is a mistake of Interlock or of the twin.
 	Violation string `json:"violation,omitempty"`
 }
@@ -85,7 +89,14 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 		e.Seeds++
 		schedules = append(schedules, r.Schedules)
 		seconds = append(seconds, r.Elapsed.Seconds())
-		if r.Failure == nil || r.Failure.Violations[0].Property != d.Property {
+		if r.Nondeterministic != nil {
+			return nil, r.Nondeterministic
+		}
+		if r.Failure == nil {
+			continue
+		}
+		if first := r.Failure.Violations[0].Property; first != d.Property {
+			e.Other = first
 			continue
 		}
 		e.Found++
@@ -98,12 +109,16 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	}
 	slices.Sort(schedules)
 	slices.Sort(seconds)
-	middle := len(schedules) / 2
-	e.Schedules, e.Seconds, e.Slowest = schedules[middle], seconds[middle], seconds[len(seconds)-1]
+	low, high := (len(schedules)-1)/2, len(schedules)/2
+	e.Schedules, e.Seconds = (schedules[low]+schedules[high])/2, (seconds[low]+seconds[high])/2
+	e.Slowest = seconds[len(seconds)-1]
 	if bounds.TwinSchedules > 0 {
 		c := newCampaign(d.Fixed, d.Servers, 1, bounds.TwinSchedules, 0)
 		r := c.Run(ctx, t)
-		e.Twin.Schedules = r.Schedules
+		if r.Nondeterministic != nil {
+			return nil, r.Nondeterministic
+		}
+		e.Twin.Schedules, e.Twin.Undecided = r.Schedules, r.Unknown+r.Unsettled
 		if r.Failure != nil {
 			e.Twin.Violation = r.Failure.Violations[0].Signature()
 		}

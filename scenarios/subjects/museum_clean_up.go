@@ -112,8 +112,8 @@ func (r *recipeLock) releaseAll() error {
 	for {
 		names, _, err := r.client.Children(r.directory)
 		for _, name := range names {
-			if err := r.client.Delete(r.directory+"/"+name, -1); err != nil && err != zk.ErrNoNode {
-				break
+			if e := r.client.Delete(r.directory+"/"+name, -1); e != nil && e != zk.ErrNoNode {
+				err = e
 			}
 		}
 		if err == nil {

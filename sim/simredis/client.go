@@ -301,7 +301,8 @@ func (c *Client) collect() (answered bool) {
 	for _, conn := range conns {
 		commands, closed := conn.take()
 		for _, command := range commands {
-			if !closed && opens(command) && c.system.servers[conn.server].answers() {
+			if !closed && opens(command) && c.links[conn.server].idle(conn) &&
+				c.system.servers[conn.server].answers() {
 				conn.push(c.system.servers[conn.server].do(c.system.now, conn, command))
 				c.system.woken, answered = true, true
 				continue
@@ -318,6 +319,12 @@ func (c *Client) collect() (answered bool) {
 	c.conns = append(open, c.conns...)
 	c.mu.Unlock()
 	return answered
+}
+
+// idle reports whether nothing of the connection is in flight.
+func (l *link) idle(on *conn) bool {
+	of := func(m message) bool { return m.conn == on }
+	return !slices.ContainsFunc(l.requests, of) && !slices.ContainsFunc(l.replies, of)
 }
 
 // forget drops the replies to a connection that the client has closed.

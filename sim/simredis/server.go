@@ -135,7 +135,7 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	}
 	s.advance(s.clock(now))
 	number := c.client.number<<peerBits | c.number
-	if !s.redis.IsReadOnlyCommand(command[0]) {
+	if !s.redis.IsReadOnlyCommand(command[0]) && !opens(command) {
 		s.log = append(s.log, entry{s.local, number, command})
 	}
 	s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
@@ -194,6 +194,7 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 	s.empty()
 	for _, e := range log {
 		s.advance(e.at)
+		keys = slices.DeleteFunc(keys, func(k key) bool { return !s.redis.Exists(k.name) })
 		s.dispatch(e.peer, e.command)
 		set := s.present(e.peer >> peerBits)
 		for i := range set {

@@ -4,7 +4,6 @@
 package simredis
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -308,7 +307,8 @@ func (s *System) Deadline() (at time.Duration, ok bool) {
 		if c.Paused() {
 			consider(c.resumeAt)
 		}
-		expiries = expiries || c.Paused() || c.Crashed() || c.down
+		expiries = expiries || c.Paused() || c.Crashed() || c.down ||
+			slices.ContainsFunc(c.links, func(l link) bool { return l.blocked })
 	}
 	for i := range s.servers {
 		if expiry, expires := s.servers[i].expiry(s.now); expires && expiries {
@@ -376,23 +376,18 @@ func (s *System) NextAge() uint64 {
 	return s.ages
 }
 
-// RenumberAges makes the ages of messages follow the order in which they are in flight: by kind,
-// process and server.
+// RenumberAges makes the ages of messages follow an order that the state alone decides: by process
+// and server, requests first, in the order of each link.
 func (s *System) RenumberAges() {
-	var all []*message
 	for _, c := range s.clients {
 		for i := range c.links {
 			for j := range c.links[i].requests {
-				all = append(all, &c.links[i].requests[j])
+				c.links[i].requests[j].age = s.NextAge()
 			}
 			for j := range c.links[i].replies {
-				all = append(all, &c.links[i].replies[j])
+				c.links[i].replies[j].age = s.NextAge()
 			}
 		}
-	}
-	slices.SortStableFunc(all, func(a, b *message) int { return cmp.Compare(a.age, b.age) })
-	for _, m := range all {
-		m.age = s.NextAge()
 	}
 }
 
