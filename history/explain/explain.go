@@ -80,7 +80,8 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 			x.Show = append(x.Show, s.cited...)
 		}
 	}
-	x.Show = graph.Slice(x.Show)
+	stuck := len(violations) > 0 && violations[0].Property == history.Progress
+	x.Show = graph.Complete(graph.Slice(x.Show), stuck)
 	return x
 }
 

@@ -99,17 +99,41 @@ func TestWrite(t *testing.T) {
   11  0.008s  │  ┃  ●  c2 lists a: c1#0
   12  0.009s  │  ✂  │  FAULT cut c1, phase holding
   13  0.009s  │  ●  │  c1 learns that its connection is lost
-  16  6.009s  │  ┃  │  6 s passes (events 14–16)
-  17  6.009s  ●  ┃  │  c1's session expires: c1#0 deleted
-  18  6.009s  ●  ┃  │  c1's session expires
-  19  6.010s  │  ┃  ●  c2 HAS THE LOCK, token 5
-! 20  6.010s  │  ┃  ●  c2 ENTERS its critical section
+  16  6.009s  │  ┇  │  6 s passes (events 14–16)
+  17  6.009s  ●  ┇  │  c1's session expires: c1#0 deleted
+  18  6.009s  ●  ┇  │  c1's session expires
+  19  6.010s  │  ┇  ●  c2 HAS THE LOCK, token 5
+! 20  6.010s  │  ┇  ●  c2 ENTERS its critical section
 !             └ client-mutual-exclusion: c2 entered while c1 was inside
 !               c1 entered at event 7 by c1#0
   21  6.011s  │  ●  ┃  c1 is notified that it has lost the lock
 
 nodes  c1#0 = /locks/a/_c_3f9a0c11d2e84b5f9a7766554433221f-lock-0000000000
-lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ● event   ✂ fault   ! violation
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ┇ has it, not connected   ● event   ✂ fault
+       ! violation
+`)
+}
+
+// The lane of the servers is called zk only for ZooKeeper, and the legend explains the lane of a
+// process that has finished.
+func TestOtherService(t *testing.T) {
+	lines := timeline.Timeline{
+		Events: []history.Event{
+			{Kind: history.LockCall, Process: 1, Attempt: 1},
+			{Kind: history.Command, Process: 1, Op: "SET"},
+			{Kind: history.Finished, Process: 1},
+			{Kind: history.Fault, Name: "restart"},
+		},
+	}
+	expect(t, lines.Write, `
+             s  c1
+  0  0.000s  │  ●  c1 asks for the lock
+  1  0.000s  │  ●  c1 sends SET to the server
+  2  0.000s  │  ●  c1 is finished
+  3  0.000s  ✂     FAULT restart
+
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   (blank) finished or crashed   ● event
+       ✂ fault   ! violation
 `)
 }
 
