@@ -229,7 +229,7 @@ func (s *sheet) heads() {
 	}
 	line := strings.Repeat(" ", s.margin()-len(s.lanes)*s.lane)
 	for _, lane := range s.lanes {
-		name := s.service()
+		name := ServiceName(s.Events)
 		if lane > 0 {
 			name = process(int32(lane))
 		}
@@ -238,9 +238,9 @@ func (s *sheet) heads() {
 	s.line(dim, line)
 }
 
-// service returns the name of the lane of the servers: zk, or s for another service.
-func (t *Timeline) service() string {
-	if slices.ContainsFunc(t.Events, func(e history.Event) bool {
+// ServiceName returns the name of the lane of the servers of a history: zk for ZooKeeper, or s.
+func ServiceName(events []history.Event) string {
+	if slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind >= history.Command
 	}) {
 		return "s"
