@@ -304,16 +304,16 @@ func (t *teller) children(listed []string, reader int32, at int) string {
 	return strings.Join(names, " · ")
 }
 
-// unknown tells of a znode whose creator has received no reply to its create before an event. It
-// says that the creator cannot know the znode if the name does not identify the creator either.
+// unknown tells of a znode whose create had failed for its creator before an event, although it was
+// carried out. It says that the creator does not know the znode if the name carries no id either.
 func (t *teller) unknown(created, at int) string {
 	r := t.graph.Request(created)
 	switch {
-	case r == nil || r.Op != "create" ||
-		r.Reply >= 0 && r.Reply < at && t.graph.Events[r.Reply].Err == "":
+	case r == nil || r.Op != "create" || r.Reply < 0 || r.Reply > at ||
+		t.graph.Events[r.Reply].Err == "":
 		return ""
 	case strings.HasPrefix(path.Base(r.Path), protectedPrefix):
-		return ", its reply lost"
+		return ", its create got no reply"
 	}
 	return ", which it does not know"
 }
