@@ -63,7 +63,7 @@ func (s *story) basis(grant int, rival string) {
 		if earlier := s.learned(e.Process, listing, inputs[len(inputs)-1]); earlier != "" {
 			told = "it " + earlier + ", and"
 		}
-		s.say("Then %s took the lock after that deletion without listing again.", told)
+		s.say("Then %s took the lock without listing again after that deletion.", told)
 		return
 	case len(inputs) > 0:
 		if told := s.learned(e.Process, listing, grant); told != "" {
