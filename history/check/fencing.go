@@ -117,13 +117,14 @@ func withNewest(resources []resource, e *history.Event) []resource {
 	return append(resources, resource{path: e.Path})
 }
 
-// lateWriteDetail names the grants by which two processes wrote a resource, the last one in event i.
+// lateWriteDetail names the grants by which two processes wrote a resource, the last in event i.
 func lateWriteDetail(log []history.Event, i int, other int32) string {
 	resource := []resource{{path: log[i].Path}}
-	wrote := lastOf(log[:i], other, func(e *history.Event) bool { return accepted(resource, e) == 0 })
+	writes := func(e *history.Event) bool { return accepted(resource, e) == 0 }
+	wrote := lastOf(log[:i], other, writes)
 	granted := func(e *history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" }
-	return fmt.Sprintf("c%d wrote by its grant of event %d after c%d had written (event %d) by its "+
-		"grant of event %d", log[i].Process, lastOf(log[:i], log[i].Process, granted), other, wrote,
+	return fmt.Sprintf("c%d wrote by its grant of event %d after c%d had written (event %d) by "+
+		"its grant of event %d", log[i].Process, lastOf(log[:i], log[i].Process, granted), other, wrote,
 		lastOf(log[:wrote], other, granted))
 }
 

@@ -99,7 +99,8 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 		}
 		return &history.Violation{
 			Property: history.Progress, Event: c.index, Reason: reason,
-			Detail:   fmt.Sprintf("c%d's %s of attempt %d never returned", c.process, call, c.attempt),
+			Detail: fmt.Sprintf("c%d's %s of attempt %d never returned", c.process, call,
+				c.attempt),
 			Evidence: history.Evidence{Process: c.process},
 		}
 	}

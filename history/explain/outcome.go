@@ -26,8 +26,8 @@ func (s *story) noLeakedNodes() bool {
 	}
 	s.abandoned(owner, path, created)
 	if s.first == "" {
-		s.say("%s of %s, created at %s, still exists at the end, and delays every contender behind "+
-			"it.", s.node(path), process(owner), s.at(created))
+		s.say("%s of %s, created at %s, still exists at the end, and delays every contender "+
+			"behind it.", s.node(path), process(owner), s.at(created))
 	} else {
 		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
 	}

@@ -41,8 +41,8 @@ func (s *story) fencing() bool {
 		s.lead("%s wrote after a later holder (event %d), and had no token by which the resource "+
 			"could refuse the write.", p, s.cite(write))
 	case a == b:
-		s.lead("%s's fencing token, %d, is the same as the token of %s's later grant: the resource "+
-			"could not refuse %s's late write (event %d).", p, a, q, p, s.cite(write))
+		s.lead("%s's fencing token, %d, is the same as the token of %s's later grant: the "+
+			"resource could not refuse %s's late write (event %d).", p, a, q, p, s.cite(write))
 		s.tokens(mine, theirs)
 	case a > b:
 		s.lead("%s's fencing token, %d, is higher than the token of %s's later grant, %d: the "+
