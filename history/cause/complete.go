@@ -8,8 +8,8 @@ import (
 )
 
 // Complete adds the events that explain the others to events that are shown, in order: the return
-// of each shown call, and the grant and the release of each hold during which an event is shown, for
-// processes that have a shown event. It adds no event after the last one, unless the end of the
+// of each shown call, and the grant and the release of each hold during which an event is shown,
+// for processes that have a shown event. It adds no event after the last one, unless the end of the
 // history is shown too.
 func (g *Graph) Complete(show []int, toEnd bool) []int {
 	if len(show) == 0 {

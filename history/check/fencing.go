@@ -124,8 +124,8 @@ func lateWriteDetail(log []history.Event, i int, other int32) string {
 	wrote := lastOf(log[:i], other, writes)
 	granted := func(e *history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" }
 	return fmt.Sprintf("c%d wrote by its grant of event %d after c%d had written (event %d) by "+
-		"its grant of event %d", log[i].Process, lastOf(log[:i], log[i].Process, granted), other, wrote,
-		lastOf(log[:wrote], other, granted))
+		"its grant of event %d", log[i].Process, lastOf(log[:i], log[i].Process, granted), other,
+		wrote, lastOf(log[:wrote], other, granted))
 }
 
 // lastOf returns the last event of a process that matches, or 0 if none does.

@@ -191,9 +191,9 @@ func (s *story) noHerd() bool {
 	how := strings.TrimSuffix(s.demise(change), fmt.Sprintf(" (event %d)", change))
 	if same {
 		s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion, "+
-			"of %s %s (event %d), wakes them all.", s.node(e.Path), s.node(s.Events[change].Path), how,
-			s.cite(change))
-		s.say("It woke %d waiting processes: %s.", len(woken), and(woken))
+			"of %s %s (event %d), wakes them all.", s.node(e.Path),
+			s.node(s.Events[change].Path), how, s.cite(change))
+		s.say("It woke %d waiting processes: %s.", len(woken), strings.Join(woken, ", then "))
 	} else {
 		s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
 			s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))

@@ -137,6 +137,42 @@ lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows 
 `)
 }
 
+// A listing tells a znode whose creator got no reply to its create, and cannot recognize it unless
+// its name has an id.
+func TestOwnNodes(t *testing.T) {
+	for _, test := range []struct{ prefix, err, want string }{
+		{"n-", "", "c1#7 (own)"},
+		{"n-", "connection closed", "c1#7 (own, which it does not know)"},
+		{
+			"_c_604fc2bd55323e12a3580a8edbedf61e-n-", "connection closed",
+			"c1#7 (own, its create got no reply)",
+		},
+	} {
+		name := test.prefix + "0000000007"
+		lines := timeline.Timeline{Events: []history.Event{
+			{Kind: history.Send, Process: 1, Request: 1, Op: "create", Path: "/l/" + test.prefix},
+			{Kind: history.NodeCreated, Process: 1, Path: "/l/" + name, Zxid: 1},
+			{
+				Kind: history.Serve, Process: 1, Request: 1, Op: "create",
+				Path: "/l/" + test.prefix, Zxid: 1,
+			},
+			{Kind: history.Reply, Process: 1, Request: 1, Op: "create", Err: test.err},
+			{Kind: history.Send, Process: 1, Request: 2, Op: "children", Path: "/l"},
+			{Kind: history.Serve, Process: 1, Request: 2, Op: "children", Path: "/l", Zxid: 1},
+			{
+				Kind: history.Reply, Process: 1, Request: 2, Op: "children", Path: "/l", Zxid: 1,
+				Facts: &history.Facts{Children: []history.Child{
+					{Name: name, Process: 1, Live: true},
+				}},
+			},
+		}}
+		if text, err := written(lines.Write); err != nil ||
+			!strings.Contains(text, "lists /l: "+test.want+"\n") {
+			t.Errorf("error %v, want %q, got\n%s", err, test.want, text)
+		}
+	}
+}
+
 // At the minimum width there are no lanes, and texts continue on further lines.
 func TestNarrow(t *testing.T) {
 	lines := paused()
