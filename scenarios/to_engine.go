@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
@@ -48,6 +49,14 @@ type service struct{ sim.Service }
 // OwnsFrame reports whether a function belongs to the service or to this package.
 func (s service) OwnsFrame(function string) bool {
 	return strings.HasPrefix(function, adapter) || s.Service.OwnsFrame(function)
+}
+
+// Guarantees returns what the service guarantees. See [sim.Guarantor].
+func (s service) Guarantees() []history.Property {
+	if guarantor, ok := s.Service.(sim.Guarantor); ok {
+		return guarantor.Guarantees()
+	}
+	return nil
 }
 
 // engine returns the lock for the engine.

@@ -31,6 +31,13 @@ type Service interface {
 	Determinize() (restore func())
 }
 
+// A Guarantor is a [Service] that keeps guarantees of its own, which a history can break. They are
+// checked in every run, besides what the lock claims.
+type Guarantor interface {
+	// Guarantees returns the properties of the service, not of the lock.
+	Guarantees() []history.Property
+}
+
 // A Config says what a run asks of a system.
 type Config struct {
 	Servers    int  // at least 1

@@ -97,10 +97,7 @@ func (m *fencingMonitor) observe(q *queue, log []history.Event, i int) *history.
 	if zxid := m.lastGrants[f].zxid; zxid < newest.version {
 		return &history.Violation{
 			Property: history.Fencing, Event: i, Reason: reasonLateWrite,
-			Detail: fmt.Sprintf("c%d wrote, granted by zxid %d, after c%d, granted by zxid %d",
-				e.Process,
-				zxid,
-				newest.writer, newest.version),
+			Detail: lateWriteDetail(log, i, newest.writer),
 			Evidence: history.Evidence{
 				Process: e.Process, Other: newest.writer, Zxid: zxid, After: newest.version,
 			},
@@ -118,6 +115,27 @@ func withNewest(resources []resource, e *history.Event) []resource {
 		}
 	}
 	return append(resources, resource{path: e.Path})
+}
+
+// lateWriteDetail names the grants by which two processes wrote a resource, the last in event i.
+func lateWriteDetail(log []history.Event, i int, other int32) string {
+	resource := []resource{{path: log[i].Path}}
+	writes := func(e *history.Event) bool { return accepted(resource, e) == 0 }
+	wrote := lastOf(log[:i], other, writes)
+	granted := func(e *history.Event) bool { return e.Kind == history.LockReturn && e.Err == "" }
+	return fmt.Sprintf("c%d wrote by its grant of event %d after c%d had written (event %d) by "+
+		"its grant of event %d", log[i].Process, lastOf(log[:i], log[i].Process, granted), other,
+		wrote, lastOf(log[:wrote], other, granted))
+}
+
+// lastOf returns the last event of a process that matches, or 0 if none does.
+func lastOf(log []history.Event, process int32, matches func(*history.Event) bool) int {
+	for n := len(log) - 1; n >= 0; n-- {
+		if log[n].Process == process && matches(&log[n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // withLastGrant records a grant. A grant with neither a known node nor a token removes the position

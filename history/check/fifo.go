@@ -76,9 +76,9 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 	}
 	return &history.Violation{
 		Property: history.FIFO, Event: i, Reason: reason,
-		Detail: fmt.Sprintf("c%d was granted %s (zxid %d) while c%d %s %s (zxid %d)",
-			e.Process, q.nodes[n].path, q.nodes[n].zxid, q.nodes[o].process, had, q.nodes[o].path,
-			q.nodes[o].zxid),
+		Detail: fmt.Sprintf("c%d was granted %s (event %d) while c%d %s %s (event %d)",
+			e.Process, q.nodes[n].path, q.nodes[n].created, q.nodes[o].process, had,
+			q.nodes[o].path, q.nodes[o].created),
 		Evidence: history.Evidence{
 			Process: e.Process, Other: q.nodes[o].process, Path: q.nodes[o].path,
 		},

@@ -97,7 +97,7 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	if reason != "" {
 		return &history.Violation{
 			Property: history.LossNotification, Event: i, Reason: reason,
-			Detail:   fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+			Detail:   lossDetail(e),
 			Evidence: history.Evidence{Process: e.Process},
 		}
 	}
@@ -106,6 +106,20 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 		m.created(e)
 	}
 	return nil
+}
+
+// lossDetail says what a process was granted, or did, without having the lock.
+func lossDetail(e *history.Event) string {
+	what := "c%d's Lock of attempt %d returned without an error"
+	switch e.Kind {
+	case history.UnlockReturn:
+		what = "c%d's Unlock of attempt %d returned without an error"
+	case history.ReenterReturn:
+		what = "c%d's Lock in its hold of attempt %d returned without an error"
+	case history.Enter:
+		what = "c%d entered its critical section in attempt %d"
+	}
+	return fmt.Sprintf(what, e.Process, e.Attempt)
 }
 
 // created records a node by which the lock may be granted.

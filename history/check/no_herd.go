@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
@@ -191,9 +192,7 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 		if woken := m.fired(e); woken > m.limits.WakeUps {
 			return &history.Violation{
 				Property: history.NoHerd, Event: i, Reason: reasonHerd,
-				Detail: fmt.Sprintf("c%d is the process number %d that the release by zxid %d woke",
-					e.Process,
-					woken, e.Zxid),
+				Detail:   m.wokenDetail(log, i),
 				Evidence: history.Evidence{Process: e.Process, Zxid: e.Zxid, Count: woken},
 			}
 		}
@@ -233,23 +232,55 @@ func (m *herdMonitor) fired(e *history.Event) int {
 	if findArmed(m.armed, e) < 0 {
 		return 0
 	}
+	released := m.releaseOf(e)
+	if released == nil {
+		return 0
+	}
+	if !released.woke(e.Process) {
+		released.woken[e.Process>>6&1] |= uint64(1) << (e.Process & 63)
+		m.cost.WakeUps++
+	}
+	woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
+	m.cost.WakeUpsMax = max(m.cost.WakeUpsMax, woken)
+	return woken
+}
+
+// releaseOf returns the release that fired a watch, or nil.
+func (m *herdMonitor) releaseOf(e *history.Event) *release {
 	for r := range m.releases {
 		released := &m.releases[r]
-		if released.zxid != e.Zxid || released.path != e.Path &&
-			directory(released.path) != e.Path ||
-			released.holder == 0 || released.holder == e.Process {
+		if released.zxid == e.Zxid && (released.path == e.Path ||
+			directory(released.path) == e.Path) &&
+			released.holder != 0 && released.holder != e.Process {
+			return released
+		}
+	}
+	return nil
+}
+
+// woke reports whether the release has woken a process.
+func (r *release) woke(process int32) bool {
+	return r.woken[process>>6&1]&(1<<(process&63)) != 0
+}
+
+// wokenDetail names the processes that a release has woken, in order, the last one by event i.
+func (m *herdMonitor) wokenDetail(log []history.Event, i int) string {
+	released, at, names := m.releaseOf(&log[i]), 0, []string(nil)
+	for n := range log[:i+1] {
+		e := &log[n]
+		if e.Zxid != released.zxid {
 			continue
 		}
-		word, bit := &released.woken[e.Process>>6&1], uint64(1)<<(e.Process&63)
-		if *word&bit == 0 {
-			*word |= bit
-			m.cost.WakeUps++
+		switch name := fmt.Sprintf("c%d", e.Process); {
+		case e.Kind == history.NodeDeleted && e.Path == released.path:
+			at = n
+		case e.Kind == history.WatchFired && released.woke(e.Process) &&
+			!slices.Contains(names, name):
+			names = append(names, name)
 		}
-		woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
-		m.cost.WakeUpsMax = max(m.cost.WakeUpsMax, woken)
-		return woken
 	}
-	return 0
+	return fmt.Sprintf("the release at event %d woke %d processes: %s", at, len(names),
+		strings.Join(names, ", then "))
 }
 
 // watch updates the armed watches. It ignores a watch that the client library has set again, which

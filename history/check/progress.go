@@ -93,13 +93,13 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 		if slices.Contains(m.crashed, c.process) {
 			continue
 		}
-		reason := reasonLockStuck
+		reason, call := reasonLockStuck, "Lock"
 		if c.kind == history.UnlockCall {
-			reason = reasonUnlockStuck
+			reason, call = reasonUnlockStuck, "Unlock"
 		}
 		return &history.Violation{
 			Property: history.Progress, Event: c.index, Reason: reason,
-			Detail: fmt.Sprintf("c%d: %v of attempt %d never returned", c.process, c.kind,
+			Detail: fmt.Sprintf("c%d's %s of attempt %d never returned", c.process, call,
 				c.attempt),
 			Evidence: history.Evidence{Process: c.process},
 		}

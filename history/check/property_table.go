@@ -12,7 +12,8 @@ import (
 // A property is a row of [propertyTable]: how a [history.Property] is decided. To add a property,
 // add a file with its name and its check, and a row.
 type property struct {
-	name history.Property
+	name      history.Property
+	statement string // in short; the comment of the check is exact
 
 	// monitor returns a monitor that decides the property event by event, or is nil if only whole
 	// histories can be checked.
@@ -43,51 +44,63 @@ const (
 // propertyTable holds the properties in canonical order.
 var propertyTable = [...]property{
 	{
-		name:    history.ServerMutualExclusion,
-		monitor: func(*monitorConfig) monitor { return serverExclusionMonitor{} },
-		kinds:   1 << history.LockReturn, cacheable: true,
+		name:      history.ServerMutualExclusion,
+		statement: "no process is granted the lock while another holds it at the servers",
+		monitor:   func(*monitorConfig) monitor { return serverExclusionMonitor{} },
+		kinds:     1 << history.LockReturn, cacheable: true,
 	},
 	{
 		name:      history.ClientMutualExclusion,
+		statement: "no two processes that know of no loss are inside at the same time",
 		monitor:   func(*monitorConfig) monitor { return new(clientExclusionMonitor) },
 		kinds:     1<<history.Enter | 1<<history.Leave | 1<<history.Lost | 1<<history.Crashed,
 		cacheable: true,
 	},
 	{
-		name:    history.Fencing,
-		monitor: func(*monitorConfig) monitor { return new(fencingMonitor) },
+		name:      history.Fencing,
+		statement: "the resource accepts no write of an older holder after a newer one's",
+		monitor:   func(*monitorConfig) monitor { return new(fencingMonitor) },
 		kinds: 1<<history.LockReturn | resourceKinds | 1<<history.NodeCreated |
 			1<<history.NodeChanged,
 		cacheable: true,
 	},
 	{
-		name: history.NoLostUpdate, monitor: func(*monitorConfig) monitor {
+		name:      history.NoLostUpdate,
+		statement: "an accepted write comes from a process that knows the latest version",
+		monitor: func(*monitorConfig) monitor {
 			return new(updateMonitor)
 		},
 		kinds: resourceKinds | 1<<history.NodeCreated | 1<<history.NodeChanged, cacheable: true,
 	},
 	{
-		name: history.FIFO, monitor: func(r *monitorConfig) monitor {
+		name:      history.FIFO,
+		statement: "no contender is granted the lock while one with an earlier node waits",
+		monitor: func(r *monitorConfig) monitor {
 			return fifoMonitor{config: r}
 		},
 		kinds: 1 << history.LockReturn, cacheable: true,
 	},
 	{
-		name: history.NoLostWatch, monitor: func(*monitorConfig) monitor {
+		name:      history.NoLostWatch,
+		statement: "each watch reports the change that it is set for, once and in order",
+		monitor: func(*monitorConfig) monitor {
 			return new(watchMonitor)
 		},
 		kinds: allKinds, atEnd: true, fair: true,
 	},
 	{
-		name: history.Progress, monitor: func(*monitorConfig) monitor {
+		name:      history.Progress,
+		statement: "each call of Lock or Unlock by a live process returns",
+		monitor: func(*monitorConfig) monitor {
 			return new(progressMonitor)
 		},
 		kinds: callKinds | 1<<history.FairPhase | 1<<history.Crashed,
 		atEnd: true, fair: true, cacheable: true,
 	},
 	{
-		name:    history.NoStarvation,
-		monitor: func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
+		name:      history.NoStarvation,
+		statement: "a queued contender is not overtaken more often than the limit",
+		monitor:   func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
 		kinds: 1<<history.FairPhase | 1<<history.LockCall | 1<<history.NodeCreated |
 			1<<history.NodeDeleted | 1<<history.SessionState |
 			1<<history.SessionExpired | 1<<history.SessionClosed | 1<<history.Fault |
@@ -96,21 +109,24 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name:    history.NoLivelock,
-		monitor: func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
+		name:      history.NoLivelock,
+		statement: "no process sends requests without end while no process progresses",
+		monitor:   func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
 		kinds: 1<<history.FairPhase | 1<<history.LockReturn | 1<<history.UnlockReturn |
 			1<<history.Enter | 1<<history.Leave | 1<<history.Finished |
 			1<<history.Send,
 		fair: true,
 	},
 	{
-		name:    history.NoSpuriousFailure,
-		monitor: func(*monitorConfig) monitor { return new(failureMonitor) },
-		kinds:   1<<history.LockCall | 1<<history.Fault | 1<<history.LockReturn, cacheable: true,
+		name:      history.NoSpuriousFailure,
+		statement: "Lock fails only for a process that has given up",
+		monitor:   func(*monitorConfig) monitor { return new(failureMonitor) },
+		kinds:     1<<history.LockCall | 1<<history.Fault | 1<<history.LockReturn, cacheable: true,
 	},
 	{
-		name:    history.NoLeakedNodes,
-		monitor: func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
+		name:      history.NoLeakedNodes,
+		statement: "no node is left whose creator is alive and no longer wants the lock",
+		monitor:   func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
 		kinds: callKinds | 1<<history.NodeCreated | 1<<history.NodeDeleted | 1<<history.Crashed |
 			1<<history.SessionExpired |
 			1<<history.SessionClosed,
@@ -119,40 +135,48 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name: history.LossNotification, monitor: func(*monitorConfig) monitor {
+		name:      history.LossNotification,
+		statement: "a holder whose node is deleted is told; no call says otherwise",
+		monitor: func(*monitorConfig) monitor {
 			return new(lossMonitor)
 		},
 		cacheable: true,
 		kinds:     holdKinds | queueKinds | 1<<history.ReenterReturn | 1<<history.Enter,
 	},
 	{
-		name:    history.SessionLoss,
-		monitor: func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
-		kinds:   allKinds,
+		name:      history.SessionLoss,
+		statement: "no lease is valid once the client has reported the session's end",
+		monitor:   func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
+		kinds:     allKinds,
 	},
 	{
-		name: history.Reentrancy, monitor: func(*monitorConfig) monitor {
+		name:      history.Reentrancy,
+		statement: "as many unlocks as locks release the lock, no sooner and no later",
+		monitor: func(*monitorConfig) monitor {
 			return new(reentrancyMonitor)
 		},
 		kinds: allKinds, cacheable: true,
 	},
 	{
-		name:    history.NoHerd,
-		monitor: func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
+		name:      history.NoHerd,
+		statement: "a release wakes one waiter, and an acquire costs limited requests",
+		monitor:   func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
 		kinds: queueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
 			1<<history.WatchEvent | 1<<history.SessionState |
 			1<<history.Fault | 1<<history.Crashed | 1<<history.WatchFired | 1<<history.WatchArmed |
 			1<<history.WatchGone | 1<<history.Applied,
 	},
 	{
-		name:    history.MonotonicToken,
-		monitor: func(r *monitorConfig) monitor { return &tokenMonitor{config: r} },
-		kinds:   1 << history.LockReturn, cacheable: true,
+		name:      history.MonotonicToken,
+		statement: "the fencing token of each grant is higher than all before",
+		monitor:   func(r *monitorConfig) monitor { return &tokenMonitor{config: r} },
+		kinds:     1 << history.LockReturn, cacheable: true,
 	},
 	{
-		name:    history.Linearizable,
-		monitor: func(*monitorConfig) monitor { return new(linearizableMonitor) },
-		kinds:   1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.NodeDeleted,
+		name:      history.Linearizable,
+		statement: "acquires and releases are those of a lock with one owner",
+		monitor:   func(*monitorConfig) monitor { return new(linearizableMonitor) },
+		kinds:     1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.NodeDeleted,
 		check: func(c *Checker,
 			e []history.Event,
 		) *history.Violation {
@@ -161,8 +185,9 @@ var propertyTable = [...]property{
 		cacheable: true,
 	},
 	{
-		name:    history.OwnRelease,
-		monitor: func(*monitorConfig) monitor { return new(ownReleaseMonitor) },
+		name:      history.OwnRelease,
+		statement: "no process deletes a key that another process has set",
+		monitor:   func(*monitorConfig) monitor { return new(ownReleaseMonitor) },
 		kinds: 1<<history.KeySet | 1<<history.KeyDeleted | 1<<history.KeyExpired |
 			1<<history.KeyLost,
 		exercised: keysDeleted, cacheable: true,
@@ -171,9 +196,10 @@ var propertyTable = [...]property{
 
 // consistencyProperty is not in the table because no lock claims it.
 var consistencyProperty = property{
-	name:    history.ZooKeeperConsistency,
-	monitor: func(*monitorConfig) monitor { return &consistencyMonitor{strict: true} },
-	kinds:   allKinds,
+	name:      history.ZooKeeperConsistency,
+	statement: "the servers keep ZooKeeper's guarantees, such as one system image",
+	monitor:   func(*monitorConfig) monitor { return &consistencyMonitor{strict: true} },
+	kinds:     allKinds,
 }
 
 // find returns the row of a property, or nil if the property is unknown.
@@ -204,6 +230,14 @@ func ParseProperty(name string) (history.Property, error) {
 		return p, nil
 	}
 	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
+}
+
+// Statement returns in short what a property demands, or "" if the property is unknown.
+func Statement(p history.Property) string {
+	if known := find(p); known != nil {
+		return known.statement
+	}
+	return ""
 }
 
 // JudgedAtEnd reports whether the end of a history decides the property, at least in part.

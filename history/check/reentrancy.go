@@ -93,9 +93,8 @@ func (m *reentrancyMonitor) check(q *queue, e *history.Event, i int) *history.Vi
 	violation := func(reason string, at int) *history.Violation {
 		return &history.Violation{
 			Property: history.Reentrancy, Event: at, Reason: reason,
-			Detail: fmt.Sprintf("c%d in attempt %d, which has the node of event %d", e.Process,
-				had.attempt,
-				had.node),
+			Detail: fmt.Sprintf("c%d in attempt %d, by its node created at event %d", e.Process,
+				had.attempt, had.node),
 			Evidence: history.Evidence{Process: e.Process, Events: []int{had.node}},
 		}
 	}

@@ -341,7 +341,7 @@ func lossNotificationByProcess(events []history.Event) *history.Violation {
 		if reason != "" && h.lost != 0 {
 			return &history.Violation{
 				Property: history.LossNotification, Event: i, Reason: reason,
-				Detail:   fmt.Sprintf("c%d: %v of attempt %d", e.Process, e.Kind, e.Attempt),
+				Detail:   lossDetail(e),
 				Evidence: history.Evidence{Process: e.Process},
 			}
 		}

@@ -26,8 +26,13 @@ func (s *story) noStarvation() bool {
 	if s.Events[since].Kind == history.FairPhase {
 		when += ", when the fair phase began"
 	}
-	s.say("%s was granted the lock at %s while %s was waiting: %s had asked for it at %s, and was "+
-		"%s.", q, s.at(grant), p, p, s.at(call), when)
+	given := s.gaveUp(waiter, call, grant)
+	if given < 0 {
+		s.say("%s was granted the lock at %s while %s was waiting: %s had asked for it at %s, and "+
+			"was %s.", q, s.at(grant), p, p, s.at(call), when)
+	} else {
+		s.say("%s had asked for the lock at %s, and was %s.", p, s.at(call), when)
+	}
 	if times > 1 {
 		s.say("It was overtaken %d times.", times)
 	}
@@ -35,12 +40,34 @@ func (s *story) noStarvation() bool {
 		s.say("%s asked for the lock at %s, and queued with %s at %s.", q, s.at(asked),
 			s.node(path), s.at(s.Created(path, grant)))
 	}
-	s.places(waiter, call, grant)
+	s.places(waiter, call, grant, given)
 	return true
 }
 
-// places tells which places in the queue a process has given up during an attempt.
-func (s *story) places(waiter int32, call, until int) {
+// gaveUp leads with a waiting process that deleted its own znode before a grant. It returns the
+// deletion, or -1 if there is none.
+func (s *story) gaveUp(waiter int32, call, grant int) int {
+	for i := call; i < grant; i++ {
+		e := &s.Events[i]
+		if e.Kind != history.NodeDeleted || e.Process != waiter || s.SessionEnd(i) >= 0 {
+			continue
+		}
+		if created := s.Created(e.Path, i); created < call ||
+			s.Events[created].Process != waiter {
+			continue
+		}
+		p := process(waiter)
+		s.lead("%s gave up its place in the queue: it deleted its own %s (event %d) while it was "+
+			"waiting, and %s, which queued later, was granted the lock (event %d).", p,
+			s.node(e.Path), s.cite(i), process(s.Events[grant].Process), s.cite(grant))
+		return i
+	}
+	return -1
+}
+
+// places tells which places in the queue a process has lost during an attempt. The first sentence
+// has told of the given deletion.
+func (s *story) places(waiter int32, call, until, given int) {
 	p := process(waiter)
 	for i := call; i < until; i++ {
 		e := &s.Events[i]
@@ -52,21 +79,23 @@ func (s *story) places(waiter int32, call, until int) {
 			s.say("%s's %s, created at %s, was in the queue.", p, s.node(e.Path), s.at(i))
 			continue
 		}
-		s.say("%s's %s, created at %s, was deleted %s", p, s.node(e.Path), s.at(i),
-			s.demise(deleted))
-		if s.SessionEnd(deleted) < 0 && s.Events[deleted].Process == waiter {
-			s.lead("%s gave up its place in the queue: it deleted its own %s (event %d) while it "+
-				"was waiting, and a later contender was granted the lock (event %d).", p,
-				s.node(e.Path), s.cite(deleted), s.cite(until))
+		listing := s.lastListing(waiter, i, deleted)
+		switch {
+		case deleted != given:
+			s.say("%s's %s, created at %s, was deleted %s", p, s.node(e.Path), s.at(i),
+				s.demise(deleted))
+			if listing >= 0 {
+				fmt.Fprintf(&s.text, ", after it had listed %s (event %d)", s.children(listing),
+					s.cite(listing))
+			}
+			s.text.WriteByte('.')
+		case listing >= 0:
+			s.say("Before it deleted %s, created at %s, %s had listed %s (event %d).",
+				s.node(e.Path), s.at(i), p, s.children(listing), s.cite(listing))
 		}
-		if listing := s.lastListing(waiter, i, deleted); listing >= 0 {
-			s.text.WriteString(fmt.Sprintf(", after it had listed %s (event %d)",
-				s.children(listing), s.cite(listing)))
-		}
-		s.text.WriteByte('.')
 		again := s.next(waiter, deleted, of(history.NodeCreated))
 		if again < 0 || again > until {
-			s.say("When %s took the lock, %s had no node in the queue.",
+			s.say("When %s was granted the lock, %s had no node in the queue.",
 				process(s.Events[until].Process), p)
 		}
 	}
@@ -130,6 +159,7 @@ func (s *story) noHerd() bool {
 	}
 	var woken []string
 	change := -1
+	same := s.sameWatch()
 	for i := range s.Events {
 		o := &s.Events[i]
 		if o.Zxid != e.Zxid {
@@ -147,36 +177,42 @@ func (s *story) noHerd() bool {
 			if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
 				by = fmt.Sprintf(", set at event %d", s.cite(r.Reply))
 			}
-			woken = append(woken, fmt.Sprintf("%s by its watch on %s%s (event %d)",
-				process(o.Process), s.node(o.Path), by, s.cite(i)))
+			on := ""
+			if !same {
+				on = " on " + s.node(o.Path)
+			}
+			woken = append(woken, fmt.Sprintf("%s by its watch%s%s (event %d)",
+				process(o.Process), on, by, s.cite(i)))
 		}
 	}
 	if change < 0 || len(woken) < 2 {
 		return false
 	}
-	s.sameWatch(change)
-	s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
-		s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))
+	how := strings.TrimSuffix(s.demise(change), fmt.Sprintf(" (event %d)", change))
+	if same {
+		s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion, "+
+			"of %s %s (event %d), wakes them all.", s.node(e.Path),
+			s.node(s.Events[change].Path), how, s.cite(change))
+		s.say("It woke %d waiting processes: %s.", len(woken), strings.Join(woken, ", then "))
+	} else {
+		s.say("One deletion, of %s %s, woke %d waiting processes: %s.",
+			s.node(s.Events[change].Path), s.demise(change), len(woken), and(woken))
+	}
 	s.nextInLine(change)
 	return true
 }
 
-// sameWatch leads with what several contenders watch, if that is one znode.
-func (s *story) sameWatch(change int) {
-	znode := ""
-	for i := range s.Events[:s.v.Event+1] {
+// sameWatch reports whether the processes that a release woke watched one znode.
+func (s *story) sameWatch() bool {
+	woken := &s.Events[s.v.Event]
+	for i := range s.Events[:s.v.Event] {
 		e := &s.Events[i]
-		if e.Kind != history.WatchFired || e.Zxid != s.Events[change].Zxid ||
-			!s.waits(e.Process, i) {
-			continue
+		if e.Kind == history.WatchFired && e.Zxid == woken.Zxid && s.waits(e.Process, i) &&
+			e.Path != woken.Path {
+			return false
 		}
-		if znode != "" && znode != e.Path {
-			return
-		}
-		znode = e.Path
 	}
-	s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion (event "+
-		"%d) wakes them all.", s.node(znode), s.cite(change))
+	return true
 }
 
 // nextInLine tells who is the next contender after a deletion.

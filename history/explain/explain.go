@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/timeline"
 )
 
@@ -80,7 +81,8 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 			x.Show = append(x.Show, s.cited...)
 		}
 	}
-	x.Show = graph.Slice(x.Show)
+	stuck := len(violations) > 0 && violations[0].Property == history.Progress
+	x.Show = graph.Complete(graph.Slice(x.Show), stuck)
 	return x
 }
 
@@ -91,12 +93,27 @@ func (x *Explanation) Write(w io.Writer, width int) error {
 		if n > 0 {
 			lead = "\n"
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n%s", lead, why.Violation.Property,
-			timeline.Wrap(why.Text, width, "  ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s\n%s%s", lead, why.Violation.Property,
+			why.demand(width), timeline.Wrap(why.Text, width, "  ")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// demand returns a line that says what the property demands, or "" if that is unknown.
+func (w *Why) demand(width int) string {
+	text := check.Statement(w.Violation.Property)
+	switch w.Violation.Property {
+	case noPanic:
+		text = "no process panics while it uses the lock"
+	case noGoroutineLeak:
+		text = "all goroutines of a process end when the run ends"
+	}
+	if text == "" {
+		return ""
+	}
+	return timeline.Wrap("demands: "+text, width, "  ")
 }
 
 // A story is an explanation under way.

@@ -215,6 +215,22 @@ func TestEveryPropertyHasAGenerator(t *testing.T) {
 	}
 }
 
+// Below its name, each property has one line of at most 80 columns that says what it demands.
+func TestDemands(t *testing.T) {
+	events := []history.Event{{Kind: history.LockCall, Process: 1}}
+	for _, p := range slices.Concat(engine.Properties(), check.Properties()) {
+		x := explain.Of(events, []*history.Violation{{Property: p, Reason: "it is broken"}})
+		second := func(width int) string {
+			var text bytes.Buffer
+			x.Write(&text, width) // A buffer takes everything.
+			return strings.Split(text.String(), "\n")[1]
+		}
+		if got := second(80); !strings.HasPrefix(got, "  demands: ") || got != second(200) {
+			t.Errorf("%s: got %q, want one line, %q", p, got, second(200))
+		}
+	}
+}
+
 // A property without a generator, and a violation of an event that is not there, are explained by
 // their reason.
 func TestWithoutGenerator(t *testing.T) {

@@ -54,7 +54,18 @@ func (s *story) basis(grant int, rival string) {
 	s.say("%s's last listing before that showed %s %s.", p, s.children(listing), s.in(listing))
 	listed, known := s.Listed(listing)
 	inputs := s.inputs(e.Process, listing, grant)
-	if len(inputs) > 0 {
+	assumed := known && len(inputs) > 0 && slices.Contains(listed, rival) &&
+		s.assumed(e.Process, inputs[len(inputs)-1], rival, own)
+	switch {
+	case assumed:
+		s.show(s.Created(rival, grant))
+		told := "it"
+		if earlier := s.learned(e.Process, listing, inputs[len(inputs)-1]); earlier != "" {
+			told = "it " + earlier + ", and"
+		}
+		s.say("Then %s took the lock without listing again after that deletion.", told)
+		return
+	case len(inputs) > 0:
 		if told := s.learned(e.Process, listing, grant); told != "" {
 			s.say("Then it %s, and took the lock without listing again.", told)
 		} else {
@@ -76,17 +87,20 @@ func (s *story) basis(grant int, rival string) {
 		s.order(rival, own, timeline.Sorted(listed))
 		return
 	}
-	last := &s.Events[inputs[len(inputs)-1]]
-	if last.Kind == history.WatchEvent && last.Name == "deleted" && before(rival, own) {
-		s.lead("%s took %q (event %d) for \"nobody is before %s\", although %s was.", p,
-			s.node(last.Path)+" deleted", s.cite(inputs[len(inputs)-1]), s.node(own),
-			s.node(rival))
-		s.say("But %s, before %s in that listing, still stood: created at %s, listed by %s at %s.",
-			s.node(rival), s.node(own), s.at(created), p, s.at(listing))
-		return
-	}
-	s.say("%s, which that listing showed, still stood: created at %s.", s.node(rival),
+	s.say("%s, which that listing showed, still existed: created at %s.", s.node(rival),
 		s.at(created))
+}
+
+// assumed leads with a process that was told of a deletion and took the lock, although a rival was
+// before its znode, and reports whether that is so.
+func (s *story) assumed(number int32, told int, rival, own string) bool {
+	e := &s.Events[told]
+	if e.Kind != history.WatchEvent || e.Name != "deleted" || !before(rival, own) {
+		return false
+	}
+	s.lead("%s was told that %s was deleted (event %d) and assumed that nobody was before %s, but "+
+		"%s was.", process(number), s.node(e.Path), s.cite(told), s.node(own), s.node(rival))
+	return true
 }
 
 // unlisted tells what a process did before it took the lock, when it listed no contenders.
@@ -94,20 +108,14 @@ func (s *story) unlisted(call, grant int) {
 	p := process(s.Events[grant].Process)
 	sent := s.next(s.Events[grant].Process, call, of(history.Send))
 	if call >= 0 && (sent < 0 || sent > grant) {
-		s.say("It had asked for the lock at %s, and its code returned without sending a request.",
-			s.at(call))
+		if !s.again(call, grant) {
+			s.say("%s sent no request between the call of Lock (event %d) and its return (event "+
+				"%d).", p, s.cite(call), s.cite(grant))
+		}
 		if unlock := s.last(s.Events[grant].Process, call, of(history.UnlockReturn)); unlock >= 0 &&
 			s.Events[unlock].Err != "" {
-			earlier := s.last(s.Events[grant].Process, unlock, granted)
-			s.say("Its Unlock before that had failed (event %d: %s)", s.cite(unlock),
+			s.say("%s's Unlock before that had failed (event %d: %s).", p, s.cite(unlock),
 				s.Events[unlock].Err)
-			if earlier >= 0 && s.contender(earlier) == s.contender(grant) {
-				s.lead("%s's Lock handed out its grant of event %d again (event %d), without "+
-					"asking the ensemble.", p, s.cite(earlier), s.cite(grant))
-				s.text.WriteString(", and the grant is by the node of the attempt before, " +
-					"granted at " + s.at(earlier))
-			}
-			s.text.WriteByte('.')
 		}
 		return
 	}
@@ -116,21 +124,40 @@ func (s *story) unlisted(call, grant int) {
 	}
 }
 
+// again leads with a Lock that sent no request and returned the grant of an earlier attempt, and
+// reports whether that is so.
+func (s *story) again(call, grant int) bool {
+	number := s.Events[grant].Process
+	earlier := s.last(number, call, granted)
+	sent := s.next(number, call, of(history.Send))
+	if call < 0 || sent >= 0 && sent < grant || earlier < 0 ||
+		s.contender(earlier) != s.contender(grant) {
+		return false
+	}
+	p := process(number)
+	s.lead("%s's Lock returned with %s (event %d), the node of its earlier grant (event %d), "+
+		"without asking the ensemble: %s sent no request between the call of Lock (event %d) and "+
+		"its return.", p, s.node(s.contender(grant)), s.cite(grant), s.cite(earlier), p,
+		s.cite(call))
+	return true
+}
+
 // order compares the position of two znodes of a listing by number, by creation and by name.
 func (s *story) order(rival, own string, sorted []string) {
 	if !before(rival, own) {
 		return
 	}
-	a, b := s.Created(rival, s.v.Event), s.Created(own, s.v.Event)
-	s.say("By their numbers %s comes before %s, and it was created earlier (events %d and %d).",
-		s.node(rival), s.node(own), s.cite(a), s.cite(b))
 	if own < rival && slices.Min(sorted) == own {
-		s.lead("%s took its %s for the first of the queue because it sorts first by its whole "+
-			"name, although %s has the lower number.", process(s.Events[s.v.Event].Process),
+		s.lead("%s's %s is the first of the queue only by the order of the whole names: by the "+
+			"numbers at their ends, %s is before it.", process(s.Events[s.v.Event].Process),
 			s.node(own), s.node(rival))
-		s.say("Only in the order of the whole names is %s the first of that listing: %s sorts "+
-			"before %s.", s.node(own), base(own), base(rival))
+		s.show(s.Created(rival, s.v.Event), s.Created(own, s.v.Event))
+		s.say("%s sorts before %s.", base(own), base(rival))
+		return
 	}
+	s.say("By their numbers %s comes before %s, and it was created earlier (events %d and %d).",
+		s.node(rival), s.node(own), s.cite(s.Created(rival, s.v.Event)),
+		s.cite(s.Created(own, s.v.Event)))
 }
 
 // linearizable explains an operation that no order of the operations allows.
@@ -193,25 +220,37 @@ func (s *story) operation() string {
 func (s *story) deadGrant(grant int, path string) {
 	p := process(s.Events[grant].Process)
 	deleted := s.LastChange(path, grant)
-	s.say("%s was granted the lock %s by %s, which did not exist any more: it was deleted %s.", p,
-		s.in(grant), s.node(path), s.demise(deleted))
 	call := s.last(s.Events[grant].Process, grant, of(history.LockCall))
 	listing := s.lastListing(s.Events[grant].Process, call, grant)
+	told := false // by the first sentence
+	if listing < 0 {
+		told = s.again(call, grant)
+	} else if listed, known := s.Listed(listing); known && !slices.Contains(listed, path) {
+		s.lead("%s took the lock (event %d) although its own %s was not in its last listing "+
+			"(event %d), which showed %s.", p, s.cite(grant), s.node(path), s.cite(listing),
+			s.children(listing))
+		told = true
+	}
+	if told {
+		s.say("%s did not exist any more: it was deleted %s.", s.node(path),
+			s.demise(deleted))
+	} else {
+		s.say("%s was granted the lock %s by %s, which did not exist any more: it was deleted %s.",
+			p, s.in(grant), s.node(path), s.demise(deleted))
+	}
 	if listing < 0 {
 		s.unlisted(call, grant)
 		return
 	}
-	s.say("%s's last listing before the grant showed %s %s.", p, s.children(listing),
-		s.in(listing))
-	if listed, known := s.Listed(listing); known && !slices.Contains(listed, path) {
-		s.lead("%s took the lock (event %d) although its own %s was not in the listing by which "+
-			"it did so (event %d).", p, s.cite(grant), s.node(path), s.cite(listing))
+	if !told {
+		s.say("%s's last listing before the grant showed %s %s.", p, s.children(listing),
+			s.in(listing))
 	}
-	if told := s.next(s.Events[grant].Process, deleted, func(e *history.Event) bool {
+	if over := s.next(s.Events[grant].Process, deleted, func(e *history.Event) bool {
 		return e.Kind == history.SessionState && e.Name == "expired" ||
 			e.Kind == history.WatchEvent && e.Watch == 0
-	}); told >= 0 && told < grant {
-		s.say("Its client had reported the end of the session at %s.", s.at(told))
+	}); over >= 0 && over < grant {
+		s.say("Its client had reported the end of the session at %s.", s.at(over))
 	}
 }
 

@@ -212,8 +212,19 @@ func (s *story) sessionLoss() bool {
 			continue
 		}
 		p := process(e.Process)
-		s.say("%s was granted the lock at %s by %s. Its client library reported at %s that the "+
-			"session had expired.", p, s.at(grant), s.node(s.contender(grant)), s.at(i))
+		told := s.next(e.Process, i, of(history.Lost))
+		s.say("%s was granted the lock at %s by %s.", p, s.at(grant), s.node(s.contender(grant)))
+		switch {
+		case told < 0:
+			s.lead("%s's lock never told its holder that the session had expired, which %s's "+
+				"client had reported (event %d).", p, p, s.cite(i))
+		case told > s.v.Event:
+			s.lead("%s's lock told its holder too late (event %d), %s after %s's client had "+
+				"reported it (event %d), that the session had expired.", p, s.cite(told),
+				span(s.Events[told].At-e.At), p, s.cite(i))
+		default:
+			s.say("Its client library reported at %s that the session had expired.", s.at(i))
+		}
 		s.lost(grant, s.v.Event)
 		watch := s.last(e.Process, s.v.Event+1, func(e *history.Event) bool {
 			return e.Kind == history.WatchEvent && e.Watch == 0
@@ -221,17 +232,6 @@ func (s *story) sessionLoss() bool {
 		if watch > i {
 			s.say("The library also ended %s's watch on %s (event %d).", p,
 				s.node(s.Events[watch].Path), s.cite(watch))
-		}
-		told := s.next(e.Process, i, of(history.Lost))
-		switch {
-		case told < 0:
-			s.lead("%s's lock never told its holder that the session had expired, which %s's "+
-				"client had reported (event %d).", p, p, s.cite(i))
-		case told > s.v.Event:
-			s.lead("%s's lock told its holder too late (event %d) that the session had expired, "+
-				"which %s's client had reported (event %d).", p, s.cite(told), p, s.cite(i))
-			s.say("But the lock notified its holder only at %s, %s later.", s.at(told),
-				span(s.Events[told].At-e.At))
 		}
 		if later := s.Events[s.v.Event].At - e.At; later > 0 {
 			s.say("At %s, %s after the report, the lease still stood.", s.at(s.v.Event),
@@ -266,16 +266,16 @@ func (s *story) reentrancy() bool {
 		if call > grant {
 			return false
 		}
-		s.say("%s deleted %s at %s", p, node, s.at(s.v.Event))
 		if again > grant {
 			s.lead("%s deleted its %s (event %d) while it still held the lock: it had been "+
 				"granted it twice and had not yet unlocked twice.", p, node, s.cite(s.v.Event))
+		} else {
+			s.say("%s deleted %s at %s, before it called Unlock.", p, node, s.at(s.v.Event))
 		}
 		if exited >= 0 {
-			s.text.WriteString(", during the first of its two unlocks (which returned at " +
-				s.at(exited) + ")")
+			s.say("The deletion belongs to the first of its two unlocks, which returned at %s.",
+				s.at(exited))
 		}
-		s.text.WriteString(".")
 		if unlock := s.next(e.Process, s.v.Event, of(history.UnlockCall)); unlock >= 0 {
 			s.say("It called the last unlock only at %s: in between others could be granted the "+
 				"lock that it still held.", s.at(unlock))

@@ -20,20 +20,46 @@ func (s *story) noLeakedNodes() bool {
 	if !known || s.Events[created].Path != path {
 		return false
 	}
-	earlier := s.earlierSession(owner, created)
-	if end := s.attemptEnd(owner, created); earlier >= 0 && end >= 0 &&
-		s.Events[end].Kind == history.LockReturn && !s.gotError(owner, created, end) {
-		s.lead("%s's Lock failed (event %d: %s) and left %s behind, although only the session "+
-			"before that of the node had ended (event %d).", process(owner), s.cite(end),
-			s.Events[end].Err, s.node(path), s.cite(earlier))
+	if s.presumed(owner, path, created) {
+		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
+		return true
 	}
-	s.say("%s of %s, created at %s, still exists at the end, and delays every contender behind it.",
-		s.node(path), process(owner), s.at(created))
 	s.abandoned(owner, path, created)
-	if earlier >= 0 {
-		s.say("The session whose end %s had been told of (event %d) was an earlier one: %s "+
-			"belongs to the session that followed it.", process(owner), s.cite(earlier),
-			s.node(path))
+	if s.first == "" {
+		s.say("%s of %s, created at %s, still exists at the end, and delays every contender "+
+			"behind it.", s.node(path), process(owner), s.at(created))
+	} else {
+		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
+	}
+	if earlier := s.earlierSession(owner, created); earlier >= 0 {
+		s.say("%s had been told that a session expired (event %d), but %s belongs to a later one.",
+			process(owner), s.cite(earlier), s.node(path))
+	}
+	return true
+}
+
+// presumed leads with a Lock that failed and never deleted its znode, as if the end of an earlier
+// session had deleted it, and reports whether that is so.
+func (s *story) presumed(owner int32, path string, created int) bool {
+	earlier, end := s.earlierSession(owner, created), s.attemptEnd(owner, created)
+	call := s.last(owner, created, of(history.LockCall))
+	if earlier < 0 || end < 0 || call < 0 || s.Events[end].Kind != history.LockReturn ||
+		s.gotError(owner, created, end) || len(s.deletions(owner, path, created)) > 0 {
+		return false
+	}
+	q, znode := process(owner), s.node(path)
+	s.lead("%s's Lock failed (event %d) and %s never deleted %s (event %d): %s had been told that "+
+		"a session expired (event %d), but that was its previous session; %s's is open.", q,
+		s.cite(end), q, znode, s.cite(created), q, s.cite(earlier), znode)
+	failed := s.last(owner, end, func(e *history.Event) bool {
+		return e.Kind == history.Reply && e.Err != ""
+	})
+	if failed > call {
+		s.say("Lock returned %q. In this attempt, called at %s, %s %s.", s.Events[end].Err,
+			s.at(call), q, s.input(failed))
+	} else {
+		s.say("Lock returned %q, although no request of this attempt, called at %s, had got an "+
+			"error.", s.Events[end].Err, s.at(call))
 	}
 	return true
 }
@@ -77,30 +103,37 @@ func (s *story) noSpuriousFailure() bool {
 		return false
 	}
 	p := process(e.Process)
-	s.say("%s called Lock at %s, and got the error %q at %s.", p, s.at(call), e.Err,
-		s.at(s.v.Event))
-	cancelled := s.last(e.Process, s.v.Event, func(e *history.Event) bool {
-		return e.Kind == history.Fault && e.Name == "cancel"
-	})
-	if cancelled < call {
-		s.say("Nobody had cancelled the attempt.")
-	}
 	failed := s.last(e.Process, s.v.Event, func(o *history.Event) bool {
 		return o.Kind == history.Reply && o.Err == e.Err
 	})
-	if failed > call {
-		if r := s.Request(failed); r != nil {
-			if !s.gotError(e.Process, call, failed) {
-				s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
-					"instead of trying again.", p, s.cite(s.v.Event), s.asked(r), s.cite(failed))
-			}
-			s.say("The error is that of %s (event %d)", s.asked(r), s.cite(failed))
-			if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
-				fmt.Fprintf(&s.text, ", which failed after %s had struck (event %d)",
-					s.Events[fault].Name, s.cite(fault))
-			}
-			s.text.WriteByte('.')
+	if failed >= 0 && s.Request(failed) == nil {
+		failed = -1
+	}
+	if failed > call && !s.gotError(e.Process, call, failed) {
+		s.lead("%s's Lock failed (event %d) because of one failed request, %s (event %d), "+
+			"instead of trying again.", p, s.cite(s.v.Event), s.asked(s.Request(failed)),
+			s.cite(failed))
+		s.say("%s had called Lock at %s; its error, %q, is the error of that request.", p,
+			s.at(call), e.Err)
+	} else {
+		s.say("%s called Lock at %s, and got the error %q at %s.", p, s.at(call), e.Err,
+			s.at(s.v.Event))
+		if failed > call {
+			s.say("%s had failed with the same error (event %d).",
+				upper(s.asked(s.Request(failed))), s.cite(failed))
 		}
+	}
+	cancelled := s.last(e.Process, s.v.Event, func(e *history.Event) bool {
+		return e.Kind == history.Fault && e.Name == "cancel"
+	})
+	if failed > call {
+		if fault := s.last(e.Process, failed, of(history.Fault)); fault >= call {
+			s.say("The request failed after %s had struck (event %d).", s.Events[fault].Name,
+				s.cite(fault))
+		}
+	}
+	if cancelled < call {
+		s.say("Nobody had cancelled the attempt.")
 	}
 	if failed < call {
 		if over := s.lastState(e.Process, s.v.Event, "expired"); over > call {

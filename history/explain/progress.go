@@ -146,25 +146,25 @@ func (s *story) watched(p int32, w *cause.Watch, told map[int32]bool) {
 	switch {
 	case w.Kind == "exist" && change >= 0:
 		if reply != w.Armed && s.Events[reply].Err == "no node" {
-			s.lead("%s was told that %s did not exist (event %d), and waits for ever for an event "+
-				"of it.", process(p), znode, s.cite(reply))
+			s.lead("%s was told that %s did not exist (event %d), and still waits for its watch "+
+				"on %s: such a watch reports only the creation of the node, and nothing creates "+
+				"%s again.", process(p), znode, s.cite(reply), znode, znode)
 		} else {
-			s.lead("%s waits for ever for an event of %s, which did not exist any more when it "+
-				"set the watch (event %d).", process(p), znode, s.cite(w.Armed))
+			s.lead("%s waits for ever for its watch on %s, which did not exist any more when it "+
+				"set the watch (event %d): such a watch reports only the creation of the node, "+
+				"and nothing creates %s again.", process(p), znode, s.cite(w.Armed), znode)
 		}
-		s.say("It waits for watch %d on %s (event %d). But %s was gone already when the server "+
-			"set the watch (event %d): it had been deleted %s. Such a watch fires when the node "+
-			"is created, and nothing creates %s again.", w.Number, znode, s.cite(reply), znode,
-			s.cite(w.Armed), s.demise(change), znode)
+		s.say("%s had been deleted %s before the server set watch %d (event %d).", znode,
+			s.demise(change), w.Number, s.cite(w.Armed))
 		if listing := s.lastListing(p, -1, r.Send); listing >= 0 && listing < change {
-			s.say("Its last listing, from before the deletion, still showed %s %s.", znode,
-				s.in(listing))
+			s.say("%s's last listing, from before the deletion, still showed %s %s.", process(p),
+				znode, s.in(listing))
 		}
 	case w.Kind == "exist":
 		s.lead("%s waits for ever for the creation of %s (event %d).", process(p), znode,
 			s.cite(reply))
-		s.say("It waits for watch %d to report the creation of %s (event %d), which nobody "+
-			"creates.", w.Number, znode, s.cite(reply))
+		s.say("It has set watch %d to hear of the creation, and nobody creates %s.", w.Number,
+			znode)
 	case live && created >= 0 && w.Kind == "data":
 		s.say("It waits for the deletion of %s, on which it set watch %d (event %d).", znode,
 			w.Number, s.cite(reply))
@@ -179,14 +179,13 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	owner := s.Events[created].Process
 	q, znode := process(owner), s.node(path)
 	s.held = process(waiter) + " waits for ever for its deletion"
+	owned := "%s is " + q + "'s, created at %s."
 	if owner == waiter {
-		s.say("But %s is its own node: created at %s.", znode, s.at(created))
-	} else {
-		s.say("%s is %s's, created at %s.", znode, q, s.at(created))
+		owned = "But %s is its own node, created at %s."
 	}
 	if own := s.queued(owner, len(s.Events)); s.waits(owner, len(s.Events)) && own != path &&
 		s.last(owner, len(s.Events), of(history.LockCall)) < created {
-		whom := "itself"
+		led, whom := false, "itself"
 		if owner != waiter {
 			whom = fmt.Sprintf("%s, a node that %s does not know of", znode, q)
 		}
@@ -196,18 +195,25 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 				s.lastListing(owner, r.Reply, again) < 0 {
 				without = " without listing the queue"
 			}
+			led = s.first == ""
 			s.lead("%s waits for ever for %s: the reply to %s's create of %s was lost (event %d), "+
 				"and %s created another node%s.", process(waiter), whom, q, znode,
 				s.cite(r.Reply), q, without)
 		}
-		s.duplicate(created, own)
+		s.say(owned, znode, s.at(created))
+		s.duplicate(created, own, led)
 		switch {
+		case owner == waiter && led: // The first sentence has told it.
 		case owner == waiter:
 			s.say("Now %s waits for itself.", q)
 		case told[owner]:
 			s.say("%s waits, as told above: they wait for each other.", q)
 		}
 		return
+	}
+	if end := s.attemptEnd(owner, created); s.first != "" || end < 0 ||
+		s.Events[end].Kind == history.Crashed {
+		s.say(owned, znode, s.at(created))
 	}
 	if s.abandoned(owner, path, created) || !s.waits(owner, len(s.Events)) {
 		return
@@ -234,15 +240,19 @@ func (s *story) panicked(p int32) bool {
 }
 
 // duplicate tells of a znode that a process has created beside the one by which it is in the queue.
-func (s *story) duplicate(created int, own string) {
+// The first sentence may have told that a reply was lost.
+func (s *story) duplicate(created int, own string, led bool) {
 	q := process(s.Events[created].Process)
-	if r := s.Request(created); r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
+	if r := s.Request(created); !led && r != nil && r.Reply >= 0 && s.Events[r.Reply].Err != "" {
 		s.say("The reply that would have told %s so was lost (event %d: %s).", q, s.cite(r.Reply),
 			s.Events[r.Reply].Err)
 	}
-	if own != "" {
-		s.say("%s created %s as well (event %d).", q, s.node(own),
-			s.cite(s.Created(own, len(s.Events))))
+	switch again := s.Created(own, len(s.Events)); {
+	case own == "":
+	case led:
+		s.say("The other node is %s (event %d).", s.node(own), s.cite(again))
+	default:
+		s.say("%s created %s as well (event %d).", q, s.node(own), s.cite(again))
 	}
 }
 
@@ -257,10 +267,10 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 		}
 		return false
 	}
-	if s.Events[end].Kind != history.Crashed {
-		s.blame(owner, path, created, end)
-	}
+	sent := s.deletions(owner, path, created)
+	led := s.Events[end].Kind != history.Crashed && s.blame(owner, path, created, end, sent)
 	switch e := &s.Events[end]; {
+	case led && len(sent) == 0: // The first sentence tells all.
 	case e.Kind == history.Crashed:
 		s.say("%s crashed at %s.", q, s.at(end))
 	case e.Kind == history.LockReturn:
@@ -270,7 +280,9 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 	default:
 		s.say("%s's Unlock returned at %s, without an error.", q, s.at(end))
 	}
-	s.deletes(owner, path, znode, created)
+	if !led {
+		s.deletes(znode, sent)
+	}
 	return true
 }
 
@@ -284,29 +296,47 @@ func (s *story) attemptEnd(owner int32, created int) int {
 }
 
 // blame leads with what the code did wrong that left a znode behind: it has sent no request to
-// delete the znode, or has not repeated one that failed.
-func (s *story) blame(owner int32, path string, created, end int) {
-	q, znode, held := process(owner), s.node(path), ""
+// delete the znode, or has not repeated one that failed. It reports whether it has set the first
+// sentence.
+func (s *story) blame(owner int32, path string, created, end int, sent []*cause.Request) bool {
+	if s.first != "" {
+		return false
+	}
+	q, znode, held := process(owner), s.node(path), "."
 	if s.held != "" {
-		held = ": " + s.held
+		held = ", and " + s.held + "."
 	}
-	call := "Unlock returned"
+	call := fmt.Sprintf("Unlock returned (event %d)", s.cite(end))
 	if e := &s.Events[end]; e.Kind == history.LockReturn {
-		call = "Lock failed"
+		call = fmt.Sprintf("Lock failed (event %d: %s)", end, e.Err)
 	} else if e.Err != "" {
-		call = "Unlock failed"
+		call = fmt.Sprintf("Unlock failed (event %d: %s)", end, e.Err)
 	}
-	sent := s.deletions(owner, path, created)
 	if len(sent) == 0 {
-		s.lead("%s's %s (event %d) and left %s behind, without a request to delete it%s.", q,
-			call, s.cite(end), znode, held)
-		return
+		s.lead("%s's %s and left %s (event %d) behind: %s never sent a request to delete it%s", q,
+			call, znode, s.cite(created), q, held)
+		return true
 	}
 	last := sent[len(sent)-1]
-	if last.Reply >= 0 && s.Events[last.Reply].Err != "" {
-		s.lead("%s did not repeat its delete of %s, which had failed (event %d, %q)%s.", q,
-			znode, s.cite(last.Reply), s.Events[last.Reply].Err, held)
+	if last.Reply >= 0 && s.Events[last.Reply].Err == "" {
+		return false
 	}
+	which := fmt.Sprintf("%s's delete of %s", q, znode)
+	if len(sent) > 1 {
+		which = fmt.Sprintf("The last of %s's %d deletes of %s", q, len(sent), znode)
+	}
+	how := fmt.Sprintf("got no reply (sent at event %d)", s.cite(last.Send))
+	switch {
+	case last.Serve < 0 && last.Reply >= 0:
+		how = fmt.Sprintf("never reached a server (event %d)", s.cite(last.Reply))
+	case last.Serve < 0:
+		how = fmt.Sprintf("never reached a server (sent at event %d)", last.Send)
+	case last.Reply >= 0:
+		how = fmt.Sprintf("failed (event %d: %s)", s.cite(last.Reply), s.Events[last.Reply].Err)
+	}
+	s.show(created)
+	s.lead("%s %s, and %s never repeated it%s", which, how, q, held)
+	return true
 }
 
 // deletions returns the requests to delete a znode that its creator has sent.
@@ -331,8 +361,7 @@ func (s *story) asksToDelete(r *cause.Request, path string) bool {
 }
 
 // deletes tells which requests to delete a znode its creator has sent.
-func (s *story) deletes(owner int32, path, znode string, created int) {
-	sent := s.deletions(owner, path, created)
+func (s *story) deletes(znode string, sent []*cause.Request) {
 	if len(sent) == 0 {
 		s.say("It has never sent a request to delete %s.", znode)
 		return
@@ -375,8 +404,8 @@ func (s *story) silent(w *cause.Watch, reply int) {
 			return e.Kind == history.WatchArmed && e.Request == 0 && e.Path == w.Path
 		})
 		if again < 0 {
-			s.lead("%s waits for ever for an event of %s, which never reached it.", p,
-				s.node(w.Path))
+			s.lead("%s waits for ever to hear that %s: no event of its watch ever reached it.", p,
+				s.awaited(w))
 			return
 		}
 		w = s.Watch(s.Events[again].Watch)
@@ -420,10 +449,9 @@ func (s *story) overtaken(w *cause.Watch, zxid int64) {
 		if r := s.Request(i); e.Kind == history.Reply && e.Process == w.Process && r != nil &&
 			e.Zxid >= zxid && r.Op != "connect" && r.Op != "set-watches" {
 			s.lead("%s's own %s (event %d) made it miss the event of %s for which it waits for "+
-				"ever: a client that has seen a later reply counts as one that knows the change.",
-				process(w.Process), s.asked(r), s.cite(i), s.node(w.Path))
-			s.say("The client had seen a reply of transaction %d or later before (%s, event %d): "+
-				"from then on it counts as one that knows the change.", zxid, r.Op, s.cite(i))
+				"ever: its reply shows transaction %d or later, so the servers assume that %s "+
+				"knows the change.", process(w.Process), s.asked(r), s.cite(i), s.node(w.Path),
+				zxid, process(w.Process))
 			return
 		}
 	}
@@ -447,10 +475,9 @@ func (s *story) endedWatch(p int32) bool {
 		return false
 	}
 	e := &s.Events[told]
-	s.lead("%s was told that its watch on %s had ended (event %d), and its code still waits for "+
-		"the event of the watch.", process(p), s.node(e.Path), s.cite(told))
-	s.say("Its watch on %s ended with its session: its client told it so (event %d: %s).",
-		s.node(e.Path), s.cite(told), e.Err)
+	s.lead("%s was told that its watch on %s had ended with its session (event %d: %s), and its "+
+		"code still waits for an event of that watch.", process(p), s.node(e.Path), s.cite(told),
+		e.Err)
 	own := s.queued(p, len(s.Events))
 	if own != "" && !s.Live(own, len(s.Events)-1) {
 		s.say("Its own %s had been deleted %s.", s.node(own),

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -56,12 +57,9 @@ func (r *Report) Write(w io.Writer) error {
 
 // Why writes the reason of a violation and why it came about.
 func (r *Report) Why(w io.Writer, why Why) {
-	width := r.Timeline.Width
-	if width == 0 {
-		width = timeline.DefaultWidth
-	}
-	fmt.Fprintf(w, "VIOLATION %s\n%s", why.Violation.Signature(),
-		timeline.Wrap(why.Text, max(width, timeline.MinimumWidth), "  "))
+	width := max(cmp.Or(r.Timeline.Width, timeline.DefaultWidth), timeline.MinimumWidth)
+	fmt.Fprintf(w, "VIOLATION %s\n%s%s", why.Violation.Signature(), why.demand(width),
+		timeline.Wrap(why.Text, width, "  "))
 	if why.Violation.Guarantee != nil {
 		fmt.Fprintf(w, "  %v\n", why.Violation.Guarantee)
 	}

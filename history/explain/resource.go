@@ -1,6 +1,10 @@
 package explain
 
-import "github.com/interlock-sim/interlock/history"
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/history"
+)
 
 // accepted matches a write of the resource that was accepted.
 func accepted(e *history.Event) bool { return e.Kind == history.ResourceWrite && e.Err == "" }
@@ -26,9 +30,8 @@ func (s *story) fencing() bool {
 	o := &s.Events[other]
 	theirs := s.grantOf(o.Process, other)
 	p, q := process(e.Process), process(o.Process)
-	s.say("%s's write was accepted %s although %s, which was granted the lock later, had written "+
-		"at %s. %s was granted the lock at %s, %s at %s.", p, s.in(write), q, s.at(other), p,
-		s.at(mine), q, s.at(theirs))
+	s.say("%s was granted the lock at %s, and %s later, at %s. %s had written %s before %s's late "+
+		"write.", p, s.at(mine), q, s.at(theirs), q, s.in(other), p)
 	if deleted := s.gone(mine, write); deleted >= 0 {
 		s.say("%s's %s was deleted %s.", p, s.node(s.contender(mine)), s.demise(deleted))
 	}
@@ -37,16 +40,17 @@ func (s *story) fencing() bool {
 	case a == 0 || b == 0:
 		s.lead("%s wrote after a later holder (event %d), and had no token by which the resource "+
 			"could refuse the write.", p, s.cite(write))
-	case a >= b:
-		s.lead("%s's fencing token, %d, is not lower than that of %s's later grant, %d: the "+
+	case a == b:
+		s.lead("%s's fencing token, %d, is the same as the token of %s's later grant: the "+
+			"resource could not refuse %s's late write (event %d).", p, a, q, p, s.cite(write))
+		s.tokens(mine, theirs)
+	case a > b:
+		s.lead("%s's fencing token, %d, is higher than the token of %s's later grant, %d: the "+
 			"resource could not refuse %s's late write (event %d).", p, a, q, b, p, s.cite(write))
-		s.session(mine)
-		s.session(theirs)
+		s.tokens(mine, theirs)
 	default:
-		s.lead("%s's late write (event %d) was not refused, although its fencing token is lower "+
-			"than one that the resource had seen.", p, s.cite(write))
-		s.say("Its fencing token, %d, is lower than %s's, %d: the resource did not refuse it.", a,
-			q, b)
+		s.lead("%s's late write (event %d) was not refused, although its fencing token, %d, is "+
+			"lower than %s's, %d, which the resource had seen.", p, s.cite(write), a, q, b)
 	}
 	return true
 }
@@ -83,11 +87,12 @@ func (s *story) noLostUpdate() bool {
 			return true
 		}
 	}
-	s.say("%s was granted the lock at %s, %s at %s.", p, s.at(mine), q, s.at(theirs))
 	first, second := mine, theirs
 	if theirs < mine {
 		first, second = theirs, mine
 	}
+	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
+		s.at(first), process(s.Events[second].Process), s.at(second))
 	if deleted := s.gone(first, write); deleted >= 0 && deleted < second {
 		q := process(s.Events[first].Process)
 		late, other := write, other
@@ -99,8 +104,8 @@ func (s *story) noLostUpdate() bool {
 				"nothing refused the write.", q, s.cite(late), s.cite(deleted))
 		}
 		s.show(other)
-		s.say("In between, %s's %s was deleted %s, and nothing kept %s from writing after that.", q,
-			s.node(s.contender(first)), s.demise(deleted), q)
+		s.say("In between, %s's %s was deleted %s.", q, s.node(s.contender(first)),
+			s.demise(deleted))
 	}
 	if a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid; a != 0 && a < b {
 		s.say("%s's fencing token, %d, was lower than %s's, %d, but the resource accepted the "+
@@ -121,14 +126,49 @@ func (s *story) monotonicToken() bool {
 		if !granted(o) || o.Zxid < e.Zxid {
 			continue
 		}
-		s.say("%s was granted the lock at %s with token %d, after %s was granted it at %s with "+
-			"token %d, which is not lower.", process(e.Process), s.at(grant), e.Zxid,
-			process(o.Process), s.at(i), o.Zxid)
-		s.session(grant)
-		s.session(i)
+		with := fmt.Sprintf("the higher token %d", o.Zxid)
+		if o.Zxid == e.Zxid {
+			with = "the same token"
+		}
+		s.say("%s was granted the lock at %s with token %d, after %s was granted it at %s with %s.",
+			process(e.Process), s.at(grant), e.Zxid, process(o.Process), s.at(i), with)
+		s.tokens(grant, i)
 		return true
 	}
 	return false
+}
+
+// tokens tells where the tokens of two grants come from.
+func (s *story) tokens(a, b int) {
+	if s.foreign(a) && s.foreign(b) {
+		s.say("The tokens are not the ensemble's: in this history, no session has such an id, and "+
+			"no transaction such a number. %s's %s was created by transaction %s, %s's %s by "+
+			"transaction %s.", process(s.Events[a].Process), s.node(s.contender(a)),
+			s.creation(a), process(s.Events[b].Process), s.node(s.contender(b)), s.creation(b))
+		return
+	}
+	s.session(a)
+	s.session(b)
+}
+
+// creation tells which transaction created the znode of a grant, as "4 (event 9)".
+func (s *story) creation(grant int) string {
+	created := s.Created(s.contender(grant), grant)
+	return fmt.Sprintf("%d %s", s.Events[created].Zxid, s.in(created))
+}
+
+// foreign reports whether the token of a grant is no number of a transaction and no id of a session
+// of the history, and the creation of the znode by which the process has the lock is known.
+func (s *story) foreign(grant int) bool {
+	token := s.Events[grant].Zxid
+	for i := range s.Events {
+		e := &s.Events[i]
+		if e.Session == token || e.Zxid == token && e.Kind >= history.Send &&
+			e.Kind <= history.Leading {
+			return false
+		}
+	}
+	return s.Created(s.contender(grant), grant) >= 0
 }
 
 // session tells where the token of a grant comes from, if it is the session or the creation of the
@@ -144,8 +184,8 @@ func (s *story) session(grant int) {
 	switch n := &s.Events[created]; e.Zxid {
 	case n.Session:
 		if grant == s.v.Event {
-			s.lead("%s's lock takes the id of the session for the token (event %d), and the id "+
-				"does not rise with each grant.", p, s.cite(grant))
+			s.lead("%s's lock uses the id of the session as the token (event %d), and the id does "+
+				"not rise with each grant.", p, s.cite(grant))
 		}
 		s.say("%s's token is the id of its session, not the transaction %d that created its %s "+
 			"%s.", p, n.Zxid, s.node(path), s.in(created))

@@ -17,6 +17,7 @@ const (
 	signConnected    = "│"
 	signDisconnected = "┊"
 	signHolds        = "┃"
+	signHoldsAlone   = "┇" // holds the lock, and is not connected
 	signEnded        = " "
 	signEvent        = "●"
 	signFault        = "✂"
@@ -59,6 +60,8 @@ func stateOf(events []history.Event, lane int) state {
 		switch {
 		case ended:
 			sign = signEnded
+		case holds && !connected:
+			sign = signHoldsAlone
 		case holds:
 			sign = signHolds
 		case !connected:

@@ -298,11 +298,29 @@ func (t *teller) children(listed []string, reader int32, at int) string {
 		case !t.graph.Live(child, at):
 			names[n] += " (gone by now)"
 		case t.graph.Events[created].Process == reader:
-			names[n] += " (own)"
+			names[n] += " (own" + t.unknown(created, at) + ")"
 		}
 	}
 	return strings.Join(names, " · ")
 }
+
+// unknown tells of a znode whose create had failed for its creator before an event, although it was
+// carried out. It says that the creator does not know the znode if the name carries no id either.
+func (t *teller) unknown(created, at int) string {
+	r := t.graph.Request(created)
+	switch {
+	case r == nil || r.Op != "create" || r.Reply < 0 || r.Reply > at ||
+		t.graph.Events[r.Reply].Err == "":
+		return ""
+	case strings.HasPrefix(path.Base(r.Path), protectedPrefix):
+		return ", its create got no reply"
+	}
+	return ", which it does not know"
+}
+
+// protectedPrefix begins the names of the znodes that carry an id of their creator, so that it
+// recognizes them after a lost reply.
+const protectedPrefix = "_c_"
 
 // armed says which watch a request has set.
 func armed(w *cause.Watch) string {
@@ -333,7 +351,13 @@ func (t *teller) ofEnsemble(i int) string {
 	case history.NodeChanged:
 		return znode + " changed by " + p
 	case history.WatchArmed:
-		return fmt.Sprintf("%s's watch %d set on %s (%s)", p, e.Watch, znode, e.Name)
+		switch e.Name {
+		case "exist":
+			znode += ", by exists on a node that does not exist"
+		case "child":
+			znode = "the children of " + znode
+		}
+		return fmt.Sprintf("%s's watch %d set on %s", p, e.Watch, znode)
 	case history.WatchFired:
 		return fmt.Sprintf("%s's watch %d fires: %s %s", p, e.Watch, znode,
 			strings.ReplaceAll(e.Name, "-", " "))

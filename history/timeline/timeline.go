@@ -118,13 +118,14 @@ type sheet struct {
 	lanes  []int // the process of each lane, 0 for the ensemble; empty if there is no room
 	lane   int   // columns of a lane
 	states []state
+	used   map[string]bool // the signs in the lanes
 }
 
 func (t *Timeline) write(w io.Writer, show []int) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
 		teller: teller{cause.New(t.Events), NewNames(t.Events), make(map[string]bool)},
-		width:  max(MinimumWidth, t.Width),
+		width:  max(MinimumWidth, t.Width), used: make(map[string]bool),
 	}
 	if t.Width == 0 {
 		s.width = DefaultWidth
@@ -228,13 +229,23 @@ func (s *sheet) heads() {
 	}
 	line := strings.Repeat(" ", s.margin()-len(s.lanes)*s.lane)
 	for _, lane := range s.lanes {
-		name := "zk"
+		name := ServiceName(s.Events)
 		if lane > 0 {
 			name = process(int32(lane))
 		}
 		line += fmt.Sprintf("%-*s", s.lane, name)
 	}
 	s.line(dim, line)
+}
+
+// ServiceName returns the name of the lane of the servers of a history: zk for ZooKeeper, or s.
+func ServiceName(events []history.Event) string {
+	if slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind >= history.Command
+	}) {
+		return "s"
+	}
+	return "zk"
 }
 
 // row writes a row.
@@ -285,8 +296,9 @@ func (s *sheet) cell(left string, event, lane int, text string, style style) {
 		}
 		rails := ""
 		for l, of := range s.lanes {
-			rails += fmt.Sprintf("%-*s", s.lane, s.states[l].at(event, n == 0 && of == lane,
-				s.Events))
+			sign := s.states[l].at(event, n == 0 && of == lane, s.Events)
+			s.used[sign] = true
+			rails += fmt.Sprintf("%-*s", s.lane, sign)
 		}
 		s.out.WriteString(strings.TrimRight(s.paint(dim, left)+s.paint(rail, rails)+
 			s.paint(style, part), " ") + "\n")
@@ -373,13 +385,18 @@ func (s *sheet) legend(shown int) {
 	}
 }
 
-// signs explains the signs of the lanes.
+// signs explains the signs of the lanes, the rarer ones only if they are used.
 func (s *sheet) signs() {
 	line := "lanes "
 	for _, sign := range []string{
-		"│ connected", "┊ not connected", "┃ has the lock, as far as it knows", "● event",
-		"✂ fault", "! violation",
+		signConnected + " connected", signDisconnected + " not connected",
+		signHolds + " has the lock, as far as it knows", signHoldsAlone + " has it, not connected",
+		"(blank) finished or crashed", signEvent + " event", signFault + " fault", "! violation",
 	} {
+		if strings.HasPrefix(sign, signHoldsAlone) && !s.used[signHoldsAlone] ||
+			strings.HasPrefix(sign, "(blank)") && !s.used[signEnded] {
+			continue
+		}
 		if utf8.RuneCountInString(line+"  "+sign) > s.width {
 			s.line(dim, line)
 			line = "      "

@@ -99,18 +99,78 @@ func TestWrite(t *testing.T) {
   11  0.008s  │  ┃  ●  c2 lists a: c1#0
   12  0.009s  │  ✂  │  FAULT cut c1, phase holding
   13  0.009s  │  ●  │  c1 learns that its connection is lost
-  16  6.009s  │  ┃  │  6 s passes (events 14–16)
-  17  6.009s  ●  ┃  │  c1's session expires: c1#0 deleted
-  18  6.009s  ●  ┃  │  c1's session expires
-  19  6.010s  │  ┃  ●  c2 HAS THE LOCK, token 5
-! 20  6.010s  │  ┃  ●  c2 ENTERS its critical section
+  16  6.009s  │  ┇  │  6 s passes (events 14–16)
+  17  6.009s  ●  ┇  │  c1's session expires: c1#0 deleted
+  18  6.009s  ●  ┇  │  c1's session expires
+  19  6.010s  │  ┇  ●  c2 HAS THE LOCK, token 5
+! 20  6.010s  │  ┇  ●  c2 ENTERS its critical section
 !             └ client-mutual-exclusion: c2 entered while c1 was inside
 !               c1 entered at event 7 by c1#0
   21  6.011s  │  ●  ┃  c1 is notified that it has lost the lock
 
 nodes  c1#0 = /locks/a/_c_3f9a0c11d2e84b5f9a7766554433221f-lock-0000000000
-lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ● event   ✂ fault   ! violation
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ┇ has it, not connected   ● event   ✂ fault
+       ! violation
 `)
+}
+
+// The lane of the servers is called zk only for ZooKeeper, and the legend explains the lane of a
+// process that has finished.
+func TestOtherService(t *testing.T) {
+	lines := timeline.Timeline{
+		Events: []history.Event{
+			{Kind: history.LockCall, Process: 1, Attempt: 1},
+			{Kind: history.Command, Process: 1, Op: "SET"},
+			{Kind: history.Finished, Process: 1},
+			{Kind: history.Fault, Name: "restart"},
+		},
+	}
+	expect(t, lines.Write, `
+             s  c1
+  0  0.000s  │  ●  c1 asks for the lock
+  1  0.000s  │  ●  c1 sends SET to the server
+  2  0.000s  │  ●  c1 is finished
+  3  0.000s  ✂     FAULT restart
+
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   (blank) finished or crashed   ● event
+       ✂ fault   ! violation
+`)
+}
+
+// A listing tells a znode whose creator got no reply to its create, and cannot recognize it unless
+// its name has an id.
+func TestOwnNodes(t *testing.T) {
+	for _, test := range []struct{ prefix, err, want string }{
+		{"n-", "", "c1#7 (own)"},
+		{"n-", "connection closed", "c1#7 (own, which it does not know)"},
+		{
+			"_c_604fc2bd55323e12a3580a8edbedf61e-n-", "connection closed",
+			"c1#7 (own, its create got no reply)",
+		},
+	} {
+		name := test.prefix + "0000000007"
+		lines := timeline.Timeline{Events: []history.Event{
+			{Kind: history.Send, Process: 1, Request: 1, Op: "create", Path: "/l/" + test.prefix},
+			{Kind: history.NodeCreated, Process: 1, Path: "/l/" + name, Zxid: 1},
+			{
+				Kind: history.Serve, Process: 1, Request: 1, Op: "create",
+				Path: "/l/" + test.prefix, Zxid: 1,
+			},
+			{Kind: history.Reply, Process: 1, Request: 1, Op: "create", Err: test.err},
+			{Kind: history.Send, Process: 1, Request: 2, Op: "children", Path: "/l"},
+			{Kind: history.Serve, Process: 1, Request: 2, Op: "children", Path: "/l", Zxid: 1},
+			{
+				Kind: history.Reply, Process: 1, Request: 2, Op: "children", Path: "/l", Zxid: 1,
+				Facts: &history.Facts{Children: []history.Child{
+					{Name: name, Process: 1, Live: true},
+				}},
+			},
+		}}
+		if text, err := written(lines.Write); err != nil ||
+			!strings.Contains(text, "lists /l: "+test.want+"\n") {
+			t.Errorf("error %v, want %q, got\n%s", err, test.want, text)
+		}
+	}
 }
 
 // At the minimum width there are no lanes, and texts continue on further lines.

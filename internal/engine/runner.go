@@ -226,7 +226,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 		return p == history.NoHerd || result.VerdictCached && check.CacheableVerdict(p)
 	})
 	result.Violations = append(result.Violations,
-		r.checker.CheckAll(append(claims, history.ZooKeeperConsistency), result.Events)...)
+		r.checker.CheckAll(append(claims, subject.guarantees()...), result.Events)...)
 	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
 	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
 		result.Violations = append(result.Violations, herd)

@@ -44,14 +44,23 @@ type Subject struct {
 	Open func(*Environment) (Locker, error)
 }
 
-// Claimed reports whether the lock claims the property, or every lock must have it.
+// Claimed reports whether the lock claims the property, its service guarantees it, or every lock
+// must have it.
 func (s *Subject) Claimed(p history.Property) bool {
 	for _, claim := range s.Claims {
 		if claim == p {
 			return true
 		}
 	}
-	return p == NoPanic || p == NoGoroutineLeak || p == history.ZooKeeperConsistency
+	return p == NoPanic || p == NoGoroutineLeak || slices.Contains(s.guarantees(), p)
+}
+
+// guarantees returns the properties that the service guarantees.
+func (s *Subject) guarantees() []history.Property {
+	if guarantor, ok := s.Service.(sim.Guarantor); ok {
+		return guarantor.Guarantees()
+	}
+	return nil
 }
 
 // validate returns an error that names the wrong field and what it should be, or nil.

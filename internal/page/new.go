@@ -71,7 +71,7 @@ func lanesOf(events []history.Event) []Lane {
 		servers = max(servers, e.Server, int32(e.Peer))
 		processes = max(processes, e.Process)
 	}
-	lanes := []Lane{{Ensemble, 0, "zk"}}
+	lanes := []Lane{{Ensemble, 0, timeline.ServiceName(events)}}
 	if servers > 1 {
 		for n := range servers {
 			lanes = append(lanes, Lane{Server, n + 1, fmt.Sprintf("s%d", n+1)})

@@ -31,6 +31,11 @@ type Service struct {
 // New returns a simulated ZooKeeper.
 func (s Service) New() sim.System { return &System{service: s} }
 
+// Guarantees returns ZooKeeper's consistency guarantees. See [sim.Guarantor].
+func (Service) Guarantees() []history.Property {
+	return []history.Property{history.ZooKeeperConsistency}
+}
+
 // A System is a simulated ZooKeeper as a [sim.System].
 type System struct {
 	service Service

@@ -27,9 +27,9 @@ func All() []scenarios.Subject {
 const (
 	lockKey = "lock"
 	expiry  = 500 * time.Millisecond
-	// EXPIRE counts in seconds.
-	expireSeconds = time.Second
-	retryDelay    = 150 * time.Millisecond // between two attempts at a lock that is taken
+	// EXPIRE counts in seconds only.
+	wholeExpiry = time.Second
+	retryDelay  = 150 * time.Millisecond // between two attempts at a lock that is taken
 )
 
 // subject returns a lock with the given summary. Each claims what its users rely on.
@@ -107,7 +107,7 @@ func SetNXExpire() scenarios.Subject {
 				if err != nil {
 					return err
 				}
-				return c.Expire(ctx, lockKey, expireSeconds).Err()
+				return c.Expire(ctx, lockKey, wholeExpiry).Err()
 			}, func(ctx context.Context) error { return c.Del(ctx, lockKey).Err() })
 		})
 }
