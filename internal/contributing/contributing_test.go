@@ -31,7 +31,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
 	addFile(t, root, "first_out", "history/check")
 	addRow(t, root, "history/check/property_table.go",
-		"\t{\n\t\tname:    history.Linearizable,",
+		"\t{\n\t\tname:      history.Linearizable,",
 		"\tfirstOut,\n")
 	addFile(t, root, "explain_first_out", "history/explain")
 	addRow(t, root, "history/explain/explain.go", "\thistory.ZooKeeperConsistency:",
