@@ -147,11 +147,7 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 func missedText(e *trackrecord.Entry) string {
 	var parts []string
 	if e.Found < e.Seeds {
-		part := fmt.Sprintf("MISSED by %d of %d campaigns", e.Seeds-e.Found, e.Seeds)
-		if e.Other != "" {
-			part += fmt.Sprintf(", violated first was %s", e.Other)
-		}
-		parts = append(parts, part)
+		parts = append(parts, fmt.Sprintf("MISSED by %d of %d campaigns", e.Seeds-e.Found, e.Seeds))
 	}
 	if e.Twin.Violation != "" {
 		parts = append(parts, "TWIN FLAGGED: "+e.Twin.Violation)
@@ -179,7 +175,11 @@ func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 		case e.Twin.Schedules == 0:
 			twin = "not run"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, e.Property, e.Found,
+		violates := string(e.Property)
+		for _, other := range e.Others {
+			violates += ", " + string(other)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, violates, e.Found,
 			e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk), twin)
 	}
 	return table.Flush()

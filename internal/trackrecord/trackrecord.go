@@ -36,11 +36,11 @@ type Entry struct {
 	Summary  string           `json:"summary"`
 	Source   string           `json:"source"`
 	Servers  int              `json:"servers"`
-	// Seeds is how many campaigns ran, and Found in how many the property was violated first.
+	// Seeds is how many campaigns ran, and Found in how many of them a property was violated.
 	Seeds int `json:"seeds"`
 	Found int `json:"found"`
-	// Other is a property that a campaign found violated first instead, if one did.
-	Other history.Property `json:"other,omitempty"`
+	// Others are the properties that campaigns found violated before that one, in order.
+	Others []history.Property `json:"others,omitempty"`
 	// Schedules and Seconds are the medians over the campaigns, whatever they found. Without a
 	// violation, a campaign runs to its bounds.
 	Schedules int     `json:"schedules_median"`
@@ -95,11 +95,11 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 		if r.Failure == nil {
 			continue
 		}
-		if first := r.Failure.Violations[0].Property; first != d.Property {
-			e.Other = first
-			continue
-		}
 		e.Found++
+		if first := r.Failure.Violations[0].Property; first != d.Property &&
+			!slices.Contains(e.Others, first) {
+			e.Others = append(e.Others, first)
+		}
 		if bounds.Shrink && e.Shrunk == nil {
 			var err error
 			if e.Shrunk, err = shrunk(ctx, t, c, r); err != nil {
@@ -109,6 +109,7 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	}
 	slices.Sort(schedules)
 	slices.Sort(seconds)
+	slices.Sort(e.Others)
 	low, high := (len(schedules)-1)/2, len(schedules)/2
 	e.Schedules, e.Seconds = (schedules[low]+schedules[high])/2, (seconds[low]+seconds[high])/2
 	e.Slowest = seconds[len(seconds)-1]

@@ -30,9 +30,9 @@ func TestMuseum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Missed() {
-				t.Errorf("found by %d of %d campaigns; twin: %q", e.Found, e.Seeds,
-					e.Twin.Violation)
+			if e.Missed() || len(e.Others) > 0 {
+				t.Errorf("found by %d of %d campaigns, by %v too; twin: %q", e.Found, e.Seeds,
+					e.Others, e.Twin.Violation)
 			}
 			if d.Source == "" || d.Summary == "" || named[d.Name] {
 				t.Errorf("source %q, summary %q; the name is known: %v", d.Source, d.Summary,
@@ -50,24 +50,26 @@ func TestMeasureFires(t *testing.T) {
 		name   string
 		defect subjects.Defect
 		found  int
+		others int  // properties besides that of the defect
 		twin   bool // the twin is flagged
 	}{
 		{"a correct lock", subjects.Defect{
 			Property: history.Progress, Broken: subjects.Textbook(), Fixed: subjects.Textbook(),
-		}, 0, false},
+		}, 0, 0, false},
 		{"another property", subjects.Defect{
 			Property: history.Progress, Broken: broken, Fixed: subjects.Textbook(),
-		}, 0, false},
+		}, 2, 1, false},
 		{"a broken twin", subjects.Defect{
 			Property: history.ServerMutualExclusion, Broken: broken, Fixed: broken,
-		}, 2, true},
+		}, 2, 0, true},
 	} {
 		e, err := trackrecord.Measure(context.Background(), t, &tc.defect,
 			trackrecord.Bounds{Seeds: 2, Schedules: 500, TwinSchedules: 500, Shrink: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Found != tc.found || (e.Twin.Violation != "") != tc.twin || !e.Missed() ||
+		if e.Found != tc.found || len(e.Others) != tc.others ||
+			(e.Twin.Violation != "") != tc.twin || e.Missed() != (tc.found == 0 || tc.twin) ||
 			(e.Shrunk != nil) != (tc.found > 0) {
 			t.Errorf("%s: %+v", tc.name, e)
 		}
