@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // A history from a file may lack any event, and its violations may be anywhere. The explanation
@@ -109,34 +110,44 @@ func arbitraryEvent(t *rapid.T) history.Event {
 
 // A history in which events are missing, or in another order, is explained without an error.
 func TestDamagedHistories(t *testing.T) {
+	type run struct {
+		events     []history.Event
+		violations []*history.Violation
+	}
+	var runs []run
 	for _, name := range recordings(t) {
-		t.Run(name, func(t *testing.T) {
-			events, violations := replay(t, name)
-			rapid.Check(t, func(t *rapid.T) {
-				damaged, at := slices.Clone(events), violations[0].Event
-				for range rapid.IntRange(1, 30).Draw(t, "damages") {
-					i := rapid.IntRange(0, len(damaged)-1).Draw(t, "event")
-					switch rapid.IntRange(0, 2).Draw(t, "damage") {
-					case 0:
-						if i != at {
-							damaged = slices.Delete(damaged, i, i+1)
-						}
-						if i < at {
-							at--
-						}
-					case 1:
-						damaged[i].Facts = nil
-					default:
-						j := rapid.IntRange(0, len(damaged)-1).Draw(t, "other")
-						if i != at && j != at {
-							damaged[i], damaged[j] = damaged[j], damaged[i]
-						}
+		if real.RaceDetector && name == "zk-lock" {
+			continue // The real client is not deterministic under the race detector.
+		}
+		events, violations := replay(t, name)
+		runs = append(runs, run{events, violations})
+	}
+	for range 10 { // Each check draws 100 damaged histories.
+		rapid.Check(t, func(t *rapid.T) {
+			of := rapid.SampledFrom(runs).Draw(t, "run")
+			damaged, at := slices.Clone(of.events), of.violations[0].Event
+			for range rapid.IntRange(1, 30).Draw(t, "damages") {
+				i := rapid.IntRange(0, len(damaged)-1).Draw(t, "event")
+				switch rapid.IntRange(0, 2).Draw(t, "damage") {
+				case 0:
+					if i != at {
+						damaged = slices.Delete(damaged, i, i+1)
+					}
+					if i < at {
+						at--
+					}
+				case 1:
+					damaged[i].Facts = nil
+				default:
+					j := rapid.IntRange(0, len(damaged)-1).Draw(t, "other")
+					if i != at && j != at {
+						damaged[i], damaged[j] = damaged[j], damaged[i]
 					}
 				}
-				v := *violations[0]
-				v.Event = at
-				checkNumbers(t, explain.NewReport("", damaged, []*history.Violation{&v}))
-			})
+			}
+			v := *of.violations[0]
+			v.Event = at
+			checkNumbers(t, explain.NewReport("", damaged, []*history.Violation{&v}))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -98,6 +99,22 @@ var sourceLine = regexp.MustCompile(`\.go:[0-9]+`)
 var lineNumber = regexp.MustCompile(`[0-9]+$`)
 
 func hidden(number string) string { return strings.Repeat("N", len(number)) }
+
+// Every known defect has a golden explanation.
+func TestEveryDefectHasARecording(t *testing.T) {
+	names := recordings(t)
+	for _, d := range subjects.Museum() {
+		if !slices.Contains(names, d.Name) {
+			t.Errorf("%s has no recording: interlock check --lock %s, and copy its schedule.json",
+				d.Name, d.Name)
+		}
+	}
+	for _, s := range redislocks.All() {
+		if !slices.Contains(names, s.Name) && s.Name != "redlock-5" { // as redlock, but slower
+			t.Errorf("%s has no recording", s.Name)
+		}
+	}
+}
 
 func TestGolden(t *testing.T) {
 	for _, name := range recordings(t) {

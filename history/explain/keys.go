@@ -64,6 +64,8 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 		if e.Kind <= history.KeySet || !own || i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
+		s.lead("%s did not notice that it had lost the lock: its key %s %s (event %d).", q, e.Path,
+			keyEnd(e, holder), s.cite(i))
 		s.say("The key %s, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
 			keyEnd(e, holder), s.in(i))
 	}
@@ -100,12 +102,14 @@ func (s *story) waitsForKey(p int32, call int) bool {
 	s.say("The key %s is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
 		s.at(change))
 	if crashed := s.next(key.Process, change, of(history.Crashed)); crashed >= 0 {
-		s.say("%s crashed at %s.", q, s.at(crashed))
+		s.lead("%s crashed (event %d) after it had set the key %s (event %d), which never expires: "+
+			"%s waits for ever.", q, s.cite(crashed), key.Path, s.cite(change), process(p))
 		return true
 	}
 	learned := s.next(key.Process, change, of(history.Answer))
 	if learned < 0 || s.Events[learned].Op != s.executedBy(change) {
-		s.say("%s never learned that it had set the key.", q)
+		s.lead("%s never learned that it had set the key %s (event %d), which never expires: %s "+
+			"waits for ever.", q, key.Path, s.cite(change), process(p))
 	}
 	for i := range s.Events {
 		if f := &s.Events[i]; f.Kind == history.Fault && f.Process == key.Process {

@@ -24,6 +24,10 @@ func (s *story) noLeakedNodes() bool {
 		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
 		return true
 	}
+	if returned := s.lastReturn(owner, created); returned >= 0 {
+		s.lead("%s created %s (event %d) after its call had returned (event %d), and never deleted "+
+			"it.", process(owner), s.node(path), s.cite(created), s.cite(returned))
+	}
 	s.abandoned(owner, path, created)
 	if s.first == "" {
 		s.say("%s of %s, created at %s, still exists at the end, and delays every contender "+
@@ -36,6 +40,20 @@ func (s *story) noLeakedNodes() bool {
 			process(owner), s.cite(earlier), s.node(path))
 	}
 	return true
+}
+
+// lastReturn returns the last return of Lock or Unlock of a process before an event, if the process
+// has called neither since and does not hold the lock, or -1.
+func (s *story) lastReturn(p int32, before int) int {
+	i := s.last(p, before, func(e *history.Event) bool {
+		return e.Kind == history.LockCall || e.Kind == history.LockReturn ||
+			e.Kind == history.UnlockCall || e.Kind == history.UnlockReturn
+	})
+	if i < 0 || granted(&s.Events[i]) || s.Events[i].Kind == history.LockCall ||
+		s.Events[i].Kind == history.UnlockCall {
+		return -1
+	}
+	return i
 }
 
 // presumed leads with a Lock that failed and never deleted its znode, as if the end of an earlier
@@ -116,6 +134,14 @@ func (s *story) noSpuriousFailure() bool {
 		s.say("%s had called Lock at %s; its error, %q, is the error of that request.", p,
 			s.at(call), e.Err)
 	} else {
+		if sent := s.next(e.Process, call, of(history.Send)); sent < 0 || sent > s.v.Event {
+			s.lead("%s's Lock failed (event %d) without a request to the servers: the lock refused "+
+				"by what it remembered.", p, s.cite(s.v.Event))
+			if earlier := s.lastReturn(e.Process, call); earlier >= 0 &&
+				s.Events[earlier].Err != "" {
+				s.say("Its call before had returned %q %s.", s.Events[earlier].Err, s.in(earlier))
+			}
+		}
 		s.say("%s called Lock at %s, and got the error %q at %s.", p, s.at(call), e.Err,
 			s.at(s.v.Event))
 		if failed > call {

@@ -211,6 +211,11 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 		}
 		return
 	}
+	if owner == waiter && told[owner] && s.attemptEnd(owner, created) < 0 {
+		s.lead("%s waits for ever for the deletion of %s (event %d), the node by which it is "+
+			"itself in the queue.", q, znode, s.cite(created))
+		return
+	}
 	if end := s.attemptEnd(owner, created); s.first != "" || end < 0 ||
 		s.Events[end].Kind == history.Crashed {
 		s.say(owned, znode, s.at(created))
@@ -271,6 +276,10 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 	led := s.Events[end].Kind != history.Crashed && s.blame(owner, path, created, end, sent)
 	switch e := &s.Events[end]; {
 	case led && len(sent) == 0: // The first sentence tells all.
+	case e.Kind == history.Crashed && s.first == "" && s.held != "" &&
+		s.Events[created].Session == 0:
+		s.lead("%s crashed (event %d) and left %s (event %d) behind, which is not ephemeral: %s.", q,
+			s.cite(end), znode, s.cite(created), s.held)
 	case e.Kind == history.Crashed:
 		s.say("%s crashed at %s.", q, s.at(end))
 	case e.Kind == history.LockReturn:
