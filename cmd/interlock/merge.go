@@ -77,9 +77,11 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	}
 	// The real client is deterministic on one processor only.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	campaign, report, err := shard.Merge(t, build, lockNamed, records)
+	campaign, report, err := shard.Merge(ctx, t, build, lockNamed, records)
 	var failed *shard.FailedError
 	switch {
+	case ctx.Err() != nil:
+		return &statusError{statusInterrupted, errors.New("interrupted")}
 	case errors.As(err, &failed):
 		return &statusError{statusInternal, err}
 	case err != nil:

@@ -96,6 +96,7 @@ type Violation struct {
 type snapshot struct {
 	at        time.Duration
 	system    *sim.Inspection
+	peers     []sim.Peer // the clients, by process
 	processes []engine.ProcessState
 }
 
@@ -104,16 +105,29 @@ func newSnapshot(view engine.View) *snapshot {
 	for n := range view.Processes() {
 		s.processes = append(s.processes, view.State(int32(n+1)))
 	}
+	if s.system != nil {
+		s.peers = s.system.Peers
+		return s
+	}
+	for n := range s.processes {
+		process := int32(n + 1)
+		c := view.Client(process)
+		peer := sim.Peer{
+			Process: process, Connected: c.Connected(), Crashed: c.Crashed(), Paused: c.Paused(),
+		}
+		if c.Pending() {
+			peer.Awaits = "its request"
+		}
+		s.peers = append(s.peers, peer)
+	}
 	return s
 }
 
 // peer returns the client of a process.
 func (s *snapshot) peer(process int32) sim.Peer {
-	if s.system != nil {
-		for _, p := range s.system.Peers {
-			if p.Process == process {
-				return p
-			}
+	for _, p := range s.peers {
+		if p.Process == process {
+			return p
 		}
 	}
 	return sim.Peer{Process: process, Connected: true}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,8 +29,9 @@ func (e *FailedError) Error() string { return e.text }
 // schedules do not count, and may be missing. The times are sums over the shards.
 //
 // Merge runs the failed schedules again, because records do not have their histories. So build,
-// the name of this program, must be that of all records.
-func Merge(t *testing.T, build string, lock Lock, records []*Record) (*campaign.Campaign,
+// the name of this program, must be that of all records. If the context ends meanwhile, Merge
+// returns its error.
+func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records []*Record) (*campaign.Campaign,
 	*report.Campaign, error,
 ) {
 	if len(records) == 0 {
@@ -68,7 +70,7 @@ func Merge(t *testing.T, build string, lock Lock, records []*Record) (*campaign.
 		r.Seen.Merge(s.Seen)
 	}
 	r.CountSeen()
-	return c, r, restore(t, &c.Scenario, r, signaturesOf(records))
+	return c, r, restore(ctx, t, &c.Scenario, r, signaturesOf(records))
 }
 
 // belongTogether returns in what a record differs from this program or from the first record, or
@@ -187,7 +189,7 @@ func signaturesOf(records []*Record) map[int][]string {
 
 // restore runs the failed schedules of a report again, and adds their violations. Failures of the
 // same schedule become one.
-func restore(t *testing.T, scenario *engine.Scenario, r *report.Campaign,
+func restore(ctx context.Context, t *testing.T, scenario *engine.Scenario, r *report.Campaign,
 	recorded map[int][]string,
 ) error {
 	restored := make(map[int]*report.Failure)
@@ -203,7 +205,11 @@ func restore(t *testing.T, scenario *engine.Scenario, r *report.Campaign,
 			*f = known
 			continue
 		}
-		result := engine.NewRunner(t).Run(scenario, &engine.Replay{Deviations: (*f).Deviations})
+		result := engine.NewRunner(t).RunWithin(ctx, scenario,
+			&engine.Replay{Deviations: (*f).Deviations})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		(*f).Violations = result.Violations
 		(*f).OutOfContract = scenario.OutOfContractViolations(result)
 		restored[(*f).Schedule] = *f

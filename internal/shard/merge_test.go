@@ -66,11 +66,12 @@ func write(t *testing.T, content any, name string) string {
 	return path
 }
 
-// text returns a record as JSON, without times.
+// text returns a record as JSON, without times and without the checksum over them.
 func text(t *testing.T, r *shard.Record) string {
 	t.Helper()
 	timeless := *r
 	timeless.Elapsed, timeless.Running, timeless.Checking = 0, 0, 0
+	timeless.Checksum = ""
 	content, err := json.MarshalIndent(&timeless, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +108,7 @@ func TestAnySplitMerges(t *testing.T) {
 		records = rapid.Permutation(records).Draw(rt, "records")
 
 		whole := c.Run(context.Background(), t)
-		merged, r, err := shard.Merge(t, build, lockNamed, records)
+		merged, r, err := shard.Merge(context.Background(), t, build, lockNamed, records)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestMergeRefuses(t *testing.T) {
 		}, `0-30.json: *"absent"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := shard.Merge(t, build, lockNamed, tc.change(split(t)))
+			_, _, err := shard.Merge(context.Background(), t, build, lockNamed, tc.change(split(t)))
 			var failed *shard.FailedError
 			if err == nil || errors.As(err, &failed) || strings.Contains(err.Error(), "\n") ||
 				!inOrder(err.Error(), strings.Split(tc.want, "*")) {
@@ -233,7 +234,7 @@ func TestMergeEndsWithFirstFailure(t *testing.T) {
 	if whole.Failure == nil || whole.Failure.Schedule >= 200 {
 		t.Fatalf("the first failure is %+v", whole.Failure)
 	}
-	_, r, err := shard.Merge(t, build, lockNamed,
+	_, r, err := shard.Merge(context.Background(), t, build, lockNamed,
 		[]*shard.Record{run(t, c, report.Range{From: 0, To: 200})})
 	if err != nil || r.Failure == nil || r.Failure.Schedule != whole.Failure.Schedule ||
 		r.Schedules != whole.Schedules || r.Digest != whole.Digest {
@@ -246,7 +247,7 @@ func TestMergeEndsWithFirstFailure(t *testing.T) {
 func TestMergeReportsNondeterminism(t *testing.T) {
 	records := split(t)
 	records[1].Nondeterminism = "schedule 31 did not run the same way twice"
-	_, _, err := shard.Merge(t, build, lockNamed, records)
+	_, _, err := shard.Merge(context.Background(), t, build, lockNamed, records)
 	checkFailed(t, err, "30-60.json: schedule 31 did not run the same way twice")
 
 	c := campaign.Campaign{
@@ -256,8 +257,23 @@ func TestMergeReportsNondeterminism(t *testing.T) {
 	record := run(t, c, report.Range{From: 0, To: 200})
 	record.Failure.Deviations = nil
 	record.Failure.Signatures = []string{"fifo: as it was"}
-	_, _, err = shard.Merge(t, build, lockNamed, []*shard.Record{record})
+	_, _, err = shard.Merge(context.Background(), t, build, lockNamed, []*shard.Record{record})
 	checkFailed(t, err, `violated ["fifo: as it was"], and [`)
+}
+
+// The end of the context ends a merge that runs schedules again.
+func TestMergeCanceled(t *testing.T) {
+	c := campaign.Campaign{
+		Scenario: *locktest.Scenario(subjects.ExistsThenWait(), 2, 1, 0), Seed: 3,
+		Schedules: 200, Strategy: "random",
+	}
+	record := run(t, c, report.Range{From: 0, To: 200})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, _, err := shard.Merge(ctx, t, build, lockNamed, []*shard.Record{record})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
 }
 
 func checkFailed(t *testing.T, err error, want string) {
@@ -314,6 +330,10 @@ func TestReadRefuses(t *testing.T) {
 		{
 			"out of contract", damaged(func(s *shard.Record) { s.OutOfContractSchedules = 2 }),
 			"damaged: violations out of contract are missing",
+		},
+		{
+			"another count", damaged(func(s *shard.Record) { s.Steps++ }),
+			"damaged: its checksum is wrong; run the shard again",
 		},
 		{"type", map[string]any{"shard": map[string]any{
 			"format": "interlock-shard", "version": 1, "schedules": "many",

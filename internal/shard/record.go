@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
@@ -56,6 +57,9 @@ type Record struct {
 	OutOfContractSchedules int               `json:"out_of_contract_schedules"`
 	Distinct               []distinctFailure `json:"distinct,omitempty"`
 	Nondeterminism         string            `json:"nondeterminism,omitempty"`
+
+	// Checksum is over all other fields but Build, which says what can read them.
+	Checksum string `json:"checksum"`
 
 	path string // that it was read from
 }
@@ -112,7 +116,19 @@ func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 	if r.Nondeterministic != nil {
 		s.Nondeterminism = r.Nondeterministic.Error()
 	}
+	s.Checksum = s.checksum()
 	return s
+}
+
+// checksum returns the checksum that the record should have.
+func (s *Record) checksum() string {
+	unsigned := *s
+	unsigned.Build, unsigned.Checksum = "", ""
+	content, err := json.Marshal(&unsigned)
+	if err != nil {
+		panic(err) // Everything in a record can be encoded.
+	}
+	return fmt.Sprintf("%016x", xxhash.Sum64(content))
 }
 
 // newFailure returns the stored form of a failure, or nil.
@@ -199,6 +215,9 @@ func (s *Record) validate() error {
 		if err := f.validate(r); err != nil {
 			return err
 		}
+	}
+	if s.Checksum != s.checksum() {
+		return errors.New("its checksum is wrong; run the shard again")
 	}
 	return nil
 }
