@@ -46,14 +46,12 @@ func (f *checkFlags) shardRange(given func(string) bool) (report.Range, error) {
 // parseShard parses the value of --shard.
 func parseShard(text string) (index, shards int, err error) {
 	first, second, found := strings.Cut(text, "/")
-	index, err = strconv.Atoi(first)
-	if err == nil {
-		shards, err = strconv.Atoi(second)
-	}
-	if !found || err != nil || index < 0 || index >= shards {
+	i, errIndex := strconv.ParseUint(first, 10, 31)
+	n, errShards := strconv.ParseUint(second, 10, 31)
+	if !found || errIndex != nil || errShards != nil || i >= n {
 		return 0, 0, fmt.Errorf("--shard must be I/N with I from 0 to N-1, not %q", text)
 	}
-	return index, shards, nil
+	return int(i), int(n), nil
 }
 
 // sharded reports whether the campaign is a shard.

@@ -32,7 +32,7 @@ func (s *story) ownRelease() bool {
 		}
 	}
 	if command := s.executedBy(deletion); command != "" {
-		s.say("The %s of %s deleted the key, whoever had set it.", command, p)
+		s.say("The %s of %s deleted the key and did not look at its value.", command, p)
 	}
 	return true
 }

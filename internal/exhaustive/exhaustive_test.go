@@ -19,7 +19,7 @@ import (
 )
 
 // The number of stored states changes only with the lock, the simulated server, the state key or a
-// reduction. Whoever changes one of these should notice.
+// reduction. A change of one of these must be noticed.
 func TestStateCounts(t *testing.T) {
 	for _, tc := range []struct {
 		subject         scenarios.Subject

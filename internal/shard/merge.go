@@ -78,8 +78,8 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 func belongTogether(build string, records []*Record) error {
 	for _, s := range records {
 		if first := records[0]; s.Build != first.Build {
-			return fmt.Errorf("%s was written by another build than %s: %s, not %s", s.path,
-				first.path, s.Build, first.Build)
+			return fmt.Errorf("%s was written by another build than %s: %s, not %s; "+
+				"run all shards with one program", s.path, first.path, s.Build, first.Build)
 		}
 		if different := s.Campaign.difference(&records[0].Campaign); different != "" {
 			return fmt.Errorf("%s is of another campaign than %s: %s", s.path, records[0].path,
@@ -87,8 +87,8 @@ func belongTogether(build string, records []*Record) error {
 		}
 	}
 	if records[0].Build != build {
-		return fmt.Errorf("%s was written by another build than this program: %s, not %s",
-			records[0].path, records[0].Build, build)
+		return fmt.Errorf("%s was written by another build than this program: %s, not %s; "+
+			"merge with the program that ran the shards", records[0].path, records[0].Build, build)
 	}
 	return nil
 }

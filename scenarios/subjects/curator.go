@@ -91,9 +91,9 @@ func curatorSubject(name, summary string,
 
 // A curatorMutex is InterProcessMutex and its LockInternals, without revocation.
 //
-// What stands in for Java, beside what [curatorClient] says: a process of a scenario runs its lock
-// on one goroutine, so the process is the thread. A waiter is woken by its own watch and by changes
-// of the connection, not by a watch that an earlier attempt has left behind.
+// What takes the place of Java's threads, beside what [curatorClient] says: a process of a scenario
+// runs its lock on one goroutine, so the process is the thread. A waiter is woken by its own watch
+// and by changes of the connection, not by a watch that an earlier attempt has left behind.
 type curatorMutex struct {
 	client    *curatorClient
 	basePath  string

@@ -24,7 +24,7 @@ import (
 // DeleteBuilderImpl, FailedDeleteManager, FindAndDeleteProtectedNodeInBackground) of
 // https://github.com/apache/curator, tag apache-curator-5.4.0.
 //
-// What stands in for Java:
+// What takes the place of Java's threads and client:
 //   - The end of a context stands for the interruption of a thread. A call to ZooKeeper cannot be
 //     interrupted while it waits for its reply; the next one is.
 //   - go-zookeeper/zk, or its model, stands for the client of ZooKeeper. Where that reports a

@@ -116,7 +116,7 @@ func mustBeTrue(done bool, err error) error {
 
 // A javaZKLock is the class ZkLock. Its fields and methods have the names of the original.
 //
-// What stands in for Java, beside what [curatorClient] says:
+// What takes the place of Java's threads and client, beside what [curatorClient] says:
 //   - A process of a scenario runs its lock on one goroutine, so the process is the thread.
 //   - The watch's channel stands for the Watcher and for the latch that it counts down. A watcher
 //     also gets the states of the connection, which this one ignores; the channel does not carry

@@ -177,7 +177,7 @@ var museum = []exhibit{
 	{entry: entry{
 		"delete-first", history.LossNotification,
 		"releases by the deletion of the first node of the queue",
-		"etcd-io/etcd, commit d1ae4cd5b: resigns by the key of whoever leads",
+		"etcd-io/etcd, commit d1ae4cd5b: resigns by the key of the present leader",
 		recipe{},
 		func(r *recipe) { r.steps.release = (*recipeLock).releaseFirst }, nil,
 	}},

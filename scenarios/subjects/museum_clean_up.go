@@ -89,7 +89,7 @@ func (r *recipeLock) releaseWithDirectory() error {
 	return err
 }
 
-// releaseFirst deletes the node of whoever is first in the queue.
+// releaseFirst deletes the first node of the queue, which may be that of another contender.
 func (r *recipeLock) releaseFirst() error {
 	for {
 		names, _, err := r.client.Children(r.directory)
