@@ -195,8 +195,8 @@ func (s *story) linearizable() bool {
 		q := process(o.Process)
 		call := s.last(o.Process, i, of(history.LockCall))
 		if sent := s.next(o.Process, call, of(history.Send)); call >= 0 && (sent < 0 || sent > i) {
-			s.lead("%s was granted the lock (event %d) without a request to the servers, and %s was "+
-				"granted it too (event %d).", q, s.cite(i), process(e.Process), s.cite(grant))
+			s.lead("%s was granted the lock (event %d) without a request to the servers, and %s "+
+				"was granted it too (event %d).", q, s.cite(i), process(e.Process), s.cite(grant))
 		}
 		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
 			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))

@@ -25,8 +25,8 @@ func (s *story) noLeakedNodes() bool {
 		return true
 	}
 	if returned := s.lastReturn(owner, created); returned >= 0 {
-		s.lead("%s created %s (event %d) after its call had returned (event %d), and never deleted "+
-			"it.", process(owner), s.node(path), s.cite(created), s.cite(returned))
+		s.lead("%s created %s (event %d) after its call had returned (event %d), and never "+
+			"deleted it.", process(owner), s.node(path), s.cite(created), s.cite(returned))
 	}
 	s.abandoned(owner, path, created)
 	if s.first == "" {
@@ -135,8 +135,8 @@ func (s *story) noSpuriousFailure() bool {
 			s.at(call), e.Err)
 	} else {
 		if sent := s.next(e.Process, call, of(history.Send)); sent < 0 || sent > s.v.Event {
-			s.lead("%s's Lock failed (event %d) without a request to the servers: the lock refused "+
-				"by what it remembered.", p, s.cite(s.v.Event))
+			s.lead("%s's Lock failed (event %d) without a request to the servers: the lock "+
+				"refused by what it remembered.", p, s.cite(s.v.Event))
 			if earlier := s.lastReturn(e.Process, call); earlier >= 0 &&
 				s.Events[earlier].Err != "" {
 				s.say("Its call before had returned %q %s.", s.Events[earlier].Err, s.in(earlier))

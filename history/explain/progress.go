@@ -278,8 +278,8 @@ func (s *story) abandoned(owner int32, path string, created int) bool {
 	case led && len(sent) == 0: // The first sentence tells all.
 	case e.Kind == history.Crashed && s.first == "" && s.held != "" &&
 		s.Events[created].Session == 0:
-		s.lead("%s crashed (event %d) and left %s (event %d) behind, which is not ephemeral: %s.", q,
-			s.cite(end), znode, s.cite(created), s.held)
+		s.lead("%s crashed (event %d) and left %s (event %d) behind, which is not "+
+			"ephemeral: %s.", q, s.cite(end), znode, s.cite(created), s.held)
 	case e.Kind == history.Crashed:
 		s.say("%s crashed at %s.", q, s.at(end))
 	case e.Kind == history.LockReturn:

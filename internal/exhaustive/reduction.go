@@ -35,8 +35,8 @@ import (
 // does not pass. Then it commutes with everything that others do, except with another entry. That
 // one is visible, and a process that enters early is inside, and has read the resource, whenever
 // one that enters later is. An entry does not suffice if it has another effect: the resource stores
-// the token of the process that has entered, the process brings its own resource, or the process has been
-// told of its loss.
+// the token of the process that has entered, the process brings its own resource, or the process
+// has been told of its loss.
 //
 // In an ensemble of several servers more interferes: a server that dies, leaves its leader, is
 // elected, or applies the end of a session drops what is in flight to its clients. A delivery is

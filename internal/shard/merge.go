@@ -31,9 +31,8 @@ func (e *FailedError) Error() string { return e.text }
 // Merge runs the failed schedules again, because records do not have their histories. So build,
 // the name of this program, must be that of all records. If the context ends meanwhile, Merge
 // returns its error.
-func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records []*Record) (*campaign.Campaign,
-	*report.Campaign, error,
-) {
+func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records []*Record,
+) (*campaign.Campaign, *report.Campaign, error) {
 	if len(records) == 0 {
 		return nil, nil, errors.New("no reports")
 	}

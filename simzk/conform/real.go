@@ -78,6 +78,13 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 	if err := configureReal(directory, address); err != nil {
 		return "", nil, err
 	}
+	stop, err = launchReal(ctx, directory, address, java, classPath)
+	return address, stop, err
+}
+
+// launchReal starts a server that is configured, and returns when it serves clients.
+func launchReal(ctx context.Context, directory, address, java, classPath string,
+) (stop func() error, err error) {
 	output := new(bytes.Buffer)
 	command := exec.CommandContext(ctx, java, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
@@ -92,7 +99,7 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 		filepath.Join(directory, "zoo.cfg"))
 	command.Stdout, command.Stderr = output, output
 	if err := command.Start(); err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -109,9 +116,9 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 	}
 	if err := awaitServing(ctx, address, ended); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("ZooKeeper does not start at %s: %w\n%s", address, err, output)
+		return nil, fmt.Errorf("ZooKeeper does not start at %s: %w\n%s", address, err, output)
 	}
-	return address, stop, nil
+	return stop, nil
 }
 
 // freeAddress returns a loopback address without a listener.
@@ -123,9 +130,9 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// configureReal writes the server's configuration. Disabling forced disk writes makes the server
-// several times faster.
-func configureReal(directory, address string) error {
+// configureReal writes the server's configuration, with further lines. Disabling forced disk writes
+// makes the server several times faster.
+func configureReal(directory, address string, further ...string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
@@ -134,7 +141,7 @@ func configureReal(directory, address string) error {
 		"tickTime=2000", "dataDir=" + filepath.Join(directory, "data"), "clientPort=" + port,
 		"clientPortAddress=" + host,
 		"admin.enableServer=false", "4lw.commands.whitelist=*", "maxClientCnxns=0", "forceSync=no",
-		"",
+		strings.Join(further, "\n"), "",
 	}, "\n")
 	logging := strings.Join([]string{
 		"log4j.rootLogger=ERROR, F", "log4j.appender.F=org.apache.log4j.FileAppender",
