@@ -93,6 +93,17 @@ func (s *Server) Expire(session int64) bool {
 	return found
 }
 
+// ExpireOwner expires the session that owns the ephemeral node at the path, and reports whether
+// there is one.
+func (s *Server) ExpireOwner(path string) bool {
+	var found bool
+	s.do(func() {
+		stat, ok := s.cluster.Tree().Stat(path)
+		found = ok && s.cluster.Expire(stat.EphemeralOwner)
+	})
+	return found
+}
+
 // Sessions returns all sessions, sorted by id.
 func (s *Server) Sessions() []simzk.SessionInfo {
 	var list []simzk.SessionInfo
