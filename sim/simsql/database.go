@@ -292,12 +292,12 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		}
 		must(d.run("BEGIN"))
 		d.owner = c
-		return new(reply), false
+		return &reply{done: true}, false
 	case "COMMIT", "END", "ROLLBACK":
 		if d.owner != c {
 			return &reply{err: errors.New("no transaction is open")}, false
 		}
-		return new(reply), d.end(word != "ROLLBACK")
+		return &reply{done: true}, d.end(word != "ROLLBACK")
 	}
 	if q.reads {
 		r := new(reply)
@@ -305,12 +305,11 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		// A query can write, as INSERT … RETURNING.
 		return r, r.err == nil && word != "SELECT" && d.written(word)
 	}
-	r = new(reply)
 	result, err := d.sqlite.ExecContext(context.Background(), q.query, q.args)
 	if err != nil {
-		r.err = err
-		return r, false
+		return &reply{err: err}, false
 	}
+	r = new(reply)
 	r.affected, _ = result.RowsAffected()
 	r.inserted, _ = result.LastInsertId()
 	return r, word != "SELECT" && d.written(word)

@@ -24,6 +24,7 @@ type reply struct {
 	columns            []string
 	rows               [][]driver.Value
 	affected, inserted int64
+	done               bool // a transaction has begun or ended
 	err                error
 }
 
@@ -101,6 +102,8 @@ func (r *reply) String() string {
 		return strings.Join(rows, "; ")
 	case r.columns != nil:
 		return "no row"
+	case r.done:
+		return "ok"
 	case r.affected == 1:
 		return "1 row"
 	}

@@ -241,7 +241,7 @@ func (s *System) rollBack() {
 	c := lost.client
 	c.requests = slices.DeleteFunc(c.requests, func(m message) bool { return m.conn == lost })
 	s.record(history.Event{
-		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK", Name: "connection lost",
+		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK", Name: history.ConnectionLost,
 	})
 }
 
@@ -318,11 +318,10 @@ func (s *System) resume(c *Client) {
 	s.record(history.Event{Kind: history.Resumed, Process: int32(c.number)})
 }
 
-// AwaitsTime reports whether a process is paused, the server will notice a lost connection, or a
-// statement has read the clock: a row may then be valid for a time only.
+// AwaitsTime reports whether a process is paused, or the server will notice a lost connection. What
+// the time in a row means, only the lock knows.
 func (s *System) AwaitsTime() bool {
-	return s.database.notice != 0 || s.database.clock.read && len(s.database.committed) > 0 ||
-		slices.ContainsFunc(s.clients, (*Client).Paused)
+	return s.database.notice != 0 || slices.ContainsFunc(s.clients, (*Client).Paused)
 }
 
 // Collect receives the requests of processes, in the order of the processes.

@@ -29,11 +29,10 @@ const (
 	retryDelay = 150 * time.Millisecond // between two attempts at a lock that is taken
 )
 
-// service is the database with the tables of the locks.
-var service = simsql.Service{Schema: `
-	CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, expires REAL);
-	CREATE TABLE tokens (name TEXT PRIMARY KEY, token INTEGER NOT NULL);
-	INSERT INTO tokens VALUES ('job', 0)`}
+// service is the database with the table of the locks.
+var service = simsql.Service{
+	Schema: "CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, expires REAL, token INTEGER)",
+}
 
 // subject returns a lock with the given summary. Each claims what its users rely on.
 func subject(name, summary string, open func(*process) scenarios.Locker) scenarios.Subject {
@@ -79,14 +78,10 @@ func until(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// exec executes a statement and reports whether it changed a row.
-func (p *process) exec(ctx context.Context, query string, args ...any) (bool, error) {
-	result, err := p.db.ExecContext(ctx, query, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+// exec executes a statement.
+func (p *process) exec(ctx context.Context, query string, args ...any) error {
+	_, err := p.db.ExecContext(ctx, query, args...)
+	return err
 }
 
 // UniqueIndex is the lock of CyC2018's notes on distributed locks, section "数据库的唯一索引": to
@@ -98,20 +93,25 @@ func UniqueIndex() scenarios.Subject {
 		func(p *process) scenarios.Locker {
 			return scenarios.Mutex(func(ctx context.Context) error {
 				return until(ctx, func() bool {
-					_, err := p.exec(ctx, "INSERT INTO locks (name) VALUES ('job')")
-					return err == nil
+					return p.exec(ctx, "INSERT INTO locks (name) VALUES ('job')") == nil
 				})
 			}, func(ctx context.Context) error {
-				_, err := p.exec(ctx, "DELETE FROM locks WHERE name = 'job'")
-				return err
+				return p.exec(ctx, "DELETE FROM locks WHERE name = 'job'")
 			})
 		})
 }
 
-// acquire inserts the row, or takes it over if it has expired by the database's clock.
-const acquire = `INSERT INTO locks VALUES ('job', ?, unixepoch('subsec') + ?)
-	ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires
-	WHERE expires <= unixepoch('subsec')`
+// acquire inserts the row, or takes it over if it has expired by the database's clock, and returns
+// the next token of the row.
+const acquire = `INSERT INTO locks VALUES ('job', ?, unixepoch('subsec') + ?, 1)
+	ON CONFLICT DO UPDATE SET owner = excluded.owner, expires = excluded.expires, token = token + 1
+	WHERE expires <= unixepoch('subsec') RETURNING token`
+
+// acquire reports whether the process has written the row, and the token.
+func (p *process) acquire(ctx context.Context, owner string) (written bool, token int64) {
+	err := p.db.QueryRowContext(ctx, acquire, owner, expiry.Seconds()).Scan(&token)
+	return err == nil, token
+}
 
 // UniqueIndexExpire is [UniqueIndex] with an expiry: others take over a row that has expired by the
 // database's clock. A holder that works for longer does not notice, and deletes the row of the next
@@ -121,12 +121,11 @@ func UniqueIndexExpire() scenarios.Subject {
 		func(p *process) scenarios.Locker {
 			return scenarios.Mutex(func(ctx context.Context) error {
 				return until(ctx, func() bool {
-					changed, err := p.exec(ctx, acquire, p.value(), expiry.Seconds())
-					return changed && err == nil
+					written, _ := p.acquire(ctx, p.value())
+					return written
 				})
 			}, func(ctx context.Context) error {
-				_, err := p.exec(ctx, "DELETE FROM locks WHERE name = 'job'")
-				return err
+				return p.exec(ctx, "DELETE FROM locks WHERE name = 'job'")
 			})
 		})
 }
@@ -136,28 +135,30 @@ func UniqueIndexExpire() scenarios.Subject {
 func UniqueIndexOwner() scenarios.Subject {
 	return subject("unique-index-owner", "broken: a row with an expiry and an owner, and a holder "+
 		"that stops in time",
-		func(p *process) scenarios.Locker { return &lease{process: p} })
+		func(p *process) scenarios.Locker {
+			return &lease{p, "DELETE FROM locks WHERE name = 'job' AND owner = ?"}
+		})
 }
 
 // UniqueIndexFenced is [UniqueIndexOwner] with a fencing token that the resource checks, as in M.
-// Kleppmann, How to do distributed locking, 2016. It does not claim that one process at a time
-// believes to hold the lock, but that the resource accepts no write of an older holder after one of
-// a newer.
+// Kleppmann, How to do distributed locking, 2016. The row stays, because it counts the tokens: the
+// release only lets it expire. The lock does not claim that one process at a time believes to hold
+// it, but that the resource accepts no write of an older holder after one of a newer.
 func UniqueIndexFenced() scenarios.Subject {
-	s := subject("unique-index-fenced", "a row with an expiry and an owner, and a fencing token: "+
-		"no late write",
-		func(p *process) scenarios.Locker { return &lease{process: p, token: true} })
-	s.Claims = []history.Property{
-		history.Fencing, history.NoLostUpdate, history.Progress, history.OwnRelease,
-	}
+	s := subject("unique-index-fenced", "a row with an expiry, an owner and a fencing token: no "+
+		"late write",
+		func(p *process) scenarios.Locker {
+			return &lease{p, "UPDATE locks SET expires = 0 WHERE name = 'job' AND owner = ?"}
+		})
+	s.Claims = []history.Property{history.Fencing, history.NoLostUpdate, history.Progress}
 	s.Guard = scenarios.TokenChecked
 	return s
 }
 
-// A lease is the lock of [UniqueIndexOwner], with or without a token.
+// A lease is a lock whose row has an expiry and an owner.
 type lease struct {
 	*process
-	token bool
+	release string // the statement, with the owner as its argument
 }
 
 // Lock waits until it has written the row.
@@ -165,15 +166,15 @@ func (l *lease) Lock(ctx context.Context) (*scenarios.Hold, error) {
 	owner, hold := l.value(), new(scenarios.Hold)
 	err := until(ctx, func() bool {
 		asked := time.Now()
-		written, token := l.try(ctx, owner)
+		written, token := l.acquire(ctx, owner)
 		if !written || time.Since(asked) >= expiry {
-			l.unlock(ctx, owner) // A lost reply may hide that the row was written.
+			l.exec(ctx, l.release, owner) // A lost reply may hide that the row was written.
 			return false
 		}
 		hold.Token, hold.Done = token, l.valid(asked.Add(expiry))
 		return true
 	})
-	hold.Unlock = func(ctx context.Context) error { return l.unlock(ctx, owner) }
+	hold.Unlock = func(ctx context.Context) error { return l.exec(ctx, l.release, owner) }
 	return hold, err
 }
 
@@ -182,34 +183,6 @@ func (l *lease) valid(until time.Time) <-chan struct{} {
 	ctx, cancel := context.WithDeadline(l.Context(), until)
 	context.AfterFunc(ctx, cancel)
 	return ctx.Done()
-}
-
-// try writes the row if it may, and returns the next token. Both happen in one transaction.
-func (l *lease) try(ctx context.Context, owner string) (written bool, token int64) {
-	if !l.token {
-		written, err := l.exec(ctx, acquire, owner, expiry.Seconds())
-		return written && err == nil, 0
-	}
-	tx, err := l.db.BeginTx(ctx, nil)
-	if err != nil {
-		return false, 0
-	}
-	defer tx.Rollback() // It does nothing after a commit.
-	result, err := tx.ExecContext(ctx, acquire, owner, expiry.Seconds())
-	if err != nil {
-		return false, 0
-	}
-	if n, _ := result.RowsAffected(); n == 0 {
-		return false, 0
-	}
-	err = tx.QueryRowContext(ctx,
-		"UPDATE tokens SET token = token + 1 WHERE name = 'job' RETURNING token").Scan(&token)
-	return err == nil && tx.Commit() == nil, token
-}
-
-func (l *lease) unlock(ctx context.Context, owner string) error {
-	_, err := l.exec(ctx, "DELETE FROM locks WHERE name = 'job' AND owner = ?", owner)
-	return err
 }
 
 // OpenTransaction is held by a transaction that has locked a row, as SELECT … FOR UPDATE does, and
