@@ -132,7 +132,8 @@ func TestParseErrors(t *testing.T) {
 		"partition-server, partition-inbound, partition-outbound, stall-requests, " +
 		"stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, " +
 		"restart, fail-write, unreachable, " +
-		"partition-link, partition-link-oneway, delay-rewatch, close-session, stall-server, wipe-server, fail-over, any"
+		"partition-link, partition-link-oneway, delay-rewatch, close-session, stall-server, wipe-server, fail-over, "+
+		"restart-server, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

@@ -95,8 +95,7 @@ func (s *story) takenOver(holder int32, grant, before int) {
 		if e.Kind == history.KeySet {
 			s.lead("%s did not notice that it had lost the lock: %s took over its key %s (event "+
 				"%d).", q, process(e.Process), e.Path, s.cite(i))
-			s.say("The key %s, which %s had set%s %s, was set anew by %s %s.", e.Path, q,
-				onServer(e), s.in(mine), process(e.Process), s.in(i))
+			s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
 		}
 		return
 	}
@@ -110,10 +109,8 @@ func (s *story) rolledBack(holder int32, grant, before int) {
 	if lost < 0 || lost >= before {
 		return
 	}
-	q := process(holder)
 	s.lead("%s did not notice that it had lost the lock: the server lost its connection and rolled "+
-		"back its transaction (event %d).", q, s.cite(lost))
-	s.say("The server rolled back %s's transaction %s.", q, s.in(lost))
+		"back its transaction (event %d).", process(holder), s.cite(lost))
 }
 
 // onServer names the server of an event if there are several.
