@@ -109,8 +109,8 @@ func (s *story) rolledBack(holder int32, grant, before int) {
 	if lost < 0 || lost >= before {
 		return
 	}
-	s.lead("%s did not notice that it had lost the lock: the server lost its connection and rolled "+
-		"back its transaction (event %d).", process(holder), s.cite(lost))
+	s.lead("%s did not notice that it had lost the lock: the server lost its connection and "+
+		"rolled back its transaction (event %d).", process(holder), s.cite(lost))
 }
 
 // onServer names the server of an event if there are several.

@@ -241,7 +241,8 @@ func (s *System) rollBack() {
 	c := lost.client
 	c.requests = slices.DeleteFunc(c.requests, func(m message) bool { return m.conn == lost })
 	s.record(history.Event{
-		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK", Name: history.ConnectionLost,
+		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK",
+		Name: history.ConnectionLost,
 	})
 }
 

@@ -90,11 +90,13 @@ func TestRemedies(t *testing.T) {
 	}{
 		{
 			sqllocks.UniqueIndexExpire(), "any=3",
-			[]history.Property{history.Progress}, true,
+			[]history.Property{history.Progress},
+			true,
 		},
 		{
 			sqllocks.UniqueIndexOwner(), "pause=2,jump-clock=1,crash=1,lose-reply=1",
-			[]history.Property{history.Progress, history.OwnRelease}, true,
+			[]history.Property{history.Progress, history.OwnRelease},
+			true,
 		},
 		{
 			sqllocks.UniqueIndexFenced(), "any=3",
@@ -102,7 +104,8 @@ func TestRemedies(t *testing.T) {
 		},
 		{
 			sqllocks.OpenTransaction(), "any=3",
-			[]history.Property{history.Progress}, true,
+			[]history.Property{history.Progress},
+			true,
 		},
 		{
 			sqllocks.OpenTransaction(), "crash=1,pause=1,stall-server=1",
