@@ -1,13 +1,16 @@
 package simsql
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // ErrConnectionLost is the error of a statement whose reply does not arrive, because the connection
@@ -78,7 +81,7 @@ func (c *conn) call(ctx context.Context, query string, args []driver.NamedValue,
 		c.mu.Unlock()
 		return nil, driver.ErrBadConn // Nothing was sent.
 	}
-	c.sent = &request{query: query, args: args, reads: reads}
+	c.sent = &request{query: query, args: detached(args), reads: reads}
 	c.mu.Unlock()
 	c.client.Notify()
 	select {
@@ -96,6 +99,24 @@ func (c *conn) call(ctx context.Context, query string, args []driver.NamedValue,
 		return nil, ctx.Err()
 	}
 }
+
+// detached returns arguments that the caller cannot change any more, and times without what differs
+// between runs.
+func detached(args []driver.NamedValue) []driver.NamedValue {
+	args = slices.Clone(args)
+	for i := range args {
+		switch v := args[i].Value.(type) {
+		case []byte:
+			args[i].Value = bytes.Clone(v)
+		case time.Time:
+			args[i].Value = v.UTC().Format(timeFormat)
+		}
+	}
+	return args
+}
+
+// timeFormat is how SQL writes a time.
+const timeFormat = "2006-01-02 15:04:05.999999999"
 
 // take returns the request that the client has sent since the last call, or nil, and whether the
 // client has closed the connection.

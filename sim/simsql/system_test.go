@@ -362,6 +362,36 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// Reports show a statement with its arguments. A caller may change its bytes after the call.
+func TestArguments(t *testing.T) {
+	perform(t, func(s *stage, a, b *sql.DB) {
+		shown := func(c *call, text, want, gives string) {
+			t.Helper()
+			s.take("serve c1", "deliver c1")
+			s.want(c, text)
+			last := s.log.Events()[len(s.log.Events())-1]
+			if last.Op != want || last.Name != gives {
+				t.Errorf("%q gives %q, want %q, %q", last.Op, last.Name, want, gives)
+			}
+		}
+		shown(exec(a, "INSERT INTO t\n\tVALUES (?, ?)", "it's ?", time.Now()), "1",
+			"INSERT INTO t VALUES ('it''s ?', '2000-01-01 00:00:00')", "1 row")
+		shown(exec(a, "UPDATE t SET v = @v WHERE k <> '?'", sql.Named("v", nil)), "1",
+			"UPDATE t SET v = @v WHERE k <> '?', v=NULL", "1 row")
+		shown(value(a, "SELECT v IS NULL FROM t"), "1", "SELECT v IS NULL FROM t", "1")
+		shown(exec(a, "DELETE FROM t"), "1", "DELETE FROM t", "1 row")
+		bytes := []byte("x")
+		insert := exec(a, "INSERT INTO t VALUES (?, 1)", bytes)
+		s.enabled()
+		bytes[0] = 'y'
+		s.take("serve c1", "deliver c1")
+		s.want(insert, "1")
+		c := value(b, "SELECT CAST(k AS TEXT) FROM t")
+		s.take("serve c2", "deliver c2")
+		s.want(c, "x")
+	})
+}
+
 // A prepared statement costs no request of its own.
 func TestPrepared(t *testing.T) {
 	perform(t, func(s *stage, a, b *sql.DB) {
