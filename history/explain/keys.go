@@ -139,8 +139,8 @@ func (s *story) waitsForKey(p int32, call int) bool {
 	s.say("The key %s is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
 		s.at(change))
 	if crashed := s.next(key.Process, change, of(history.Crashed)); crashed >= 0 {
-		s.lead("%s crashed (event %d) after it had set the key %s (event %d), which never expires: "+
-			"%s waits for ever.", q, s.cite(crashed), key.Path, s.cite(change), process(p))
+		s.lead("%s crashed (event %d) after it had set the key %s (event %d), which never "+
+			"expires: %s waits for ever.", q, s.cite(crashed), key.Path, s.cite(change), process(p))
 		return true
 	}
 	executed := s.execution(change)
