@@ -142,6 +142,10 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown kind of event %q", text)
 }
 
+// ConnectionLost is the Name of an Executed that ends a transaction because the server has lost the
+// connection of the process.
+const ConnectionLost = "connection lost"
+
 // An Event is one event of a history. Its Kind decides which fields are used. The order of the log
 // is the order of the events; At gives the time between them.
 type Event struct {

@@ -21,7 +21,8 @@ type Process struct {
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
 	// Handle is the process's access to a service that is not ZooKeeper: for package simredis, a
-	// *simredis.Client. Client, Directory and SessionTimeout are zero then.
+	// *simredis.Client, for simsql, a *simsql.Client. Client, Directory and SessionTimeout are zero
+	// then.
 	Handle any
 
 	ctx context.Context

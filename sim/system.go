@@ -38,6 +38,11 @@ type Guarantor interface {
 	Guarantees() []history.Property
 }
 
+// A Bounded [Service] has a limit on the number of its servers.
+type Bounded interface {
+	ServersMax() int
+}
+
 // A Config says what a run asks of a system.
 type Config struct {
 	Servers    int  // at least 1

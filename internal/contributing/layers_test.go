@@ -40,6 +40,7 @@ func TestLayers(t *testing.T) {
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),
 		"sim/simredis": with(sim, "sim/simredis", "internal/hash64"),
+		"sim/simsql":   with(sim, "sim/simsql", "internal/hash64"),
 		"scenarios": slices.Concat(clients, report, recording, strategy, replay, []string{
 			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
 			"internal/conversion", "internal/shrink", "internal/program", "scenarios",

@@ -183,7 +183,7 @@ func TestEveryLock(t *testing.T) {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := newScenario(t, subject.Name, 2, "any=1")
 			e, ctx := explore.New(engine.NewRunner(t), scenario), t.Context()
-			s := must(t)(e.At(ctx, explore.Path{Length: 12}))
+			s := must(t)(e.At(ctx, explore.Path{Length: 10}))
 			fault := slices.IndexFunc(s.Enabled, func(c explore.Choice) bool { return c.Fault })
 			if fault < 0 {
 				t.Fatalf("no fault among %v", s.Enabled)
