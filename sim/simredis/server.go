@@ -307,11 +307,8 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(s.clock(now))
 	for _, key := range s.redis.Keys() {
-		if ttl := s.redis.TTL(key); ttl > 0 {
-			left := (ttl*trueClock + time.Duration(s.rate) - 1) / time.Duration(s.rate)
-			if !ok || now+left < at {
-				at, ok = now+left, true
-			}
+		if left, expires := s.left(key); expires && (!ok || now+left < at) {
+			at, ok = now+left, true
 		}
 	}
 	return at, ok

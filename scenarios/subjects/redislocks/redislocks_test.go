@@ -94,16 +94,16 @@ func TestRemedies(t *testing.T) {
 		violated  bool // another property
 		schedules int
 	}{
-		{redislocks.SetNXFenced(), plan, redislocks.SetNXFenced().Claims, false, 600},
-		{redislocks.RedlockFenced(), plan, redislocks.RedlockFenced().Claims, false, 60},
+		{redislocks.SetNXFenced(), plan, redislocks.SetNXFenced().Claims, false, 300},
+		{redislocks.RedlockFenced(), plan, redislocks.RedlockFenced().Claims, false, 30},
 		{
 			redislocks.SetNXLease(), plan,
-			[]history.Property{history.OwnRelease, history.Progress}, true, 600,
+			[]history.Property{history.OwnRelease, history.Progress}, true, 200,
 		},
 		{redislocks.SetNXLease(), "pause@hold=2", []history.Property{history.Validity}, true, 200},
 		{
 			redislocks.RedlockExtend(), "pause=2",
-			[]history.Property{history.Validity, history.Extension}, false, 60,
+			[]history.Property{history.Validity, history.Extension}, false, 30,
 		},
 	} {
 		s := scenario(t, test.lock, test.plan)
