@@ -20,7 +20,8 @@ const (
 	// Events between a process and its lock.
 
 	LockCall // the process calls Lock. Attempt
-	// Lock returned. Attempt, Err; Path and Zxid of its node; Name of a lock without nodes; Validity
+	// Lock returned. Attempt, Err, Validity; Path and Zxid of its node; Name of a lock without
+	// nodes
 	LockReturn
 	Enter        // the process enters its critical section. Attempt
 	Leave        // the process leaves its critical section. Attempt

@@ -44,8 +44,8 @@ func (s *story) extension() bool {
 		if grant < 0 || grant >= extended {
 			return false
 		}
-		s.lead("%s extended its lock (event %d), but %s had been granted the lock (event %d) after "+
-			"%s (event %d).", p, s.cite(extended), process(q), s.cite(grant), p, s.cite(mine))
+		s.lead("%s extended its lock (event %d), but %s had been granted the lock (event %d) "+
+			"after %s (event %d).", p, s.cite(extended), process(q), s.cite(grant), p, s.cite(mine))
 		if end := s.next(q, grant, of(history.UnlockCall)); end >= 0 && end < extended {
 			s.say("%s had unlocked since %s.", process(q), s.in(end))
 		}

@@ -161,8 +161,8 @@ func SetNXLease() scenarios.Subject {
 }
 
 // SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and does not stop at the
-// expiry as long as it believes in the renewal. PEXPIRE does not compare the value, so it renews the
-// key of the next holder as well, and reports success.
+// expiry as long as it believes in the renewal. PEXPIRE does not compare the value, so it renews
+// the key of the next holder as well, and reports success.
 //
 // Source: Redis's documentation of PEXPIRE; redislock, redsync and Redisson compare the value in a
 // script instead.

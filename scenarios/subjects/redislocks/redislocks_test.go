@@ -98,12 +98,14 @@ func TestRemedies(t *testing.T) {
 		{redislocks.RedlockFenced(), plan, redislocks.RedlockFenced().Claims, false, 30},
 		{
 			redislocks.SetNXLease(), plan,
-			[]history.Property{history.OwnRelease, history.Progress}, true, 200,
+			[]history.Property{history.OwnRelease, history.Progress},
+			true, 200,
 		},
 		{redislocks.SetNXLease(), "pause@hold=2", []history.Property{history.Validity}, true, 200},
 		{
 			redislocks.RedlockExtend(), "pause=2",
-			[]history.Property{history.Validity, history.Extension}, false, 30,
+			[]history.Property{history.Validity, history.Extension},
+			false, 30,
 		},
 	} {
 		s := scenario(t, test.lock, test.plan)

@@ -54,8 +54,9 @@ func RedlockSetOnExtend() scenarios.Subject {
 // Source: H. Attiya, A. Bar-Noy and D. Dolev, Sharing memory robustly in message-passing systems,
 // JACM 1995.
 func RedlockFenced() scenarios.Subject {
-	return fenced(redlock("redlock-fenced", "RedLock of redsync with a fencing token from a counter on a "+
-		"majority: no late write while servers keep their data", 3, variant{token: true}))
+	return fenced(redlock("redlock-fenced", "RedLock of redsync with a fencing token from a "+
+		"counter on a majority: no late write while servers keep their data", 3,
+		variant{token: true}))
 }
 
 // A variant says how a lock differs from [Redlock].
