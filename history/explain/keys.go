@@ -26,7 +26,7 @@ func (s *story) ownRelease() bool {
 		s.say("%s had set the key %s.", p, s.in(mine))
 	}
 	for i := mine + 1; mine >= 0 && i < theirs; i++ {
-		if end := &s.Events[i]; end.Kind > history.KeySet && end.Zxid == s.Events[mine].Zxid {
+		if end := &s.Events[i]; end.Kind.OfKey() && end.Zxid == s.Events[mine].Zxid {
 			s.say("That key %s %s, and then %s set it %s.", keyEnd(end, e.Process), s.in(i), q,
 				s.in(theirs))
 		}
@@ -63,7 +63,8 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			continue
 		}
 		since, own := set[e.Zxid]
-		if e.Kind <= history.KeySet || !own || i < grant && e.Kind == history.KeyDeleted {
+		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own ||
+			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
 		s.lead("%s did not notice that it had lost the lock: its key %s %s (event %d).", q, e.Path,

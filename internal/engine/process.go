@@ -135,7 +135,9 @@ func (p *Process) cycle(locker Locker) {
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false
-	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	p.record(history.Event{
+		Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token, Validity: validity(hold.Until),
+	}, holding)
 	again := p.reenter(hold)
 	p.pass(sim.Enter)
 	// A process that is told of its loss before it enters does not enter.
@@ -156,11 +158,33 @@ func (p *Process) stay(hold *Hold) {
 		resource = p.Register.of(p.subject.Guard, hold.Token)
 	}
 	sound := p.read(resource)
+	p.extend(hold)
 	p.pass(sim.Leave)
 	if sound {
 		p.write(resource)
 	}
 	p.record(history.Event{Kind: history.Leave}, holding)
+}
+
+// extend extends the validity time of the lock if the hold allows it.
+func (p *Process) extend(hold *Hold) {
+	if hold.Extend == nil || p.Lost {
+		return
+	}
+	until, err := hold.Extend(p.ctx)
+	e := outcome(history.Extended, err)
+	if err == nil {
+		e.Validity = validity(until)
+	}
+	p.record(e, holding)
+}
+
+// validity returns how long a lock is valid from now on, or 0 if it is not, or has no such time.
+func validity(until time.Time) time.Duration {
+	if until.IsZero() {
+		return 0
+	}
+	return max(0, time.Until(until))
 }
 
 // reenter acquires the lock again if the hold allows it, and returns the second hold.

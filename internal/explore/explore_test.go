@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -168,6 +169,31 @@ func TestStateForPeople(t *testing.T) {
 	})
 	if !listed {
 		t.Error("no event has the facts of a listing")
+	}
+}
+
+// The state of Redis servers has their keys, with values and expiry, and what is in flight.
+func TestStateOfRedis(t *testing.T) {
+	e, ctx := newExplorer(t, "setnx-lease", 2, "none"), t.Context()
+	s := must(t)(e.At(ctx, explore.Path{}))
+	if s.System.Keys == nil || len(s.System.Keys) != 0 {
+		t.Errorf("system %+v", s.System)
+	}
+	if first := s.System.Peers[0]; len(first.Requests) != 1 ||
+		!strings.HasPrefix(first.Requests[0], "SET lock ") {
+		t.Errorf("c1: %+v", first)
+	}
+	s = must(t)(e.Choose(ctx, s.Path, step(t, "serve c1")))
+	want := sim.Key{
+		Name: "lock", Value: s.System.Keys[0].Value, Process: 1, Server: 1,
+		Expires: 500 * time.Millisecond,
+	}
+	if got := s.System.Keys; len(got) != 1 || got[0] != want || want.Value == "" {
+		t.Errorf("keys %+v, want %+v", got, want)
+	}
+	if first := s.System.Peers[0]; len(first.Requests) != 0 || len(first.Messages) != 1 ||
+		!strings.HasSuffix(first.Messages[0], " gives OK") {
+		t.Errorf("c1: %+v", first)
 	}
 }
 
