@@ -188,7 +188,7 @@ func TestStatement(t *testing.T) {
 		s.want(gone, "1")
 		var rows []string
 		for _, e := range s.log.Events() {
-			if e.Kind >= history.KeySet {
+			if e.Kind.OfKey() {
 				rows = append(rows, fmt.Sprintf("%v %s c%d %d", e.Kind, e.Path, e.Process, e.Zxid))
 			}
 		}
