@@ -17,6 +17,7 @@ import (
 type progress struct {
 	w        io.Writer
 	campaign *campaign.Campaign
+	label    string // begins each line
 	terminal bool
 	last     time.Duration
 	shown    bool
@@ -50,6 +51,7 @@ func (p *progress) show(found report.Report) {
 	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
+	line = p.label + line
 	if p.terminal {
 		p.shown = true
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
