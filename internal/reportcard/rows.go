@@ -121,7 +121,7 @@ func javaSearches(*scenarios.Subject) []Search {
 		{Faults: "none"},
 		{Faults: "cut=1"},
 		{Faults: "cancel=1"},
-		{Faults: "lose-reply@release=1"},
+		{Faults: "lose-reply@release=1", Schedules: 4000},
 		{Faults: "expire@list=1"},
 		{Faults: "expire@watch=1"},
 		{Faults: "expire@hold=1"},

@@ -183,6 +183,9 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 	if err != nil {
 		return err
 	}
+	if r.row.ways != nil {
+		c.Scenario.Subject.Distinguish = distinguish(r.row.ways)
+	}
 	found, err := r.run(ctx, s, c)
 	if err != nil {
 		return err
@@ -190,7 +193,7 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 	r.reports = append(r.reports, found)
 	r.lock.Searches = append(r.lock.Searches, searchedOf(c, found))
 	runs := found.Common()
-	runs.Distinct = firstOfEach(runs.Distinct)
+	runs.Distinct = slices.DeleteFunc(firstOfEach(runs.Distinct), r.redundant)
 	begin := func(index int) { r.Observer.Shrinking(runs, index) }
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Workers))
 	for group := range shrink.Distinct(ctx, r.T, c, found, begin) {
@@ -204,17 +207,56 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 	return nil
 }
 
-// firstOfEach returns the first failure of each property.
+// firstOfEach returns the first failure of each property, and of each way to break exclusion. It
+// leaves out runs that break exclusion in several ways at once.
 func firstOfEach(failures report.DistinctFailures) report.DistinctFailures {
 	var first report.DistinctFailures
 	for _, f := range failures {
-		if !slices.ContainsFunc(first, func(other report.DistinctFailure) bool {
-			return other.Property == f.Property
-		}) {
+		_, way := cutWay(f.Signature)
+		if !strings.Contains(way, waySeparator) &&
+			!slices.ContainsFunc(first, func(other report.DistinctFailure) bool {
+				_, otherWay := cutWay(other.Signature)
+				return other.Property == f.Property && otherWay == way
+			}) {
 			first = append(first, f)
 		}
 	}
 	return first
+}
+
+// redundant reports whether a failure needs no counterexample, because its cell has one that breaks
+// the property in the same way. Of a lock without known ways, each fault counts as one.
+func (r *rowSearch) redundant(f report.DistinctFailure) bool {
+	signature, way := cutWay(f.Signature)
+	return r.row.ways != nil && slices.ContainsFunc(r.found, func(known found) bool {
+		return known.property == f.Property && known.Signature == signature && known.Way == way
+	})
+}
+
+const (
+	wayPrefix    = "by way of " // begins the part of a signature that names ways
+	waySeparator = "; "
+)
+
+// distinguish returns a function that tells violations of exclusion apart by their ways.
+func distinguish(ways func([]history.Event) []string) func(*history.Violation,
+	[]history.Event) string {
+	return func(v *history.Violation, events []history.Event) string {
+		if !slices.Contains(exclusion, v.Property) {
+			return ""
+		}
+		names := ways(events)
+		if len(names) == 0 {
+			return ""
+		}
+		return wayPrefix + strings.Join(names, waySeparator)
+	}
+}
+
+// cutWay returns a signature without the part that names ways, and that part.
+func cutWay(signature string) (without, way string) {
+	without, way, _ = strings.Cut(signature, ": "+wayPrefix)
+	return without, way
 }
 
 func searchedOf(c *campaign.Campaign, found report.Report) Searched {
@@ -231,21 +273,18 @@ func searchedOf(c *campaign.Campaign, found report.Report) Searched {
 // keep adds a counterexample to the cells that it shows, and writes it, unless each of them has one
 // with the same signature, way and faults.
 func (r *rowSearch) keep(group *shrink.Group) error {
-	c := group.Counterexample
-	ways := ""
-	if r.row.ways != nil {
-		ways = strings.Join(r.row.ways(c.Result.Events), ", ")
+	c, err := plain(engine.NewRunner(r.T), group.Counterexample)
+	if err != nil {
+		return err
 	}
 	name := ""
 	for _, f := range group.Failures {
 		shown := &Counterexample{
-			Signature: f.Signature, Scenario: c.Scenario.String(),
-			Faults: c.Scenario.Faults.String(), Decisions: len(c.Recording.Deviations),
-			Why: whyOf(c, f.Signature), TraceHash: c.Recording.TraceHash,
+			Scenario: c.Scenario.String(), Faults: c.Scenario.Faults.String(),
+			Decisions: len(c.Recording.Deviations), TraceHash: c.Recording.TraceHash,
 		}
-		if slices.Contains(exclusion, f.Property) {
-			shown.Way = ways
-		}
+		shown.Signature, shown.Way = cutWay(f.Signature)
+		shown.Why = whyOf(c, shown.Signature)
 		if r.has(f.Property, shown) {
 			continue
 		}
@@ -264,6 +303,18 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 	return file.WriteJSON(name, c.Recording)
 }
 
+// plain returns a counterexample of the lock as others run it, which distinguishes no ways.
+func plain(runner *engine.Runner, c *recording.Counterexample) (*recording.Counterexample, error) {
+	if c.Scenario.Subject.Distinguish == nil {
+		return c, nil
+	}
+	scenario := c.Scenario
+	scenario.Subject.Distinguish = nil
+	signature, _ := cutWay(c.Recording.Signature)
+	return recording.NewCounterexample(runner, scenario, c.Recording.Deviations, signature,
+		c.Recording.Seed, c.Recording.Schedule)
+}
+
 // exclusion are the properties of which one is violated if two processes hold the lock.
 var exclusion = []history.Property{
 	history.ServerMutualExclusion, history.ClientMutualExclusion, history.Linearizable,
@@ -272,7 +323,7 @@ var exclusion = []history.Property{
 func (r *rowSearch) has(p history.Property, shown *Counterexample) bool {
 	return slices.ContainsFunc(r.found, func(f found) bool {
 		return f.property == p && f.Signature == shown.Signature && f.Way == shown.Way &&
-			(f.Faults == shown.Faults || f.Way != "")
+			(f.Faults == shown.Faults || r.row.ways != nil)
 	})
 }
 
