@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite bugs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite bugs report-card shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
 
 ##@ Build and test
 
@@ -58,6 +58,11 @@ ci: ## Run everything that CI runs.
 
 bugs: ## Show how soon each known defect is found, by the median of 10 seeds; twins must pass 20,000 schedules.
 	go run ./cmd/interlock bugs --twins 20000
+
+report-card: ## Judge all published locks, and write docs/report-card.md, .html, .json and its counterexamples.
+	rm -f docs/report-card/*.json
+	go run ./cmd/interlock report-card --out docs/report-card --json docs/report-card.json \
+		--html docs/report-card.html --markdown docs/report-card.md
 
 shrinking: ## Show what shrinking costs for each broken lock, on one processor.
 	go test ./internal/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v

@@ -143,14 +143,12 @@ func (f *reportCardFlags) adapt(row *reportcard.Row, given func(string) bool) er
 		}
 	}
 	for i := range row.Searches {
-		scenario, err := row.Scenario(&row.Searches[i])
-		if err != nil {
+		if _, err := row.Scenario(&row.Searches[i]); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 		if row.Subject.Real && real.RaceDetector {
 			return errRealUnderRace
 		}
-		_ = scenario
 	}
 	return nil
 }
@@ -317,7 +315,8 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 	for _, l := range card.Locks {
 		var violated, other []string
 		for _, cell := range l.Of(reportcard.Violated) {
-			violated = append(violated, fmt.Sprintf("%s %d", cell.Property, cell.Ways()))
+			violated = append(violated, fmt.Sprintf("%s %d", cell.Property,
+				len(cell.Counterexamples)))
 			for _, e := range cell.Counterexamples {
 				recordings[e.Recording] = true
 			}

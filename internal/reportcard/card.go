@@ -159,20 +159,6 @@ func (l *Lock) Of(v Verdict) []*Cell {
 	return cells
 }
 
-// Ways returns the number of counterexamples of a cell, and of a cell of which several are known to
-// be the same way only the number of ways.
-func (c *Cell) Ways() int {
-	ways := make(map[string]bool)
-	for _, e := range c.Counterexamples {
-		way := e.Way
-		if way == "" {
-			way = e.Signature + e.Faults
-		}
-		ways[way] = true
-	}
-	return len(ways)
-}
-
 // Lock returns the row of a lock, or nil.
 func (c *Card) Lock(name string) *Lock {
 	for _, l := range c.Locks {

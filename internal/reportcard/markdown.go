@@ -91,7 +91,7 @@ func (c *Cell) link(directory string) string {
 func (c *Cell) Symbol() string {
 	switch {
 	case c.Verdict == Violated:
-		return fmt.Sprintf("✗%d", c.Ways())
+		return fmt.Sprintf("✗%d", len(c.Counterexamples))
 	case c.Verdict == Holds && c.Reach != "":
 		return "✓∀"
 	case c.Verdict == Holds:
