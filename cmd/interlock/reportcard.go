@@ -65,7 +65,8 @@ Exit status:
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&f.locks, "lock", nil, "`names` of locks, separated by commas (default all)")
+	flags.StringSliceVar(&f.locks, "lock", nil,
+		"`names` of locks, separated by commas (default all)")
 	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
 	flags.StringVar(&f.json, "json", "", "`file` for the card as JSON, - for standard output")
 	flags.StringVar(&f.html, "html", "", "`file` for the card as a web page")

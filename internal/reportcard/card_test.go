@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
@@ -190,6 +191,35 @@ func TestVerdicts(t *testing.T) {
 	}
 	if !strings.Contains(files["markdown"], "](recordings/") {
 		t.Errorf("no link to a recording:\n%s", files["markdown"])
+	}
+}
+
+// A counterexample breaks exclusion in a single way, which the card names. Its recording is that of
+// the lock as others run it, which names no ways.
+func TestWays(t *testing.T) {
+	rows, err := reportcard.Named([]string{"java-zklock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows[0].Searches = []reportcard.Search{{Faults: "cancel=1", Schedules: 40}}
+	searcher := &reportcard.Searcher{T: t, Seed: 1, Out: t.TempDir(), Observer: quiet{}}
+	card, err := searcher.Card(t.Context(), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, e := range card.Locks[0].Cell(history.ClientMutualExclusion).Counterexamples {
+		if e.Way != reportcard.FailedAttemptWay {
+			continue
+		}
+		found = true
+		r, err := recording.Read(e.Recording)
+		if err != nil || strings.Contains(r.Signature, e.Way) || e.TraceHash != r.TraceHash {
+			t.Errorf("%v: %+v", err, r)
+		}
+	}
+	if !found {
+		t.Errorf("no counterexample of the way %q", reportcard.FailedAttemptWay)
 	}
 }
 

@@ -3,6 +3,7 @@ package reportcard_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
+
+var update = flag.Bool("update", false, "write the pages of the committed card again")
 
 // root is the directory of the module, to which the paths in the committed card are relative.
 var root = filepath.Join("..", "..")
@@ -70,12 +73,19 @@ func TestCommittedCardIsCurrent(t *testing.T) {
 		if err := page.write(&written, card, "docs"); err != nil {
 			t.Fatal(err)
 		}
-		content, err := os.ReadFile(filepath.Join(root, "docs", page.name))
+		path := filepath.Join(root, "docs", page.name)
+		if *update {
+			if err := os.WriteFile(path, written.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(content, written.Bytes()) {
-			t.Errorf("docs/%s does not show docs/report-card.json: run make report-card", page.name)
+			t.Errorf("docs/%s does not show docs/report-card.json: run go test "+
+				"./internal/reportcard -run Current -args -update", page.name)
 		}
 	}
 }

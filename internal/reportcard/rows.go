@@ -46,7 +46,8 @@ type group struct {
 	ways     func([]history.Event) []string
 }
 
-// groups are the locks of the card, in its order, the production locks first. To add a lock, add it to a group, or add a group.
+// groups are the locks of the card, in its order, the production locks first. To add a lock, add it
+// to a group, or add a group.
 var groups = []group{
 	{
 		"Interlock", production, productionSearches, nil,
@@ -131,7 +132,11 @@ func javaSearches(*scenarios.Subject) []Search {
 // redisSearches have a plan for each kind of fault. Faults of servers strike a majority.
 func redisSearches(s *scenarios.Subject) []Search {
 	majority := max(1, s.Servers)/2 + 1
-	searches := []Search{{Faults: "any=2"}, {Faults: "none"}, {Faults: "pause@hold=2"}}
+	searches := []Search{
+		{Faults: "any=2", Schedules: 600},
+		{Faults: "none", Schedules: 200},
+		{Faults: "pause@hold=2", Schedules: 600},
+	}
 	for _, kind := range []faults.Kind{faults.Crash, faults.LoseReply, faults.StallServer} {
 		searches = append(searches, Search{Faults: fmt.Sprintf("%v=1", kind)})
 	}
@@ -141,7 +146,7 @@ func redisSearches(s *scenarios.Subject) []Search {
 	for i := range searches {
 		searches[i].MaxPause = time.Second // Twice the expiry of the locks.
 	}
-	return withSchedules(searches, 600)
+	return withSchedules(searches, 300)
 }
 
 // withSchedules sets the bound of searches without one.

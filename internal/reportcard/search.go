@@ -421,8 +421,8 @@ func (r *rowSearch) judge(cell *Cell) {
 		unknown += runs.Unknown
 		if e, ok := found.(*report.Exhaustive); ok {
 			granted = granted || e.Granted
-			if e.Complete {
-				cell.Reach = e.Reach(p)
+			if reach := e.Reach(p); reach != report.SchedulesRun {
+				cell.Reach = reach
 			}
 			continue
 		}

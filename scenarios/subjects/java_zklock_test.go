@@ -52,7 +52,8 @@ func TestJavaZKLockBreaksExclusion(t *testing.T) {
 			runner := engine.NewRunner(t)
 			for i := range 2000 {
 				result := runner.Run(&scenario, strategy.NewRandom(1, i))
-				if breaksExclusion(result) && slices.Contains(reportcard.JavaZKLockWays(result.Events), tc.way) {
+				ways := reportcard.JavaZKLockWays(result.Events)
+				if breaksExclusion(result) && slices.Contains(ways, tc.way) {
 					t.Logf("schedule %d", i)
 					return
 				}
@@ -69,7 +70,8 @@ func TestJavaZKLockUnderDefaults(t *testing.T) {
 		Faults: faults.Default(),
 	}
 	want := []string{
-		reportcard.NoRecheckWay, reportcard.LostNodeWay, reportcard.FailedAttemptWay, reportcard.NegativeCountWay, reportcard.SoleNodeWay, reportcard.LostReentryWay,
+		reportcard.NoRecheckWay, reportcard.LostNodeWay, reportcard.FailedAttemptWay,
+		reportcard.NegativeCountWay, reportcard.SoleNodeWay, reportcard.LostReentryWay,
 	}
 	runner, found := engine.NewRunner(t), make(map[string]bool)
 	for i := 0; i < 5000 && len(found) < len(want); i++ {
