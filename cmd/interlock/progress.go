@@ -52,6 +52,9 @@ func (p *progress) show(found report.Report) {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	line = p.label + line
+	if p.terminal && p.label != "" {
+		line = fmt.Sprintf("%.79s", line) // One line, as in shrinking.
+	}
 	if p.terminal {
 		p.shown = true
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)

@@ -235,9 +235,13 @@ func replay(t *testing.T, path string) *engine.Result {
 	if scenario.Client == engine.Real && real.RaceDetector {
 		return nil
 	}
+	times := 20
+	if real.RaceDetector {
+		times = 2 // The race detector makes runs slow.
+	}
 	runner := engine.NewRunner(t)
 	var result *engine.Result
-	for n := range 20 {
+	for n := range times {
 		strategy := &engine.Replay{Deviations: r.Deviations}
 		result = runner.Run(scenario, strategy)
 		scenario.Lead(result, r.Signature)
