@@ -414,30 +414,32 @@ func (r *rowSearch) conclude() {
 
 // judge sets the verdict on a property that the lock claims.
 func (r *rowSearch) judge(cell *Cell) {
-	p, schedules, unknown, granted := cell.Property, 0, 0, false
+	p, schedules, unknown, counted := cell.Property, 0, 0, false
 	for _, found := range r.reports {
 		runs := found.Common()
 		schedules += runs.Schedules
 		unknown += runs.Unknown
 		if e, ok := found.(*report.Exhaustive); ok {
-			granted = granted || e.Granted
 			if reach := e.Reach(p); reach != report.SchedulesRun {
 				cell.Reach = reach
 			}
 			continue
 		}
-		cell.Exercised += found.Exercised(p)
+		cell.Exercised, counted = cell.Exercised+found.Exercised(p), true
 	}
 	switch {
 	case len(cell.Counterexamples) > 0:
-		cell.Verdict, cell.Reach = Violated, ""
+		cell.Verdict = Violated
 	case schedules == 0:
 		cell.Verdict = NotSearched
 	case p == history.Linearizable && unknown > 0:
 		cell.Verdict = Unknown
-	case cell.Exercised == 0 && !granted:
+	case cell.Exercised == 0 && (counted || cell.Reach == ""):
+		// An exhaustive search does not count, so that only random ones can tell.
 		cell.Verdict = NotExercised
 	default:
 		cell.Verdict = Holds
+		return
 	}
+	cell.Reach = ""
 }
