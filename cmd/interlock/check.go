@@ -345,14 +345,10 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
 		}
 	}
 	return func(ctx context.Context) report.Report {
-		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
 		return e.Run(ctx, t)
 	}, nil
 }
-
-// exhaustiveGCPercent lets the heap of an exhaustive search grow to three times its live data: a
-// run leaves little live data behind, but many states take gigabytes.
-const exhaustiveGCPercent = 200
 
 // runCheck runs the campaign and reports it.
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,

@@ -99,7 +99,8 @@ Exit status:
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(),
-		newVerify(), newLocks(), newBugs(t), newServe(), newConform(), newControl(), newLaunch(),
+		newVerify(), newLocks(), newBugs(t), newReportCard(t), newServe(), newConform(),
+		newControl(), newLaunch(),
 		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root

@@ -238,6 +238,13 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	if !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.CacheVerdict()
 	}
+	if subject.Distinguish != nil {
+		for _, v := range result.Violations {
+			if kind := subject.Distinguish(v, result.Events); kind != "" {
+				v.Reason += ": " + kind
+			}
+		}
+	}
 	if result.Panic != "" {
 		result.Violations = append(result.Violations, panicked(result, subject.Service.OwnsFrame))
 	}
