@@ -32,7 +32,8 @@ func (s *story) ownRelease() bool {
 		}
 	}
 	if executed := s.execution(deletion); executed >= 0 {
-		s.say("The %s of %s deleted the key and did not look at its value.", s.Events[executed].Op, p)
+		s.say("The %s of %s deleted the key and did not look at its value.",
+			s.Events[executed].Op, p)
 	}
 	return true
 }
