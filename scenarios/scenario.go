@@ -47,7 +47,7 @@ func (s *Subject) Fits(servers int, client ClientKind) error {
 	case max(1, servers) < s.Servers:
 		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
 			max(1, servers))
-	case s.Service != nil && client == Real:
+	case s.Service != nil && client != Model:
 		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",
 			s.Name)
 	}
@@ -61,4 +61,7 @@ type ClientKind uint8
 const (
 	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
 	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+	// Dialed processes open clients themselves, at [Process.Address]. Such a scenario runs only
+	// under the command interlock test.
+	Dialed
 )
