@@ -311,8 +311,13 @@ func (o *testOutcome) has(outcome string) bool {
 func (o *testOutcome) status(ended error, printed string) error {
 	var failed *exec.ExitError
 	switch {
-	case ended == nil:
+	case ended == nil && len(o.Checks) > 0:
 		return nil
+	case ended == nil:
+		return &statusError{
+			statusInternal,
+			errors.New("no schedule run: no test that ran calls scenarios.Check"),
+		}
 	case !errors.As(ended, &failed):
 		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {
 			return fmt.Errorf("the go command: %w", ended)

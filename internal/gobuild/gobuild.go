@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -53,23 +54,20 @@ type Build struct {
 }
 
 // Prepare makes a test ready to run. An error is one line. The caller closes the build.
-func Prepare(ctx context.Context, test *Test) (b *Build, err error) {
-	b = &Build{test: test}
+func Prepare(ctx context.Context, test *Test) (*Build, error) {
+	b := &Build{test: test}
 	if err := b.locate(); err != nil {
 		return nil, err
 	}
+	var err error
 	if b.temporary, err = os.MkdirTemp("", "interlock-test-"); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
 	for _, step := range []func(context.Context) error{
 		b.copyModule, b.requireInterlock, b.verifyGo, b.writeOverlay,
 	} {
 		if err := step(ctx); err != nil {
+			b.Close()
 			return nil, err
 		}
 	}
@@ -224,9 +222,9 @@ func (b *Build) replaceLibrary(ctx context.Context, l *library) (found bool, err
 	if module.Error != nil || module.Version == "" && module.Replace == nil {
 		return false, nil
 	}
-	from := module.Dir
+	from, of := module.Dir, module.Version
 	if module.Replace != nil {
-		from = module.Replace.Dir
+		from, of = module.Replace.Dir, module.Replace.Version
 	}
 	if from == "" {
 		if from, err = b.download(ctx, &module); err != nil {
@@ -237,13 +235,11 @@ func (b *Build) replaceLibrary(ctx context.Context, l *library) (found bool, err
 	if err != nil {
 		return false, err
 	}
-	patched, err := l.copyPatched(from, cache)
+	patched, err := l.copyPatched(from, of, cache)
 	if err != nil {
 		return false, err
 	}
-	// A replacement of a single version goes before one of all.
-	return true, b.edit(ctx, "-dropreplace="+l.module, "-dropreplace="+l.module+"@"+module.Version,
-		"-replace="+l.module+"="+patched)
+	return true, b.replace(ctx, l.module, module.Version, patched)
 }
 
 // download downloads a module and returns its directory.
@@ -275,12 +271,33 @@ func (b *Build) addInterlock(ctx context.Context) error {
 	switch {
 	case b.module == modulePath:
 	case b.test.Interlock != "":
-		flags = append(flags, "-require="+modulePath+"@v0.0.0",
-			"-replace="+modulePath+"="+b.test.Interlock)
+		flags = append(flags, "-require="+modulePath+"@"+anyVersion)
+		if err := b.replace(ctx, modulePath, anyVersion, b.test.Interlock); err != nil {
+			return err
+		}
 	default:
 		flags = append(flags, "-require="+modulePath+"@"+b.test.Version)
 	}
 	return b.edit(ctx, flags...)
+}
+
+// anyVersion is a version of a module that is replaced by a directory.
+const anyVersion = "v0.0.0"
+
+// replace replaces a module by a directory in the copied go.mod. It removes other replacements of
+// the version, because one of a single version goes before one of all. The go command has no flag
+// that takes a path with an @, as in the module cache.
+func (b *Build) replace(ctx context.Context, module, version, directory string) error {
+	err := b.edit(ctx, "-dropreplace="+module, "-dropreplace="+module+"@"+version)
+	if err != nil {
+		return err
+	}
+	mod, err := os.ReadFile(b.file("go.mod"))
+	if err != nil {
+		return err
+	}
+	mod = append(mod, "\nreplace "+module+" => "+strconv.Quote(directory)+"\n"...)
+	return os.WriteFile(b.file("go.mod"), mod, 0o644)
 }
 
 // edit changes the copied go.mod.

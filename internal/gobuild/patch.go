@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,10 +38,10 @@ var libraries = []library{
 	{"github.com/z-division/go-zookeeper", "zk"},
 }
 
-// copyPatched copies the library in a directory to a new one below another, without tests and with
-// the patches, and returns the path. Copies with the same contents are one, which appears
-// atomically.
-func (l *library) copyPatched(from, below string) (string, error) {
+// copyPatched copies the library of a version in a directory to a new one below another, without
+// tests and with the patches, and returns the path. Copies with the same contents are one, which
+// appears atomically. The path ends as in the module cache, so that reports name the file as usual.
+func (l *library) copyPatched(from, version, below string) (string, error) {
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
 	}
@@ -49,19 +50,23 @@ func (l *library) copyPatched(from, below string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(draft) // Nothing is left to remove once it has been renamed.
-	if err := l.copyFiles(from, draft); err != nil {
+	name := path.Base(l.module)
+	if version != "" {
+		name += "@" + version
+	}
+	if err := l.copyFiles(from, filepath.Join(draft, name)); err != nil {
 		return "", err
 	}
-	if err := patch(filepath.Join(draft, l.directory)); err != nil {
-		return "", fmt.Errorf("%s cannot be led to the simulated servers: %w", l.module, err)
+	if err := patch(filepath.Join(draft, name, l.directory)); err != nil {
+		return "", fmt.Errorf("%s cannot be led to the simulated servers: %w", name, err)
 	}
 	hash, err := hashFiles(draft)
 	if err != nil {
 		return "", err
 	}
-	to := filepath.Join(below, strings.ReplaceAll(l.module, "/", "-")+"-"+hash)
+	to := filepath.Join(below, hash)
 	if _, err := os.Stat(to); err == nil {
-		return to, nil
+		return filepath.Join(to, name), nil
 	}
 	if err := os.Chmod(draft, 0o755); err != nil {
 		return "", err
@@ -70,7 +75,7 @@ func (l *library) copyPatched(from, below string) (string, error) {
 	if err := os.Rename(draft, to); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return to, nil
+	return filepath.Join(to, name), nil
 }
 
 // hashFiles returns a hash of the names and contents of the files in a directory and below.
@@ -81,7 +86,8 @@ func hashFiles(directory string) (string, error) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		fmt.Fprintf(hash, "%s %d\n%s", entry.Name(), len(content), content)
+		within := strings.TrimPrefix(path, directory)
+		fmt.Fprintf(hash, "%s %d\n%s", within, len(content), content)
 		return err
 	})
 	return hex.EncodeToString(hash.Sum(nil)[:8]), err
@@ -96,15 +102,15 @@ func (l *library) copyFiles(from, to string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(to, l.directory), 0o755); err != nil {
+		return err
+	}
 	if err := os.WriteFile(filepath.Join(to, "go.mod"), mod, 0o644); err != nil {
 		return err
 	}
 	source := filepath.Join(from, l.directory)
 	entries, err := os.ReadDir(source)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(to, l.directory), 0o755); err != nil {
 		return err
 	}
 	for _, entry := range entries {

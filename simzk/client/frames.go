@@ -15,12 +15,17 @@ var (
 	clusterPrefix = strings.TrimSuffix(packagePath, "/client") + "."
 )
 
-// libraryPrefixes are those of the methods of go-zookeeper/zk's client and of its forks.
-var libraryPrefixes = []string{
-	reflect.TypeFor[zk.Conn]().PkgPath() + ".(*Conn).",
-	"github.com/samuel/go-zookeeper/zk.(*Conn).",
-	"github.com/z-division/go-zookeeper/zk.(*Conn).",
-}
+// libraryPrefixes are those of the methods of go-zookeeper/zk's client and of its forks, and of the
+// function that opens one.
+var libraryPrefixes = func() (prefixes []string) {
+	for _, library := range []string{
+		reflect.TypeFor[zk.Conn]().PkgPath(), "github.com/samuel/go-zookeeper/zk",
+		"github.com/z-division/go-zookeeper/zk",
+	} {
+		prefixes = append(prefixes, library+".(*Conn).", library+".Connect")
+	}
+	return prefixes
+}()
 
 // Simulates reports whether a function, by its full name, belongs to the simulated ensemble or to
 // one of its clients.
