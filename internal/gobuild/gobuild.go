@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ const modulePath = "github.com/interlock-sim/interlock"
 
 // goNeeded is the version of Go in Interlock's go.mod.
 const goNeeded = "1.26.0"
+
+// temporaryPrefix begins the names of directories of builds.
+const temporaryPrefix = "interlock-test-"
 
 // A Test says what go test is to run.
 type Test struct {
@@ -60,7 +64,7 @@ func Prepare(ctx context.Context, test *Test) (*Build, error) {
 		return nil, err
 	}
 	var err error
-	if b.temporary, err = os.MkdirTemp("", "interlock-test-"); err != nil {
+	if b.temporary, err = os.MkdirTemp("", temporaryPrefix); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
@@ -363,10 +367,34 @@ func (b *Build) goCommand(ctx context.Context, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// goOutput runs a go command and returns its standard output.
+// goOutput runs a go command and returns its standard output. The error is the first line that the
+// command prints as its error.
 func (b *Build) goOutput(ctx context.Context, arguments ...string) (string, error) {
-	return output(b.goCommand(ctx, arguments...))
+	var printed, failed bytes.Buffer
+	command := b.goCommand(ctx, arguments...)
+	command.Stdout, command.Stderr = &printed, &failed
+	err := command.Run()
+	if err == nil {
+		return printed.String(), nil
+	}
+	// The copied go.mod has the lines of the user's.
+	message := copiedMod.ReplaceAllLiteralString(failed.String(), filepath.Join(b.root, "go.mod"))
+	var text string
+	for line := range strings.Lines(message) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "go: downloading ") {
+			continue
+		}
+		if text += line; !strings.HasSuffix(text, ":") {
+			return "", errors.New(text)
+		}
+		text += " "
+	}
+	return "", fmt.Errorf("go %s: %w", command.Args[1], err)
 }
+
+// copiedMod matches the path of a copied go.mod.
+var copiedMod = regexp.MustCompile(`\S*` + temporaryPrefix + `\d+/go\.mod`)
 
 // goJSON runs a go command and decodes the JSON that it prints.
 func (b *Build) goJSON(ctx context.Context, into any, arguments ...string) error {
@@ -375,22 +403,4 @@ func (b *Build) goJSON(ctx context.Context, into any, arguments ...string) error
 		return err
 	}
 	return json.Unmarshal([]byte(printed), into)
-}
-
-// output runs a command and returns its standard output. The error is the first line that the
-// command prints as its error.
-func output(command *exec.Cmd) (string, error) {
-	var printed, failed bytes.Buffer
-	command.Stdout, command.Stderr = &printed, &failed
-	err := command.Run()
-	if err == nil {
-		return printed.String(), nil
-	}
-	for line := range strings.Lines(failed.String()) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "go: downloading ") {
-			return "", errors.New(line)
-		}
-	}
-	return "", fmt.Errorf("go %s: %w", command.Args[1], err)
 }
