@@ -277,9 +277,49 @@ func (s *source) patchConnect() error {
 	if len(parameters) == 0 || len(parameters[0].Names) == 0 || results(f) != 3 {
 		return s.missing(f, "list of servers and three results")
 	}
+	servers := parameters[0].Names[0].Name
 	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" if err := %s.Call(%s...); err != nil { return nil, "+
-		"nil, err };", dialName, parameters[0].Names[0].Name))
-	return nil
+		"nil, err };", dialName, servers))
+	made := false
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		literal, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		if of, ok := literal.Type.(*ast.Ident); ok && of.Name == "Conn" {
+			made = true
+			s.insert(literal.Lbrace+1, fmt.Sprintf(" %s: %s,", serversField, servers))
+		}
+		return true
+	})
+	if !made {
+		return s.missing(f, "literal of a Conn")
+	}
+	return s.patchConn()
+}
+
+// serversField is the field of a patched Conn with the servers that its caller has named.
+const serversField = "interlockServers"
+
+// patchConn adds a field to the type Conn, behind those that must be aligned.
+func (s *source) patchConn() error {
+	for _, name := range s.names {
+		for _, declared := range s.parsed[name].Decls {
+			types, ok := declared.(*ast.GenDecl)
+			if !ok || types.Tok != token.TYPE {
+				continue
+			}
+			for _, one := range types.Specs {
+				of, ok := one.(*ast.TypeSpec)
+				if fields, isStruct := of.Type.(*ast.StructType); ok && isStruct &&
+					of.Name.Name == "Conn" {
+					s.insert(fields.Fields.Closing, serversField+" []string; ")
+					return nil
+				}
+			}
+		}
+	}
+	return errors.New("the package has no struct Conn")
 }
 
 // patchCalls lets the calls of a client fail once the run is over, and end if the process has
@@ -292,14 +332,14 @@ func (s *source) patchCalls() error {
 	if results(f) != 2 {
 		return s.missing(f, "two results")
 	}
-	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" if %s.Call(%s.Server()) != nil { return 0, "+
-		"ErrClosing };", dialName, receiver(f)))
+	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" if %s.Call(%s.%s...) != nil { return 0, "+
+		"ErrClosing };", dialName, receiver(f), serversField))
 	if f, err = s.function(".State"); err != nil {
 		return err
 	}
-	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" %s.Call(%s.Server());", dialName, receiver(f)))
-	_, err = s.function(".Server")
-	return err
+	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" %s.Call(%s.%s...);", dialName, receiver(f),
+		serversField))
+	return nil
 }
 
 // results returns the number of results of a function without named ones.
@@ -320,7 +360,8 @@ func (s *source) patchGUIDs() error {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		if reader, ok := n.(*ast.SelectorExpr); ok && isSelector(reader, "rand", "Reader") {
 			found = true
-			s.insert(reader.Pos(), fmt.Sprintf("%s.Random(%s.Server(), ", dialName, receiver(f)))
+			s.insert(reader.Pos(), fmt.Sprintf("%s.Random(%s.%s, ", dialName, receiver(f),
+				serversField))
 			s.insert(reader.End(), ")")
 		}
 		return true

@@ -42,11 +42,16 @@ func Register(address string, n Network) {
 	networks[address] = n
 }
 
-// at returns the network at an address, or nil.
-func at(address string) Network {
+// at returns the network at the first address that leads to one, or nil.
+func at(addresses ...string) Network {
 	mu.Lock()
 	defer mu.Unlock()
-	return networks[address]
+	for _, address := range addresses {
+		if n := networks[address]; n != nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // MarkPatched notes that the program contains a client library that asks this package. Copies of
@@ -69,31 +74,22 @@ func Dial(dialer func(network, address string, timeout time.Duration) (net.Conn,
 // IsOver reports whether an error of [Dial] says that the run is over, so that a client must end.
 func IsOver(err error) bool { return errors.Is(err, ErrOver) }
 
-// Call is called when code calls a client of one of the servers. See [Network].
+// Call is called when code calls a client of the servers. See [Network].
 func Call(addresses ...string) error {
-	for _, address := range addresses {
-		if n := at(address); n != nil {
-			return n.Call()
-		}
+	if n := at(addresses...); n != nil {
+		return n.Call()
 	}
 	return nil
 }
 
-// Random returns the source of identifiers for a client of the server, or the other reader if the
-// server is not simulated.
-func Random(address string, otherwise io.Reader) io.Reader {
-	if n := at(address); n != nil {
+// Random returns the source of identifiers for a client of the servers, or the other reader if they
+// are not simulated.
+func Random(addresses []string, otherwise io.Reader) io.Reader {
+	if n := at(addresses...); n != nil {
 		return n.Random()
 	}
 	return otherwise
 }
 
-// Simulated reports whether one of the addresses is that of a simulated server.
-func Simulated(addresses ...string) bool {
-	for _, address := range addresses {
-		if at(address) != nil {
-			return true
-		}
-	}
-	return false
-}
+// Simulated reports whether one of the servers is simulated.
+func Simulated(addresses ...string) bool { return at(addresses...) != nil }
