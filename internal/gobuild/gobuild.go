@@ -68,7 +68,7 @@ func Prepare(ctx context.Context, test *Test) (*Build, error) {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		b.copyModule, b.requireInterlock, b.verifyGo, b.writeOverlay,
+		b.addGlue, b.copyModule, b.requireInterlock, b.verifyGo, b.replaceDials, b.writeOverlay,
 	} {
 		if err := step(ctx); err != nil {
 			b.Close()
@@ -96,9 +96,19 @@ func (b *Build) Command(ctx context.Context) *exec.Cmd {
 		arguments = append(arguments, "-gcflags="+b.module+"/...=-lang="+lang)
 	}
 	command := b.goCommand(ctx, append(append(arguments, b.test.Flags...), b.pattern)...)
+	command.Env = append(command.Env, "GODEBUG="+debugSettings())
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 5 * time.Second
 	return command
+}
+
+// debugSettings returns the value of GODEBUG with which lock code's math/rand can be seeded.
+func debugSettings() string {
+	settings := os.Getenv("GODEBUG")
+	if settings != "" {
+		settings += ","
+	}
+	return settings + "randseednop=0"
 }
 
 // language returns the version of the language in which the module is written, if the higher
@@ -323,8 +333,8 @@ func (b *Build) verifyGo(ctx context.Context) error {
 	return nil
 }
 
-// writeOverlay writes which files are to be built instead of others.
-func (b *Build) writeOverlay(context.Context) error {
+// addGlue adds the test files to the overlay.
+func (b *Build) addGlue(context.Context) error {
 	b.overlay = maps.Clone(b.test.Overlay)
 	if b.overlay == nil {
 		b.overlay = map[string]string{}
@@ -347,6 +357,11 @@ func (b *Build) writeOverlay(context.Context) error {
 		}
 		b.overlay[at] = path
 	}
+	return nil
+}
+
+// writeOverlay writes which files are to be built instead of others.
+func (b *Build) writeOverlay(context.Context) error {
 	content, err := json.Marshal(map[string]any{"Replace": b.overlay})
 	if err != nil {
 		return err

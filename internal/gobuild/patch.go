@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -410,15 +409,7 @@ func (s *source) write() error {
 		if err != nil {
 			return err
 		}
-		packaged := s.parsed[name].Name
-		edits = append(edits, edit{
-			from: s.files.Position(packaged.End()).Offset, to: s.files.Position(packaged.End()).Offset,
-			text: "; import " + dialName + ` "` + dialPackage + `"`,
-		})
-		slices.SortStableFunc(edits, func(a, b edit) int { return b.from - a.from })
-		for _, e := range edits {
-			content = slices.Concat(content[:e.from], []byte(e.text), content[e.to:])
-		}
+		content = apply(content, append(edits, importDial(s.files, s.parsed[name])))
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return err
 		}

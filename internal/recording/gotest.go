@@ -47,7 +47,6 @@ const (
 	// Unsound is the outcome of a search that can be trusted in nothing: the lock is
 	// nondeterministic, or a checker gave up, or nothing was tested.
 	Unsound = "unsound"
-	Skipped = "skipped"
 )
 
 // Corpus returns the directory in which a test keeps its counterexamples, relative to its package.

@@ -71,6 +71,16 @@ func Dial(dialer func(network, address string, timeout time.Duration) (net.Conn,
 	return dialer(network, address, timeout)
 }
 
+// NetDial is [net.Dial], which connects to simulated servers too.
+func NetDial(network, address string) (net.Conn, error) {
+	return NetDialTimeout(network, address, 0)
+}
+
+// NetDialTimeout is [net.DialTimeout], which connects to simulated servers too.
+func NetDialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	return Dial(net.DialTimeout, network, address, timeout)
+}
+
 // IsOver reports whether an error of [Dial] says that the run is over, so that a client must end.
 func IsOver(err error) bool { return errors.Is(err, ErrOver) }
 

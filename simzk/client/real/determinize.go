@@ -2,6 +2,7 @@ package real
 
 import (
 	"crypto/rand"
+	mathrand "math/rand"
 	"runtime"
 	"sync"
 
@@ -16,14 +17,17 @@ var determinizeMu sync.Mutex
 
 // Determinize makes the real client deterministic until the returned function is called: it limits
 // the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
-// by a reader with the same bytes in every run. Both are global to the program, so a second call
-// blocks until the first one's function is called.
+// by a reader with the same bytes in every run. It seeds math/rand, where GODEBUG=randseednop=0
+// allows that, for lock code that draws random delays. All are global to the program, so a second
+// call blocks until the first one's function is called.
 func Determinize() (restore func()) {
 	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
 	reader := rand.Reader
 	guids.restart()
 	rand.Reader = &guids
+	//lint:ignore SA1019 There is no other way to make the global functions deterministic.
+	mathrand.Seed(1)
 	return func() {
 		guids.stop()
 		rand.Reader = reader
