@@ -325,7 +325,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 		return &statusError{statusInternal, ended}
 	case o.has(recording.Violation):
 		return &statusError{statusViolation, nil}
-	case o.has(recording.Unsound):
+	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
 		return &statusError{statusInternal, nil}
 	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),
 		printed == "":

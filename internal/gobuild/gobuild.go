@@ -229,8 +229,12 @@ func (b *Build) requireInterlock(ctx context.Context) error {
 
 // replaceLibrary replaces a library by a patched copy, and reports whether the module has it.
 func (b *Build) replaceLibrary(ctx context.Context, l *library) (found bool, err error) {
+	printed, err := b.goOutput(ctx, "list", "-m", "-e", "-json", l.module)
+	if err != nil || printed == "" {
+		return false, err
+	}
 	var module moduleInfo
-	if err := b.goJSON(ctx, &module, "list", "-m", "-e", "-json", l.module); err != nil {
+	if err := json.Unmarshal([]byte(printed), &module); err != nil {
 		return false, err
 	}
 	if module.Error != nil || module.Version == "" && module.Replace == nil {
@@ -316,7 +320,8 @@ func (b *Build) replace(ctx context.Context, module, version, directory string) 
 
 // edit changes the copied go.mod.
 func (b *Build) edit(ctx context.Context, flags ...string) error {
-	_, err := b.goOutput(ctx, append(append([]string{"mod", "edit"}, flags...), b.file("go.mod"))...)
+	arguments := slices.Concat([]string{"mod", "edit"}, flags, []string{b.file("go.mod")})
+	_, err := b.goOutput(ctx, arguments...)
 	return err
 }
 

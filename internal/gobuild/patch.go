@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -218,8 +219,8 @@ func receiver(f *ast.FuncDecl) string {
 
 // missing returns the error for a function without what is to be changed.
 func (s *source) missing(f *ast.FuncDecl, what string) error {
-	at := s.files.Position(f.Pos())
-	return fmt.Errorf("%s: the function %s has no %s", filepath.Base(at.Filename), f.Name.Name, what)
+	file := filepath.Base(s.files.Position(f.Pos()).Filename)
+	return fmt.Errorf("%s: the function %s has no %s", file, f.Name.Name, what)
 }
 
 // replace replaces the source between two positions.
@@ -414,9 +415,20 @@ func (s *source) write() error {
 			return err
 		}
 	}
-	generated := `package zk
+	var generated strings.Builder
+	fmt.Fprintf(&generated, generatedFormat, dialPackage)
+	for _, constant := range laterConstants {
+		if !s.declares(constant.name) {
+			fmt.Fprintf(&generated, "\nconst %s = %s\n", constant.name, constant.value)
+		}
+	}
+	return os.WriteFile(filepath.Join(s.directory, generatedFile), []byte(generated.String()), 0o644)
+}
 
-import "` + dialPackage + `"
+// generatedFormat is the format of the generated file, with the path of [dialPackage].
+const generatedFormat = `package zk
+
+import "%s"
 
 func init() {
 	dial.MarkPatched()
@@ -427,5 +439,32 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...interface{}) {}
 `
-	return os.WriteFile(filepath.Join(s.directory, generatedFile), []byte(generated), 0o644)
+
+// laterConstants are constants of go-zookeeper/zk v1.0.4 that Interlock uses and earlier versions do
+// not have. Copies of those have them, so that Interlock compiles with them.
+var laterConstants = []struct{ name, value string }{
+	{"FlagPersistent", "0"},
+	{"FlagEphemeralSequential", "3"},
+	{"FlagContainer", "4"},
+	{"FlagPersistentSequentialWithTTL", "6"},
+	{"StateSyncConnected", "State(3)"},
+}
+
+// declares reports whether the package declares a constant.
+func (s *source) declares(name string) bool {
+	for _, file := range s.names {
+		for _, declared := range s.parsed[file].Decls {
+			constants, ok := declared.(*ast.GenDecl)
+			if !ok || constants.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range constants.Specs {
+				if slices.ContainsFunc(spec.(*ast.ValueSpec).Names,
+					func(n *ast.Ident) bool { return n.Name == name }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
