@@ -55,6 +55,7 @@ type Build struct {
 	temporary string
 	goVersion string // of the user's go.mod, as "go1.N"
 	overlay   map[string]string
+	seeds     bool // math/rand/v2 can be seeded
 }
 
 // Prepare makes a test ready to run. An error is one line. The caller closes the build.
@@ -68,7 +69,8 @@ func Prepare(ctx context.Context, test *Test) (*Build, error) {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		b.addGlue, b.copyModule, b.requireInterlock, b.verifyGo, b.replaceDials, b.writeOverlay,
+		b.addGlue, b.copyModule, b.seedRandom, b.requireInterlock, b.verifyGo, b.replaceDials,
+		b.writeOverlay,
 	} {
 		if err := step(ctx); err != nil {
 			b.Close()
@@ -253,7 +255,7 @@ func (b *Build) replaceLibrary(ctx context.Context, l *library) (found bool, err
 	if err != nil {
 		return false, err
 	}
-	patched, err := l.copyPatched(from, of, cache)
+	patched, err := l.copyPatched(from, of, cache, b.seeds)
 	if err != nil {
 		return false, err
 	}

@@ -48,7 +48,7 @@ func TestPatchedCopy(t *testing.T) {
 	var copies [2]string
 	for i := range copies {
 		var err error
-		if copies[i], err = libraries[0].copyPatched(from, version, below); err != nil {
+		if copies[i], err = libraries[0].copyPatched(from, version, below, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestLaterConstants(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	copied, err := libraries[0].copyPatched(older, version, t.TempDir())
+	copied, err := libraries[0].copyPatched(older, version, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

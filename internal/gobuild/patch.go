@@ -41,7 +41,8 @@ var libraries = []library{
 // copyPatched copies the library of a version in a directory to a new one below another, without
 // tests and with the patches, and returns the path. Copies with the same contents are one, which
 // appears atomically. The path ends as in the module cache, so that reports name the file as usual.
-func (l *library) copyPatched(from, version, below string) (string, error) {
+// If seeds is set, math/rand/v2 can be seeded.
+func (l *library) copyPatched(from, version, below string, seeds bool) (string, error) {
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err
 	}
@@ -57,7 +58,7 @@ func (l *library) copyPatched(from, version, below string) (string, error) {
 	if err := l.copyFiles(from, filepath.Join(draft, name)); err != nil {
 		return "", err
 	}
-	if err := patch(filepath.Join(draft, name, l.directory)); err != nil {
+	if err := patch(filepath.Join(draft, name, l.directory), seeds); err != nil {
 		return "", fmt.Errorf("%s cannot be led to the simulated servers: %w", name, err)
 	}
 	hash, err := hashFiles(draft)
@@ -137,6 +138,7 @@ type source struct {
 	parsed    map[string]*ast.File // by name
 	names     []string             // of the files, in order
 	edits     map[string][]edit    // by file
+	seeds     bool                 // math/rand/v2 can be seeded
 }
 
 // An edit inserts text into a file, in place of what lies between two offsets.
@@ -147,9 +149,9 @@ type edit struct {
 
 // patch lets the package in a directory ask [dialPackage]. Every change stays on its line, so that
 // stacks name the lines of the library. A place to change that is missing is an error.
-func patch(directory string) error {
+func patch(directory string, seeds bool) error {
 	s := &source{
-		directory: directory, files: token.NewFileSet(), parsed: map[string]*ast.File{},
+		directory: directory, seeds: seeds, files: token.NewFileSet(), parsed: map[string]*ast.File{},
 		edits: map[string][]edit{},
 	}
 	if err := s.parse(); err != nil {
@@ -417,6 +419,9 @@ func (s *source) write() error {
 	}
 	var generated strings.Builder
 	fmt.Fprintf(&generated, generatedFormat, dialPackage)
+	if s.seeds {
+		generated.WriteString(seedFormat)
+	}
 	for _, constant := range laterConstants {
 		if !s.declares(constant.name) {
 			fmt.Fprintf(&generated, "\nconst %s = %s\n", constant.name, constant.value)
@@ -428,7 +433,11 @@ func (s *source) write() error {
 // generatedFormat is the format of the generated file, with the path of [dialPackage].
 const generatedFormat = `package zk
 
-import "%s"
+import (
+	_ "unsafe" // for go:linkname
+
+	"%s"
+)
 
 func init() {
 	dial.MarkPatched()
