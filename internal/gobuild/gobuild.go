@@ -251,11 +251,7 @@ func (b *Build) replaceLibrary(ctx context.Context, l *library) (found bool, err
 			return false, err
 		}
 	}
-	cache, err := cacheDirectory()
-	if err != nil {
-		return false, err
-	}
-	patched, err := l.copyPatched(from, of, cache, b.seeds)
+	patched, err := l.copyPatched(from, of, b.cacheDirectory(), b.seeds)
 	if err != nil {
 		return false, err
 	}
@@ -272,14 +268,14 @@ func (b *Build) download(ctx context.Context, m *moduleInfo) (string, error) {
 	return downloaded.Dir, err
 }
 
-// cacheDirectory returns the directory for patched libraries. It stays the same, so that the go
-// command need not compile them again.
-func cacheDirectory() (string, error) {
+// cacheDirectory returns the directory for patched libraries. It stays the same if the user has a
+// cache, so that the go command need not compile them again.
+func (b *Build) cacheDirectory() string {
 	directory, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		directory = b.temporary
 	}
-	return filepath.Join(directory, "interlock", "libraries"), nil
+	return filepath.Join(directory, "interlock", "libraries")
 }
 
 // addInterlock adds Interlock to the copied go.mod.

@@ -151,8 +151,8 @@ type edit struct {
 // stacks name the lines of the library. A place to change that is missing is an error.
 func patch(directory string, seeds bool) error {
 	s := &source{
-		directory: directory, seeds: seeds, files: token.NewFileSet(), parsed: map[string]*ast.File{},
-		edits: map[string][]edit{},
+		directory: directory, seeds: seeds, files: token.NewFileSet(),
+		parsed: map[string]*ast.File{}, edits: map[string][]edit{},
 	}
 	if err := s.parse(); err != nil {
 		return err
@@ -427,7 +427,8 @@ func (s *source) write() error {
 			fmt.Fprintf(&generated, "\nconst %s = %s\n", constant.name, constant.value)
 		}
 	}
-	return os.WriteFile(filepath.Join(s.directory, generatedFile), []byte(generated.String()), 0o644)
+	path := filepath.Join(s.directory, generatedFile)
+	return os.WriteFile(path, []byte(generated.String()), 0o644)
 }
 
 // generatedFormat is the format of the generated file, with the path of [dialPackage].
@@ -449,8 +450,8 @@ type silentLogger struct{}
 func (silentLogger) Printf(string, ...interface{}) {}
 `
 
-// laterConstants are constants of go-zookeeper/zk v1.0.4 that Interlock uses and earlier versions do
-// not have. Copies of those have them, so that Interlock compiles with them.
+// laterConstants are constants of go-zookeeper/zk v1.0.4 that Interlock uses and that earlier
+// versions do not have. Copies of those have them, so that Interlock compiles with them.
 var laterConstants = []struct{ name, value string }{
 	{"FlagPersistent", "0"},
 	{"FlagEphemeralSequential", "3"},

@@ -35,8 +35,8 @@ var (
 	patched  atomic.Bool
 )
 
-// Seed, unless it is nil, makes the global functions of math/rand/v2 return the same numbers after
-// each call with the same seed; after a call with 0 they are random. Copies of libraries set it.
+// Seed makes the global functions of math/rand/v2 return the same numbers after each call with the
+// same seed; after a call with 0 they are random. It is nil unless copies of libraries set it.
 var Seed func(seed uint64)
 
 // Register makes an address lead to a network, instead of any earlier one.

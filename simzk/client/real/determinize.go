@@ -19,8 +19,8 @@ var determinizeMu sync.Mutex
 // Determinize makes the real client deterministic until the returned function is called: it limits
 // the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
 // by a reader with the same bytes in every run. For lock code that draws random delays, it seeds
-// math/rand, where GODEBUG=randseednop=0 allows that, and math/rand/v2 under interlock test. All are global to the program, so a second
-// call blocks until the first one's function is called.
+// math/rand, where GODEBUG=randseednop=0 allows that, and under interlock test math/rand/v2. All of
+// this is global to the program, so a second call blocks until the first one's function is called.
 func Determinize() (restore func()) {
 	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
