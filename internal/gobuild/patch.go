@@ -399,7 +399,7 @@ func isSelector(e ast.Expr, of, name string) bool {
 	return ok && x.Name == of
 }
 
-// write writes the changed files and the generated one. The program logs nothing by default: a
+// write writes the changed files and the generated one, by which clients log nothing by default: a
 // search connects thousands of times.
 func (s *source) write() error {
 	for _, name := range s.names {
