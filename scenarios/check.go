@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
@@ -26,6 +27,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/simzk/client/real"
+	"github.com/interlock-sim/interlock/simzk/dial"
 )
 
 // The variables that Check reads from the environment. They are not flags, because go test ./...
@@ -36,6 +38,8 @@ const (
 	strategyVariable  = "INTERLOCK_STRATEGY"     // one of [strategy.Names], or exhaustive
 	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
 	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
+	faultsVariable    = recording.FaultsVariable // fault plan; default: that of the scenario
+	outVariable       = recording.OutVariable    // directory for counterexamples
 )
 
 const defaultSchedules = 2000
@@ -54,9 +58,7 @@ const defaultSchedules = 2000
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
 // of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
-// is, one for each signature of a violation. With a random seed, run go test with -count=1, because
-// its cache does not know the seed.
-//
+// is, X//
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
 //
@@ -76,15 +78,18 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		replayed.replay(t, &scenario, subtest)
 		return
 	}
+	verdict := newVerdict(t, &scenario)
+	defer verdict.write(t)
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
 		}
-		if !replayInTest(t, &scenario, path) {
+		if !replayInTest(t, &scenario, path, verdict) {
 			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
 				"lock",
 				path)
 		}
+		verdict.Outcome = recording.Passed
 		return
 	}
 	corpus := recording.Corpus(t.Name())
@@ -95,7 +100,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	for _, entry := range recorded {
 		// A draft of a counterexample, or what an editor or a file manager has left.
 		if !strings.HasPrefix(entry.Name(), ".") {
-			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
+			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()), verdict)
 		}
 	}
 	campaign := &campaign.Campaign{
@@ -105,13 +110,14 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	}
 	found := search(t, campaign)
 	report := found.Common()
+	verdict.ran(campaign.Seed, report)
 	if report.Nondeterministic != nil {
 		t.Fatal(report.Nondeterministic)
 	}
 	ctx, end := inTime(t)
 	defer end()
 	if len(report.Distinct) > 0 {
-		failWithDistinct(ctx, t, campaign, report, corpus)
+		failWithDistinct(ctx, t, campaign, report, verdict)
 	}
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	switch {
@@ -120,7 +126,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	case report.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
-		t.Fatal(describeFailure(t, campaign, report.Failure, short, corpus))
+		t.Fatal(describeFailure(t, campaign, report.Failure, short, verdict))
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
@@ -149,6 +155,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 			stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, found))
+	verdict.Outcome = recording.Passed
 }
 
 // demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
@@ -158,9 +165,22 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if scenario.Client == Real && real.RaceDetector {
+	if plan := os.Getenv(faultsVariable); plan != "" {
+		var err error
+		if scenario.Faults, err = faults.Parse(plan); err == nil {
+			err = scenario.Validate()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", faultsVariable, err)
+		}
+	}
+	switch {
+	case scenario.Client != Model && real.RaceDetector:
 		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
+	case scenario.Client == Dialed && !dial.Patched():
+		t.Skip("code that opens its own client is tested by the command interlock test, which " +
+			"leads the client to the simulated servers")
 	}
 	return scenario.engine()
 }
@@ -189,7 +209,7 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
 		return c.Run(ctx, t)
 	}
-	if c.Scenario.Client == engine.Real {
+	if c.Scenario.Client.Library() {
 		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
 			"with the real client", strategyVariable)
 	}
@@ -275,7 +295,7 @@ func unsettled(r *report.Runs) string {
 // failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
 // written, and ends the test.
 func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	r *report.Runs, corpus string,
+	r *report.Runs, verdict *verdict,
 ) {
 	t.Helper()
 	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
@@ -284,7 +304,7 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 			continue
 		}
 		t.Error(describeFailure(t, campaign, group.Failures[0].First, group.Counterexample,
-			corpus))
+			verdict))
 		for _, d := range group.Failures {
 			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
 				r.Schedules, d.First.Schedule)
@@ -295,24 +315,34 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.
 func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
-	c *recording.Counterexample, corpus string,
+	c *recording.Counterexample, verdict *verdict,
 ) string {
 	scenario := c.Scenario
-	c.Test = t.Name()
+	c.Test, c.By = t.Name(), os.Getenv(recording.CommandVariable)
 	c.ReplayBy = func(directory string) string {
-		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
+		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
 	}
-	directory, err := c.Write(corpus)
+	directory, err := c.Write(outDirectory(t.Name()))
 	if err != nil {
+		verdict.failed(c.Recording.Signature, "", "")
 		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
 			engine.Describe(c.Explain()), err)
 	}
+	verdict.failed(c.Recording.Signature, directory, c.ReplayBy(directory))
 	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\n"+
 		"replay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
 		stepList(c.Recording.Deviations),
 		engine.Describe(c.Explain()),
 		directory, c.ReplayBy(directory))
+}
+
+// outDirectory returns the directory for a test's counterexamples.
+func outDirectory(test string) string {
+	if out := os.Getenv(outVariable); out != "" {
+		return filepath.Join(out, filepath.Base(recording.Corpus(test)))
+	}
+	return recording.Corpus(test)
 }
 
 // stepList lists the deviations of a schedule.
@@ -325,7 +355,7 @@ func stepList(deviations []engine.Deviation) string {
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.
-func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
+func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict *verdict) bool {
 	t.Helper()
 	recording, err := recording.Read(path)
 	if err != nil {
@@ -359,6 +389,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 		case !recording.Violates():
 			how = "and did not when it was recorded"
 		}
+		verdict.failed(result.Violations[0].Signature(), path, "")
 		t.Fatalf("%s fails %s:\n%s", path, how, result.Describe(recorded))
 	}
 	if recording.Violates() {

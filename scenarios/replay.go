@@ -73,7 +73,9 @@ func (r *replayedTest) replay(t *testing.T, scenario *engine.Scenario, subtest s
 		return
 	}
 	r.done.Store(true)
-	if !replayInTest(t, scenario, r.directory) {
+	verdict := newVerdict(t, scenario)
+	defer verdict.write(t)
+	if !replayInTest(t, scenario, r.directory, verdict) {
 		t.Skipf("%s: none of its steps is possible any more, so it says nothing about this lock",
 			r.directory)
 	}

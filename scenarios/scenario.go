@@ -51,7 +51,7 @@ func (s *Subject) Fits(servers int, client ClientKind) error {
 	case servers > s.serversMax():
 		return fmt.Errorf("the service of the lock %s has at most %d server, not %d", s.Name,
 			s.serversMax(), servers)
-	case s.Service != nil && client == Real:
+	case s.Service != nil && client != Model:
 		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",
 			s.Name)
 	}
@@ -73,4 +73,7 @@ type ClientKind uint8
 const (
 	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
 	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+	// Dialed processes open clients themselves, at [Process.Address]. Such a scenario runs only
+	// under the command interlock test.
+	Dialed
 )

@@ -47,6 +47,8 @@ type Bounded interface {
 type Config struct {
 	Servers    int  // at least 1
 	RealClient bool // clients are the real client library instead of a model of it
+	// OwnClients says that processes open clients themselves; RealClient is false then.
+	OwnClients bool
 	LinkFaults bool // faults can strike single links to or between servers
 	Log        *history.Log
 	// Settle waits until every process has reacted to what has reached it.

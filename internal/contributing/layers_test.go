@@ -22,7 +22,7 @@ func TestLayers(t *testing.T) {
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"simzk/internal/memory", "internal/callsite")
 	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/hash64")
-	clients := with(shared, "simzk/client/model", "simzk/client/real")
+	clients := with(shared, "simzk/client/model", "simzk/client/real", "simzk/dial")
 	report := with(engine, "internal/report", "internal/stateset")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
@@ -35,7 +35,9 @@ func TestLayers(t *testing.T) {
 		"simzk":              simzk,
 		"simzk/client":       {"simzk/client"},
 		"simzk/client/model": with(shared, "simzk/client/model"),
-		"simzk/client/real":  with(shared, "simzk/client/real"),
+		"simzk/client/real":  with(shared, "simzk/client/real", "simzk/dial"),
+		"simzk/dial":         {"simzk/dial"},
+		"internal/gobuild":   {"internal/gobuild"},
 		"internal/engine":    engine,
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),

@@ -94,6 +94,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	l.spent()
 	l.System.Reset(sim.Config{
 		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
+		OwnClients: scenario.Client == Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
 		Stacks: l.stacks,
 	})

@@ -62,6 +62,7 @@ type Process struct {
 	age        uint64 // since when it waits, set by the loop
 	gateOpened int    // number of gates passed
 	resume     chan struct{}
+	tornDown   bool // the run ended before the process's script
 
 	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
@@ -91,10 +92,13 @@ func (p *Process) run() {
 		p.owners.adopt(p.Number)
 	}
 	locker, err := p.subject.Open(&p.Environment)
-	if err != nil {
+	if err != nil && !p.stopped() {
 		panic(fmt.Sprintf("Subject.Open fails: %v", err))
 	}
 	if locker == nil {
+		if err != nil {
+			return
+		}
 		panic("Subject.Open returns neither a Locker nor an error")
 	}
 	for range p.Cycles {
@@ -106,12 +110,16 @@ func (p *Process) run() {
 // end runs when the goroutine ends, by return, panic or Goexit.
 func (p *Process) end() {
 	p.progress.Add(1)
-	if r := recover(); r != nil {
+	if r := recover(); r != nil && !p.stopped() {
 		p.Panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
 	}
 	p.Over = true
 	p.publish()
 }
+
+// stopped reports whether the process has crashed, or the run has ended before its script. What its
+// code still does then does not count.
+func (p *Process) stopped() bool { return p.tornDown || p.Client.Crashed() }
 
 func (p *Process) cycle(locker Locker) {
 	p.Attempt++

@@ -68,7 +68,7 @@ func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strat
 ) {
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
-	if scenario.Client == Real {
+	if scenario.Client.Library() {
 		defer scenario.Subject.Service.Determinize()()
 	}
 	thrown := r.bubble(ctx, scenario, strategy, result)

@@ -38,7 +38,7 @@ const (
 func Of(ctx context.Context, r *engine.Runner, scenario *engine.Scenario,
 	deviations []engine.Deviation, signature string,
 ) *explain.Likelihood {
-	if scenario.Client == engine.Real {
+	if scenario.Client.Library() {
 		return nil
 	}
 	keyless := r.NoKeys

@@ -109,6 +109,7 @@ type Counterexample struct {
 	Result     *engine.Result                // its first violation is the recorded one
 	ReplayBy   func(directory string) string // the command that replays it
 	Test       string                        // the test that found it, or ""
+	By         string                        // see [GoTest]
 	Likelihood *explain.Likelihood           // of the first violation, or nil
 }
 
@@ -276,6 +277,9 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	}
 	if c.Test != "" {
 		report["test"] = c.Test
+	}
+	if c.By != "" {
+		report["by"] = c.By
 	}
 	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err
