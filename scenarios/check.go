@@ -106,7 +106,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	found := search(t, campaign)
 	report := found.Common()
 	if report.Nondeterministic != nil {
-		t.Fatal(report.Nondeterministic)
+		t.Logf("%s\n%v", report.DescribeDiffering(), report.Nondeterministic)
 	}
 	ctx, end := inTime(t)
 	defer end()
@@ -260,6 +260,9 @@ func exhaustiveSummary(c *campaign.Campaign, r *report.Exhaustive) string {
 	if r.MemoryExhausted {
 		text += ": it reached the memory limit, which GOMEMLIMIT sets"
 	}
+	if r.Differing > 0 {
+		text += ": " + r.DescribeDiffering()
+	}
 	return text
 }
 
@@ -307,9 +310,13 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.
 		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
 			engine.Describe(c.Explain()), err)
 	}
-	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\n"+
+	often := ""
+	if n := c.Recording.Reproduces; n.Runs > 0 {
+		often = ", " + n.String()
+	}
+	return fmt.Sprintf("%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\ncounterexample %s\n"+
 		"replay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
+		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &scenario,
 		stepList(c.Recording.Deviations),
 		engine.Describe(c.Explain()),
 		directory, c.ReplayBy(directory))
@@ -343,7 +350,8 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
 		recording.Schedule, replay, result); difference != nil {
-		t.Fatalf("%s: %v", path, difference)
+		replayUnstable(t, recorded, path, recording.Deviations, difference)
+		return true
 	}
 	for _, d := range replay.Skipped {
 		t.Logf("%s: step %d, %v, is not possible any more", path, d.Index, d.Step)
@@ -368,6 +376,19 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(recording.Deviations)
+}
+
+// replayUnstable replays a schedule whose runs differ several times, and fails the test if a run
+// violates a property.
+func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
+	deviations []engine.Deviation, difference *engine.Nondeterminism,
+) {
+	t.Helper()
+	n := recording.Reproduce(engine.NewRunner(t), scenario, deviations, "")
+	if n.Failures > 0 {
+		t.Fatalf("%s: a violation %v\n%v", path, n, difference)
+	}
+	t.Logf("%s: no violation in %d runs\n%v", path, n.Runs, difference)
 }
 
 // numberFrom reads a positive number from the environment.

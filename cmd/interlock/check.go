@@ -434,10 +434,10 @@ func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 	switch {
 	case unshown != nil:
 		return &statusError{statusInternal, unshown}
-	case report.Nondeterministic != nil:
-		return &statusError{statusInternal, report.Nondeterministic}
 	case len(found) > 0 && !found[0].outOfContract:
 		return &statusError{statusViolation, nil}
+	case report.Nondeterministic != nil:
+		return &statusError{statusInternal, report.Nondeterministic}
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
 			"was checked")}

@@ -200,17 +200,47 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		confirm := c.judge(outcome, schedule, result)
 		switch {
 		case confirm: // A failure is confirmed even if the time is over.
-			outcome.Nondeterministic = runner.RunAgain(context.Background(), &c.Scenario, schedule,
-				c.strategy(schedule), result)
+			c.runAgain(context.Background(), runner, outcome, schedule, result)
 		case schedule == first:
-			outcome.Nondeterministic = runner.RunAgain(ctx, &c.Scenario, schedule,
-				c.strategy(schedule), result)
+			c.runAgain(ctx, runner, outcome, schedule, result)
 		}
-		if outcome.Failure != nil && !c.KeepGoing || outcome.Nondeterministic != nil {
+		if outcome.Failure != nil && !c.KeepGoing {
 			break
 		}
 	}
 	return outcome
+}
+
+// runAgain runs a schedule a second time, and notes whether it differs.
+func (c *Campaign) runAgain(ctx context.Context, runner *engine.Runner, outcome *chunk,
+	schedule int, result *engine.Result,
+) {
+	outcome.RunTwice++
+	n := runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
+	if n == nil {
+		return
+	}
+	if outcome.Differing == 0 {
+		runner.Locate(ctx, &c.Scenario,
+			func() engine.Strategy { return c.strategy(schedule) }, n)
+	}
+	outcome.Differ(n)
+	for _, failure := range outcome.failures(schedule) {
+		failure.Unstable = true
+	}
+}
+
+// failures returns the failures of a schedule in the chunk.
+func (c *chunk) failures(schedule int) (failures []*report.Failure) {
+	if c.Failure != nil && c.Failure.Schedule == schedule {
+		failures = append(failures, c.Failure)
+	}
+	for i := range c.Distinct {
+		if first := c.Distinct[i].First; first.Schedule == schedule {
+			failures = append(failures, first)
+		}
+	}
+	return failures
 }
 
 // judge notes the violations of a schedule. It reports whether the lock failed in a way that is new
@@ -288,6 +318,6 @@ func (m *merger) merge(next *chunk) {
 	r.Seen.AddStates(next.keys)
 	r.CountSeen()
 	m.campaign.capped.Store(r.StatesCapped)
-	m.done = r.Failure != nil && !r.KeptGoing || r.Nondeterministic != nil ||
+	m.done = r.Failure != nil && !r.KeptGoing ||
 		m.campaign.States > 0 && r.States >= m.campaign.States
 }

@@ -175,6 +175,12 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			r.Failure = nil
 			e.Each(result)
 		}
+		if r.Differing == 1 && r.Nondeterministic.Line == "" {
+			e.locate(bounded, t, r, result)
+		}
+		if x.ValidatedRunner != nil && x.Mismatch != nil && (r.Failure == nil || e.KeepGoing) {
+			return e.runLive(bounded, t, r)
+		}
 		if e.next(x, r) {
 			return r
 		}
@@ -186,6 +192,33 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			r.Unsaved, saved = x.save(r), r.Elapsed
 		}
 	}
+}
+
+// locate finds the line at which the run of a lock that is nondeterministic began to differ.
+func (e *Search) locate(ctx context.Context, t *testing.T, r *report.Exhaustive,
+	result *engine.Result,
+) {
+	deviations := slices.Clone(result.Deviations)
+	engine.NewRunner(t).Locate(ctx, &e.Scenario,
+		func() engine.Strategy { return &engine.Replay{Deviations: deviations} }, r.Nondeterministic)
+	if line := r.Nondeterministic.Line; line != "" {
+		r.DifferingLines = append(r.DifferingLines, line)
+	}
+}
+
+// runLive begins the search anew with live processes in every run, because the cached reactions of
+// a nondeterministic lock contradict one another. The new report counts what differed before.
+func (e *Search) runLive(ctx context.Context, t *testing.T,
+	before *report.Exhaustive,
+) *report.Exhaustive {
+	e.NoReplayCache = true
+	r := e.Run(ctx, t)
+	r.Differing += before.Differing
+	r.Nondeterministic = before.Nondeterministic
+	r.DifferingLines = append(before.DifferingLines, r.DifferingLines...)
+	r.Complete, r.Scope = false, ""
+	r.Elapsed += before.Elapsed
+	return r
 }
 
 // restrict switches off what the system of the scenario, or a claim without a monitor, does not
@@ -217,7 +250,7 @@ func (e *Search) merges() bool {
 func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 	left := false
 	switch {
-	case r.Failure != nil && !e.KeepGoing, r.Nondeterministic != nil:
+	case r.Failure != nil && !e.KeepGoing:
 	case x.backtrack(), x.raiseBound():
 		r.Deviations = max(0, x.bound-1)
 		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
@@ -228,7 +261,7 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 		}
 	default:
 		r.Deviations = e.MaxDeviations
-		if r.Complete, r.Untried = r.CutOff+r.Unsettled == 0, 0; r.Complete {
+		if r.Complete, r.Untried = r.CutOff+r.Unsettled+r.Differing == 0, 0; r.Complete {
 			r.Scope = e.scope()
 		}
 	}
@@ -529,15 +562,12 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	}
 	switch {
 	case x.ValidatedRunner != nil && x.Mismatch != nil:
-		r.Nondeterministic = x.Mismatch
-		r.Nondeterministic.Schedule = r.Schedules - 1
+		x.Mismatch.Schedule = r.Schedules - 1
+		r.Differ(x.Mismatch)
 	case x.diverged:
 		last := len(result.Events) - 1
 		e := result.Events[last]
-		r.Nondeterministic = &engine.Nondeterminism{
-			Schedule: r.Schedules - 1, Event: last,
-			Second: &e,
-		}
+		r.Differ(&engine.Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -35,6 +36,39 @@ type Recording struct {
 	TraceHash  engine.TraceHash   `json:"trace_hash"`
 	Property   string             `json:"property"`  // empty if the run violates nothing
 	Signature  string             `json:"signature"` // of the violation; empty as Property is
+	// Reproduces says how often the schedule fails, unless it fails in every run.
+	Reproduces Reproduction `json:"reproduces,omitzero"`
+}
+
+// A Reproduction says in how many runs of a schedule a violation occurred.
+type Reproduction struct {
+	Failures int `json:"failures"`
+	Runs     int `json:"runs"`
+}
+
+// ReproductionRuns is how often a schedule is run whose runs differ.
+const ReproductionRuns = 20
+
+// Reproduce runs a schedule [ReproductionRuns] times, and counts the runs with a violation of the
+// signature within the contract, or of any if that is empty.
+func Reproduce(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation,
+	signature string,
+) Reproduction {
+	n := Reproduction{Runs: ReproductionRuns}
+	for range n.Runs {
+		result := r.Run(scenario, &engine.Replay{Deviations: deviations})
+		if slices.ContainsFunc(result.Violations, func(v *history.Violation) bool {
+			return signature == "" || v.Signature() == signature
+		}) {
+			n.Failures++
+		}
+	}
+	return n
+}
+
+// String says how often the violation occurred.
+func (n Reproduction) String() string {
+	return fmt.Sprintf("reproduces in %d of %d runs", n.Failures, n.Runs)
 }
 
 // Violates reports whether the recorded run violates a property.
