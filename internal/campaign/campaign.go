@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -188,6 +189,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	}
 	result := new(engine.Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
+		c.orderGoroutines(runner, schedule)
 		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
 			break
 		}
@@ -216,17 +218,27 @@ func (c *Campaign) runAgain(ctx context.Context, runner *engine.Runner, outcome 
 	schedule int, result *engine.Result,
 ) {
 	outcome.RunTwice++
+	c.orderGoroutines(runner, schedule)
 	n := runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
 	if n == nil {
 		return
 	}
 	if outcome.Differing == 0 {
-		runner.Locate(ctx, &c.Scenario,
-			func() engine.Strategy { return c.strategy(schedule) }, n)
+		runner.Locate(ctx, &c.Scenario, func() engine.Strategy {
+			c.orderGoroutines(runner, schedule)
+			return c.strategy(schedule)
+		}, n)
 	}
 	outcome.Differ(n)
 	for _, failure := range outcome.failures(schedule) {
 		failure.Unstable = true
+	}
+}
+
+// orderGoroutines lets the next run of the runner have the schedule's order of goroutines.
+func (c *Campaign) orderGoroutines(runner *engine.Runner, schedule int) {
+	if scheduler.Enabled {
+		runner.Goroutines = strategy.Goroutines(c.Seed, schedule)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -230,6 +231,9 @@ func (e *Search) restrict() {
 	}
 	if _, ok := system.(sim.Stubber); !ok {
 		e.NoReplayCache = true
+	}
+	if scheduler.Enabled { // Cached reactions have one order of goroutines.
+		e.NoReplayCache, e.NoReduction = true, true
 	}
 }
 
@@ -489,6 +493,31 @@ func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
 	}
 	x.diverged = true
 	return engine.Prune
+}
+
+// ChooseGoroutine follows the path, and then tries all choices. A choice among goroutines is a frame
+// without a state: processes are still reacting to the last step.
+func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	if index < len(x.path) {
+		is := func(o sim.EnabledStep) bool { return o.Step == x.path[index].step }
+		chosen := slices.IndexFunc(choices, is)
+		if chosen < 0 {
+			x.diverged = true
+			return engine.Prune
+		}
+		return chosen
+	}
+	f := frame{
+		step: choices[0].Step, defaultStep: choices[0].Step, idleTicks: x.idleTicks(),
+		deviations: x.deviations(),
+	}
+	if x.bound == 0 || f.deviations < x.bound {
+		for i := range choices[1:] {
+			f.rest = append(f.rest, choices[i+1].Step)
+		}
+	}
+	x.path = append(x.path, f)
+	return 0
 }
 
 // observeStep looks at the events of the last step. If the step was assumed to be invisible and is

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
 	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 )
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
@@ -27,9 +28,11 @@ type Recording struct {
 	Cycles  int         `json:"cycles"`
 	Faults  faults.Plan `json:"faults"`
 	// the next three unless they have their defaults
-	Severity   faults.Severity    `json:"severity,omitzero"`
-	Client     engine.ClientKind  `json:"client,omitzero"`
-	Servers    int                `json:"servers,omitzero"`
+	Severity faults.Severity   `json:"severity,omitzero"`
+	Client   engine.ClientKind `json:"client,omitzero"`
+	Servers  int               `json:"servers,omitzero"`
+	// Scheduler reports that the schedule decides the order of goroutines.
+	Scheduler  bool               `json:"scheduler,omitzero"`
 	Seed       uint64             `json:"seed"`     // of the campaign that found it
 	Schedule   int                `json:"schedule"` // its number there
 	Deviations []engine.Deviation `json:"deviations"`
@@ -124,6 +127,14 @@ func (r *Recording) validate() error {
 	return nil
 }
 
+// ErrScheduler is the error of a schedule that decides the order of goroutines, in a program that
+// cannot, and the other way round. Such schedules count other decisions.
+var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
+	true: "without the goroutine scheduler: replay it without",
+	false: "with the goroutine scheduler: replay it with interlock replay --scheduler, or GOFLAGS=\"" +
+		"$(interlock scheduler)\" go test",
+}[scheduler.Enabled])
+
 // Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	s := &engine.Scenario{
@@ -131,6 +142,9 @@ func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 		Severity: r.Severity,
 		Client:   r.Client,
 		Servers:  r.Servers,
+	}
+	if r.Scheduler != scheduler.Enabled {
+		return nil, ErrScheduler
 	}
 	return s, s.Validate()
 }
@@ -192,7 +206,7 @@ func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
 		Faults: scenario.Faults, Client: scenario.Client,
-		Severity: scenario.Severity, Servers: scenario.Servers,
+		Severity: scenario.Severity, Servers: scenario.Servers, Scheduler: scheduler.Enabled,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),
 	}}
