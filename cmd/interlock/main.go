@@ -100,6 +100,7 @@ Exit status:
 	}
 	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(),
 		newVerify(), newLocks(), newBugs(t), newServe(), newConform(), newControl(), newLaunch(),
+		newScheduler(),
 		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root

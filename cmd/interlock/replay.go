@@ -28,6 +28,7 @@ import (
 // replayFlags holds the flags of replay as they were given.
 type replayFlags struct {
 	full, run, step bool
+	scheduler       bool
 	times           int
 	json            string
 }
@@ -75,6 +76,11 @@ Exit status:
 			if err := f.validateRun(cmd); err != nil {
 				return err
 			}
+			if f.scheduler {
+				if ran, err := withScheduler(cmd, arguments); ran {
+					return err
+				}
+			}
 			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(),
 				cmd.ErrOrStderr())
 		},
@@ -83,6 +89,7 @@ Exit status:
 	command.Flags().BoolVar(&f.run, "run", false, "run the test of a lock of your own")
 	command.Flags().BoolVar(&f.step, "step", false, "go through the schedule step by step")
 	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
+	command.Flags().BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
 	return command
 }

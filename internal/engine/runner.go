@@ -131,7 +131,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
-			if recovered := recover(); recovered != nil {
+			if recovered := recover(); recovered != nil && !result.Pruned {
 				result.Leak = r.leak(l, scenario)
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -65,53 +63,56 @@ func RandomSelect(fixed bool) scenarios.Subject {
 func WokenTwice(fixed bool) scenarios.Subject {
 	return concurrent("woken-twice", fixed, func(p *scenarios.Process) bool {
 		var mu sync.Mutex
-		asked, start, skips := false, make(chan struct{}), make(chan bool)
-		go func() {
-			<-start
+		asked := false
+		return wokenTwice(p, func() bool {
 			mu.Lock()
+			defer mu.Unlock()
 			asked = true
-			mu.Unlock()
-		}()
-		go func() {
-			<-start
+			return false
+		}, func() bool {
 			mu.Lock()
-			skip := !asked
-			mu.Unlock()
-			skips <- skip
-		}()
-		p.Client.Exists(p.Directory) // Both wait when the reply arrives.
-		close(start)
-		return <-skips
+			defer mu.Unlock()
+			return !asked
+		})
 	})
 }
 
-// MutexHeld is a monitor: it holds a mutex across requests. A goroutine of its own competes for it.
+// MutexHeld is a monitor: it holds a mutex across requests, and two goroutines compete for it.
 func MutexHeld(fixed bool) scenarios.Subject {
 	return concurrent("mutex-held", fixed, func(p *scenarios.Process) bool {
 		var mu sync.Mutex
-		absent := false
-		refreshed := make(chan struct{})
-		go func() {
-			defer close(refreshed)
+		known := false
+		return wokenTwice(p, func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			_, _, err := p.Client.Exists(p.Directory + "/monitor")
-			absent = err == nil
-		}()
-		skip := monitored(&mu, p, &absent)
-		<-refreshed
-		return skip
+			_, _, err := p.Client.Exists(p.Directory)
+			known = err == nil
+			return false
+		}, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			exists, _, err := p.Client.Exists(p.Directory)
+			return err == nil && exists && !known
+		})
 	})
 }
 
-// monitored reads under the mutex what another goroutine writes under it.
-func monitored(mu *sync.Mutex, p *scenarios.Process, absent *bool) bool {
-	mu.Lock()
-	defer mu.Unlock()
-	skip := *absent
-	if _, err := p.Client.Create(p.Directory+"/monitor", nil, zk.FlagEphemeral,
-		zk.WorldACL(zk.PermAll)); err != nil {
-		return false
+// wokenTwice lets two goroutines run at once, and reports whether one of them returns true. The
+// default policy runs the usual one first.
+func wokenTwice(p *scenarios.Process, usual, other func() bool) bool {
+	start, results := make(chan struct{}), make(chan bool, 2)
+	wake := sync.OnceFunc(func() { close(start) })
+	defer wake() // if the run ends before
+	run := func(f func() bool) {
+		<-start
+		results <- f()
 	}
-	return skip
+	// A close wakes the goroutine that came last first.
+	go run(other)
+	p.Client.Exists(p.Directory) // It waits when the reply arrives.
+	go run(usual)
+	p.Client.Exists(p.Directory)
+	wake()
+	first, second := <-results, <-results
+	return first || second
 }

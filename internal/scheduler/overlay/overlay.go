@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,6 +177,14 @@ func Write(goroot, version, directory string) (string, error) {
 	}
 	path := filepath.Join(directory, "overlay.json")
 	return path, writeIfDifferent(path, index)
+}
+
+// Directory returns where to write the overlay of a Go installation, below a directory for caches.
+// Another version of this package returns another one.
+func Directory(cache, goroot, version string) string {
+	hash := fnv.New64a()
+	fmt.Fprint(hash, goroot, edits, added) // Maps print in the order of their keys.
+	return filepath.Join(cache, "interlock", fmt.Sprintf("scheduler-%s-%016x", version, hash.Sum64()))
 }
 
 // writeIfDifferent writes a file unless it has that content already. The go command's cache goes by
