@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,7 +17,8 @@ type Nondeterminism struct {
 	Event    int            // index of the first event that differs
 	First    *history.Event // in the first run; nil if that had ended
 	Second   *history.Event // in the second run; nil if that had ended
-	// Line is the call in the code under test that sent the first differing request; "" if unknown.
+	// Line is the call in the code under test that sent the first differing request, or one call or
+	// the other; "" if unknown.
 	Line string
 	// Text is the description by another program; "" if the other fields have it.
 	Text string
@@ -125,22 +127,25 @@ func (r *Runner) Locate(ctx context.Context, scenario *Scenario, strategy func()
 	}
 }
 
-// firstLine returns the line of the first request in the rest of two runs. It returns "" if there
-// is none.
-func firstLine(rests ...[]history.Event) string {
-	for i := 0; ; i++ {
-		left := false
-		for _, rest := range rests {
-			if i >= len(rest) {
-				continue
-			}
-			left = true
-			if e := &rest[i]; e.Kind == history.Send && e.Facts != nil && e.Facts.Line != "" {
-				return e.Facts.Line
-			}
-		}
-		if !left {
-			return ""
+// firstLine returns the line of the first request in the rest of two runs, or both lines if each has
+// one there. It returns "" if there is no request.
+func firstLine(first, second []history.Event) string {
+	for i := range max(len(first), len(second)) {
+		one, other := lineAt(first, i), lineAt(second, i)
+		switch {
+		case one != "" && other != "" && one != other:
+			return one + " or " + other
+		case one != "" || other != "":
+			return cmp.Or(one, other)
 		}
 	}
+	return ""
+}
+
+// lineAt returns the line that sent the request of an event. It returns "" if it is no request.
+func lineAt(events []history.Event, i int) string {
+	if i >= len(events) || events[i].Kind != history.Send || events[i].Facts == nil {
+		return ""
+	}
+	return events[i].Facts.Line
 }

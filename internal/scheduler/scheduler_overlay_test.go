@@ -44,7 +44,7 @@ func control(t *testing.T, script []int, f func()) string {
 	return strings.Join(taken, " ")
 }
 
-func TestSelect(t *testing.T) {
+func TestScheduledSelect(t *testing.T) {
 	for script, want := range map[int]string{0: "a", 1: "b", 2: "c"} {
 		got := ""
 		choices := control(t, []int{script}, func() {
@@ -71,7 +71,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestWakeOrder(t *testing.T) {
+func TestScheduledWakeOrder(t *testing.T) {
 	orders := make(map[string]bool)
 	for a := range 3 {
 		for b := range 2 {
@@ -95,7 +95,7 @@ func TestWakeOrder(t *testing.T) {
 	}
 }
 
-func TestMutexHeldAcrossSleep(t *testing.T) {
+func TestScheduledMutex(t *testing.T) {
 	var order []string
 	began := time.Now()
 	control(t, []int{1}, func() {
@@ -122,7 +122,7 @@ func TestMutexHeldAcrossSleep(t *testing.T) {
 	}
 }
 
-func TestTimersOfOneInstant(t *testing.T) {
+func TestScheduledTimers(t *testing.T) {
 	for range 50 {
 		var order []int
 		control(t, nil, func() {
