@@ -58,7 +58,7 @@ type checkReport struct {
 	Differing      int      `json:"differing,omitempty"`
 	RunTwice       int      `json:"run_twice,omitempty"` // if any differed
 	DifferingLines []string `json:"differing_lines,omitempty"`
-	Error      string            `json:"error,omitempty"` // the error message of the program
+	Error          string   `json:"error,omitempty"` // the error message of the program
 	// of a shard: what interlock merge reads
 	Shard *shard.Record `json:"shard,omitempty"`
 }
