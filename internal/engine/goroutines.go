@@ -66,7 +66,7 @@ func (l *Loop) chooseGoroutine(n int, kind scheduler.Kind) (chosen int) {
 		l.ending, l.result.Pruned = true, true
 		return 0
 	}
-	if chosen != 0 {
+	if chosen = max(0, chosen); chosen != 0 { // The fair phase begins only between steps.
 		l.result.Deviations = append(l.result.Deviations,
 			Deviation{Index: l.steps, Step: l.choices[chosen].Step})
 	}
