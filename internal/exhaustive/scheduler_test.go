@@ -15,19 +15,23 @@ import (
 )
 
 // Where goroutines are scheduled, an exhaustive search of a lock with concurrency of its own is
-// complete, finds its defect, and finds nothing in its twin. A campaign finds the same, and the
-// shrunk counterexample fails in every run.
+// complete, finds its defect, and finds nothing in its twin, also with partial-order reduction. A
+// campaign finds the same, and the shrunk counterexample fails in every run.
 func TestScheduledLocks(t *testing.T) {
 	for _, lock := range locktest.Concurrent() {
 		t.Run(lock.Name, func(t *testing.T) {
 			fixed := strings.HasSuffix(lock.Name, "-fixed")
 			scenario := *locktest.Scenario(lock, 2, 1, 0)
-			e := &exhaustive.Search{Scenario: scenario, KeepGoing: true}
-			r := e.Run(context.Background(), t)
-			t.Logf("%d schedules, %d states", r.Schedules, r.States)
-			if !r.Complete || r.Differing > 0 || fixed != (r.Failure == nil) {
-				t.Errorf("complete %v, failure %+v, %s", r.Complete, r.Failure,
-					r.DescribeDiffering())
+			for _, plain := range []bool{false, true} {
+				e := &exhaustive.Search{
+					Scenario: scenario, KeepGoing: true, NoReduction: plain,
+				}
+				r := e.Run(context.Background(), t)
+				t.Logf("%d schedules, %d states", r.Schedules, r.States)
+				if !r.Complete || r.Differing > 0 || fixed != (r.Failure == nil) {
+					t.Errorf("complete %v, failure %+v, %s", r.Complete, r.Failure,
+						r.DescribeDiffering())
+				}
 			}
 			c := &campaign.Campaign{Scenario: scenario, Seed: 1, Schedules: 500, Workers: 2}
 			found := c.Run(context.Background(), t)

@@ -233,7 +233,7 @@ func (e *Search) restrict() {
 		e.NoReplayCache = true
 	}
 	if scheduler.Enabled { // Cached reactions have one order of goroutines.
-		e.NoReplayCache, e.NoReduction = true, true
+		e.NoReplayCache = true
 	}
 }
 
@@ -516,6 +516,9 @@ func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
 			f.rest = append(f.rest, choices[i+1].Step)
 		}
 	}
+	if index > 0 {
+		f.unstored = x.path[index-1].unstored
+	}
 	x.path = append(x.path, f)
 	return 0
 }
@@ -523,10 +526,14 @@ func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
 // observeStep looks at the events of the last step. If the step was assumed to be invisible and is
 // not, its deferred steps have to be tried too.
 func (x *dfs) observeStep(from int) {
-	if len(x.path) == 0 {
+	last := len(x.path) - 1
+	for last >= 0 && x.path[last].step.OfGoroutines() {
+		last--
+	}
+	if last < 0 {
 		return
 	}
-	b := &x.path[len(x.path)-1]
+	b := &x.path[last]
 	switch {
 	case b.deferred == nil:
 	case b.step.Kind == sim.Fair: // Nothing follows on it.
@@ -535,8 +542,8 @@ func (x *dfs) observeStep(from int) {
 		b.rest = append(b.rest, b.deferred...)
 		b.deferred = nil
 		x.store(b)
-	case len(b.rest) == 0:
-		b.deferred = nil
+	case len(b.rest) == 0 && last == len(x.path)-1:
+		b.deferred = nil // Otherwise the step may be visible with another order of goroutines.
 	}
 }
 

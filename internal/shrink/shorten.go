@@ -48,6 +48,9 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
 	}
 	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
+	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
 	if err != nil {
@@ -58,6 +61,20 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
 	}
 	return c, err
+}
+
+// repeatRuns is how many runs of a short schedule must be alike.
+const repeatRuns = 5
+
+// repeats reports whether runs of a schedule are alike.
+func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation) bool {
+	first := r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash
+	for range repeatRuns - 1 {
+		if r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash != first {
+			return false
+		}
+	}
+	return true
 }
 
 // shortenUnstable shrinks and records a schedule that does not fail in every run. The short form
