@@ -378,12 +378,12 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 		return err
 	}
 	defer outputs.close()
-	goroutines := ""
+	kind := f.describeShard(campaign)
 	if scheduler.Enabled {
-		goroutines = ", goroutines scheduled"
+		kind += ", goroutines scheduled"
 	}
-	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s%s\n", &campaign.Scenario,
-		campaign.Seed, f.describeShard(campaign), goroutines); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", &campaign.Scenario,
+		campaign.Seed, kind); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
 	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.

@@ -226,8 +226,8 @@ func (r *replayer) runUnstable(runner *engine.Runner, strategy *engine.Replay) e
 	}
 	r.last = nil
 	return &statusError{
-		statusInternal, fmt.Errorf("nondeterminism: two runs of the schedule differ; the violation "+
-			"%v", r.often),
+		statusInternal, fmt.Errorf("nondeterminism: two runs of the schedule differ; the "+
+			"violation %v", r.often),
 	}
 }
 

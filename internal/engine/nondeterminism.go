@@ -127,8 +127,8 @@ func (r *Runner) Locate(ctx context.Context, scenario *Scenario, strategy func()
 	}
 }
 
-// firstLine returns the line of the first request in the rest of two runs, or both lines if each has
-// one there. It returns "" if there is no request.
+// firstLine returns the line of the first request in the rest of two runs, or both lines if each
+// has one there. It returns "" if there is no request.
 func firstLine(first, second []history.Event) string {
 	for i := range max(len(first), len(second)) {
 		one, other := lineAt(first, i), lineAt(second, i)

@@ -111,8 +111,8 @@ func unblocked(stacks string, owned func(function string) bool) string {
 	return strings.Join(blocked, "\n")
 }
 
-// onMutexes describes the goroutines of a bubble that waits for nothing but goroutines that wait for
-// mutexes. It returns "" if there is no such bubble.
+// onMutexes describes the goroutines of a bubble that waits for nothing but goroutines that wait
+// for mutexes. It returns "" if there is no such bubble.
 func onMutexes(stacks string, owned func(function string) bool) string {
 	waiting, running := make(map[string][]string), make(map[string]bool)
 	for stack := range strings.SplitSeq(stacks, "\n\n") {

@@ -200,8 +200,8 @@ func (e *Search) locate(ctx context.Context, t *testing.T, r *report.Exhaustive,
 	result *engine.Result,
 ) {
 	deviations := slices.Clone(result.Deviations)
-	engine.NewRunner(t).Locate(ctx, &e.Scenario,
-		func() engine.Strategy { return &engine.Replay{Deviations: deviations} }, r.Nondeterministic)
+	again := func() engine.Strategy { return &engine.Replay{Deviations: deviations} }
+	engine.NewRunner(t).Locate(ctx, &e.Scenario, again, r.Nondeterministic)
 	if line := r.Nondeterministic.Line; line != "" {
 		r.DifferingLines = append(r.DifferingLines, line)
 	}
@@ -495,8 +495,8 @@ func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
 	return engine.Prune
 }
 
-// ChooseGoroutine follows the path, and then tries all choices. A choice among goroutines is a frame
-// without a state: processes are still reacting to the last step.
+// ChooseGoroutine follows the path, and then tries all choices. A choice among goroutines is a
+// frame without a state: processes are still reacting to the last step.
 func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
 	if index < len(x.path) {
 		is := func(o sim.EnabledStep) bool { return o.Step == x.path[index].step }

@@ -131,8 +131,8 @@ func (r *Recording) validate() error {
 // cannot, and the other way round. Such schedules count other decisions.
 var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
 	true: "without the goroutine scheduler: replay it without",
-	false: "with the goroutine scheduler: replay it with interlock replay --scheduler, or GOFLAGS=\"" +
-		"$(interlock scheduler)\" go test",
+	false: "with the goroutine scheduler: replay it with interlock replay --scheduler, or " +
+		"GOFLAGS=\"$(interlock scheduler)\" go test",
 }[scheduler.Enabled])
 
 // Scenario returns the scenario of the schedule with the given lock.

@@ -16,8 +16,8 @@ import (
 // returns nil if the report has no such schedule.
 //
 // If a schedule does not fail in every run, the lock is nondeterministic, and the recording says in
-// how many of [recording.ReproductionRuns] it fails. Shorten returns an error if it fails in none of
-// them. If only the short form does not fail, the schedule is recorded as it was found.
+// how many of [recording.ReproductionRuns] it fails. Shorten returns an error if it fails in none
+// of them. If only the short form does not fail, the schedule is recorded as it was found.
 func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	found report.Report,
 ) (*recording.Counterexample, error) {

@@ -1,7 +1,7 @@
 // Package overlay makes the overlay of Go's standard library with which package scheduler works.
 //
-// It edits copies of a few files of the Go installation, at anchors that must be there exactly once,
-// and adds files of its own. No edit changes what code outside of a controlled bubble does.
+// It edits copies of a few files of the Go installation, at anchors that must be there exactly
+// once, and adds files of its own. No edit changes what code outside of a controlled bubble does.
 package overlay
 
 import (
@@ -184,7 +184,8 @@ func Write(goroot, version, directory string) (string, error) {
 func Directory(cache, goroot, version string) string {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, goroot, edits, added) // Maps print in the order of their keys.
-	return filepath.Join(cache, "interlock", fmt.Sprintf("scheduler-%s-%016x", version, hash.Sum64()))
+	name := fmt.Sprintf("scheduler-%s-%016x", version, hash.Sum64())
+	return filepath.Join(cache, "interlock", name)
 }
 
 // writeIfDifferent writes a file unless it has that content already. The go command's cache goes by
