@@ -34,3 +34,8 @@ func (b *fuzzBytes) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) i
 	b.input = b.input[1:]
 	return engine.UsualFirst(draw, defaultIndex)
 }
+
+// ChooseGoroutine decides as Choose does.
+func (b *fuzzBytes) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return b.Choose(index, choices, 0)
+}

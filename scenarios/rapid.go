@@ -47,3 +47,8 @@ func (r rapidDraws) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) i
 	step := rapid.SampledFrom(steps).Draw(r.t, "step")
 	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Step == step })
 }
+
+// ChooseGoroutine decides as Choose does.
+func (r rapidDraws) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return r.Choose(index, choices, 0)
+}

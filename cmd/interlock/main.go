@@ -100,7 +100,7 @@ Exit status:
 	}
 	root.AddCommand(newCheck(t), newTest(), newMerge(t), newExplore(t), newReplay(t), newRegress(),
 		newVerify(), newLocks(), newBugs(t), newReportCard(t), newServe(), newConform(),
-		newControl(), newLaunch(),
+		newControl(), newLaunch(), newScheduler(),
 		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root

@@ -17,7 +17,7 @@ func TestLayers(t *testing.T) {
 	sim := with(events, "sim", "faults")
 	engine := slices.Concat(sim, explained, []string{
 		"internal/engine", "internal/hash64",
-		"internal/callsite",
+		"internal/callsite", "internal/scheduler",
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"simzk/internal/memory", "internal/callsite")
@@ -38,6 +38,7 @@ func TestLayers(t *testing.T) {
 		"simzk/client/real":  with(shared, "simzk/client/real", "simzk/dial"),
 		"simzk/dial":         {"simzk/dial"},
 		"internal/gobuild":   {"internal/gobuild"},
+		"internal/scheduler": {"internal/scheduler"},
 		"internal/engine":    engine,
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),

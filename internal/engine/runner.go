@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 )
 
 // A Runner performs runs one after the other and reuses memory between them. It is not safe for
@@ -22,8 +23,10 @@ type Runner struct {
 	keys      []uint64
 	NoKeys    bool       // state keys are not needed
 	PlanLimit *PlanLimit // set only while shrinking
-	reached   []bool
-	claims    []history.Property // of the run under way
+	// Goroutines orders goroutines in runs whose strategy does not; nil for the default policy.
+	Goroutines GoroutineStrategy
+	reached    []bool
+	claims     []history.Property // of the run under way
 
 	watchdog watchdog
 	// watched reports that the watchdog is on. It is off where the test has no deadline, because
@@ -128,7 +131,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
-			if recovered := recover(); recovered != nil {
+			if recovered := recover(); recovered != nil && !result.Pruned {
 				result.Leak = r.leak(l, scenario)
 			}
 		}
@@ -141,9 +144,14 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
 		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
-			r.log.GathersFacts() {
+			r.log.GathersFacts() || scheduler.Enabled {
 			l.own(&r.owners)
 		}
+		var decides bool
+		if l.goroutines, decides = strategy.(GoroutineStrategy); !decides {
+			l.goroutines = r.Goroutines
+		}
+		defer l.control()()
 		l.run()
 	})
 	finished = true
