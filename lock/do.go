@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +20,10 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 	return do(ctx, m.Lock, f)
 }
 
-// TryLockFor is Lock, but returns [ErrNotAcquired] if it does not hold the lock after the wait.
-// Without a wait it is TryLock.
+// TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
+// it has not learned by then whether the lock is free, because ZooKeeper does not answer, it returns
+// an error that wraps [context.DeadlineExceeded]. Without a wait it is TryLock, which waits for
+// ZooKeeper until the context ends.
 func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return tryFor(ctx, wait, m)
 }
@@ -109,7 +113,23 @@ func tryFor(ctx context.Context, wait time.Duration, l Locker) (*Lease, error) {
 	if wait <= 0 {
 		return l.TryLock(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, ErrNotAcquired)
+	var blocked atomic.Bool
+	ctx = context.WithValue(ctx, blockedKey{}, &blocked)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
 	defer cancel()
-	return l.Lock(ctx)
+	lease, err := l.Lock(ctx)
+	switch {
+	case !errors.Is(err, errWaited):
+		return lease, err
+	case blocked.Load():
+		return nil, ErrNotAcquired
+	}
+	return nil, fmt.Errorf("lock: no answer from ZooKeeper within %v: %w", wait,
+		context.DeadlineExceeded)
 }
+
+// blockedKey is the key of a context's *atomic.Bool, which is set when others are before the
+// contender.
+type blockedKey struct{}
+
+var errWaited = errors.New("lock: the wait is over")

@@ -209,6 +209,22 @@ func TestTryLockFor(t *testing.T) {
 	})
 }
 
+// While ZooKeeper cannot be reached, nobody is known to hold the lock.
+func TestTryLockForWithoutConnection(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.flow()
+		w.cluster.Isolate(w.client(1).Link)
+		c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			return w.mutex(1).TryLockFor(ctx, time.Second)
+		})
+		w.pass(1100 * time.Millisecond)
+		w.wantError(c, context.DeadlineExceeded)
+		if errors.Is(c.err, lock.ErrNotAcquired) {
+			t.Errorf("TryLockFor: %v, although nobody holds the lock", c.err)
+		}
+	})
+}
+
 // A sync.Locker excludes, and panics where it has no error to return.
 func TestSyncLocker(t *testing.T) {
 	inWorld(t, 2, func(w *world) {

@@ -40,14 +40,16 @@ func WriteMarkdown(w io.Writer, card *Card, directory string) error {
 const markdownHead = `<!-- Written by interlock report-card; make report-card updates it. -->
 # Report card
 
-What each lock keeps of what it claims, under the schedules and faults of
-` + "`interlock report-card`" + `:
+What each lock keeps of what it [claims](properties.md), under the schedules and faults of
+` + "`interlock report-card`" + `; [report-card.html](report-card.html) has the details of each cell.
+A resource that checks tokens is protected by *fencing* and *no-lost-update*; without *progress* a
+lock can stay taken for ever.
 
-- **✓** holds in all schedules that were run, **✓∀** also in all of a smaller scenario
-- **✗** is violated, with the number of counterexamples, of which the first is linked;
-  ` + "`interlock replay FILE`" + ` shows it
+- **✓** holds in all schedules that were run, **✓∀** also in all schedules of a smaller scenario
+- **✗** is violated, in so many different ways that were found; ` + "`interlock replay FILE`" + `
+  shows the first, which is linked
 - **·** is not claimed, **○** is not claimed and does not hold
-- **–** is claimed and was not tested
+- **–** is claimed, and no run of the lock tests it (*reentrancy*: see ` + "`reentrant`" + `)
 `
 
 // columns returns the properties of the table. It leaves out those that every lock is judged by and

@@ -4,9 +4,10 @@
 //	conn, _, err := zk.Connect(server.Addresses(), 10*time.Second)
 //	// …
 //	server.LoseReply(0) // the next request is executed, and its reply is lost
-//	server.ExpireOwner("/locks/billing/lock-0000000000")
+//	server.StallRequests(0) // sessions time out
+//	server.Resume(0)
 //
-// The methods of [tcp.Server] inject further failures.
+// The methods of [tcp.Server] inject further failures. They count servers from 0.
 package zktest
 
 import (
