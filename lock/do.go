@@ -21,9 +21,9 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 }
 
 // TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
-// it has not learned by then whether the lock is free, because ZooKeeper does not answer, it returns
-// an error that wraps [context.DeadlineExceeded]. Without a wait it is TryLock, which waits for
-// ZooKeeper until the context ends.
+// it has not learned by then whether the lock is free, because ZooKeeper does not answer, it
+// returns an error that wraps [context.DeadlineExceeded]. Without a wait it is TryLock, which waits
+// for ZooKeeper until the context ends.
 func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return tryFor(ctx, wait, m)
 }

@@ -41,9 +41,9 @@ const markdownHead = `<!-- Written by interlock report-card; make report-card up
 # Report card
 
 What each lock keeps of what it [claims](properties.md), under the schedules and faults of
-` + "`interlock report-card`" + `; [report-card.html](report-card.html) has the details of each cell.
-A resource that checks tokens is protected by *fencing* and *no-lost-update*; without *progress* a
-lock can stay taken for ever.
+` + "`interlock report-card`" + `;
+[report-card.html](report-card.html) has the details of each cell. A resource that checks tokens is
+protected by *fencing* and *no-lost-update*; without *progress* a lock can stay taken for ever.
 
 - **✓** holds in all schedules that were run, **✓∀** also in all schedules of a smaller scenario
 - **✗** is violated, in so many different ways that were found; ` + "`interlock replay FILE`" + `
