@@ -63,7 +63,7 @@ func (s service) Guarantees() []history.Property {
 func (s *Subject) engine() engine.Subject {
 	subject := engine.Subject{
 		Name: s.Name, Summary: s.Summary, Claims: s.Claims, Severity: s.Severity, Real: s.Real,
-		Limits: s.Limits, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
+		Limits: s.Limits, Places: s.Places, Shared: s.Shared, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
 		Service: zookeeper.Service{Sequence: s.Sequence, Adapter: adapter},
 	}
 	if s.Service != nil {
@@ -74,6 +74,9 @@ func (s *Subject) engine() engine.Subject {
 			locker, err := open(newProcess(e))
 			if locker == nil || err != nil {
 				return nil, err
+			}
+			if sharing, ok := locker.(SharedLocker); ok {
+				return engineSharedLocker{engineLocker{locker}, sharing}, nil
 			}
 			return engineLocker{locker}, nil
 		}
@@ -87,6 +90,18 @@ type engineLocker struct{ locker Locker }
 // Lock waits until the process holds the lock.
 func (l engineLocker) Lock(ctx context.Context) (*engine.Hold, error) {
 	hold, err := l.locker.Lock(ctx)
+	return hold.engine(), err
+}
+
+// An engineSharedLocker is a handle on a lock that attempts may share.
+type engineSharedLocker struct {
+	engineLocker
+	sharing SharedLocker
+}
+
+// LockShared waits until the process shares the lock.
+func (l engineSharedLocker) LockShared(ctx context.Context) (*engine.Hold, error) {
+	hold, err := l.sharing.LockShared(ctx)
 	return hold.engine(), err
 }
 

@@ -79,7 +79,7 @@ func (c *Checker) monitorOf(p *property) monitor {
 }
 
 func (c *Checker) checkLinearizable(events []history.Event) *history.Violation {
-	c.linearizable.Cut = c.Cut
+	c.linearizable.Cut, c.linearizable.Places = c.Cut, c.limits().Places
 	return c.linearizable.Check(events)
 }
 

@@ -47,6 +47,9 @@ type monitorConfig struct {
 	linearizable bool // the lock claims [history.Linearizable]
 }
 
+// solitary reports whether the lock has one place.
+func (c *monitorConfig) solitary() bool { return c.limits.Places <= 1 }
+
 func newMonitorConfig(claims []history.Property, limits history.Limits) monitorConfig {
 	return monitorConfig{
 		limits, slices.Contains(claims, history.ServerMutualExclusion),

@@ -121,10 +121,18 @@ func (p *Process) cycle(locker Locker) {
 		ctx, p.cancel = context.WithCancel(p.ctx)
 		p.Cancelled = false
 	}
-	p.record(history.Event{Kind: history.LockCall}, locking)
-	hold, err := locker.Lock(ctx)
+	lock, mode := locker.Lock, ""
+	if p.subject.shares(p.Number, p.Attempt) {
+		sharing, ok := locker.(SharedLocker)
+		if !ok {
+			panic("Subject.Shared needs a handle with LockShared")
+		}
+		lock, mode = sharing.LockShared, history.SharedMode
+	}
+	p.record(history.Event{Kind: history.LockCall, Op: mode}, locking)
+	hold, err := lock(ctx)
 	if err != nil {
-		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
+		p.record(history.Event{Kind: history.LockReturn, Op: mode, Err: err.Error()}, idle)
 		return
 	}
 	if hold == nil {
@@ -135,12 +143,14 @@ func (p *Process) cycle(locker Locker) {
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false
-	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	p.record(history.Event{
+		Kind: history.LockReturn, Op: mode, Path: hold.Node, Zxid: hold.Token,
+	}, holding)
 	again := p.reenter(hold)
 	p.pass(sim.Enter)
 	// A process that is told of its loss before it enters does not enter.
 	if !p.Lost {
-		p.stay(hold)
+		p.stay(hold, mode)
 	}
 	p.exit(again)
 	p.record(history.Event{Kind: history.UnlockCall}, releasing)
@@ -148,16 +158,17 @@ func (p *Process) cycle(locker Locker) {
 	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
 }
 
-// stay is the process's critical section.
-func (p *Process) stay(hold *Hold) {
-	p.record(history.Event{Kind: history.Enter}, holding)
+// stay is the process's critical section. A process that shares the lock writes nothing.
+func (p *Process) stay(hold *Hold, mode string) {
+	shared := mode == history.SharedMode
+	p.record(history.Event{Kind: history.Enter, Op: mode}, holding)
 	resource := hold.Resource
 	if resource == nil && p.subject.Guard != NoResource {
-		resource = p.Register.of(p.subject.Guard, hold.Token)
+		resource = p.Register.of(p.subject.Guard, hold.Token, shared)
 	}
 	sound := p.read(resource)
 	p.pass(sim.Leave)
-	if sound {
+	if sound && !shared {
 		p.write(resource)
 	}
 	p.record(history.Event{Kind: history.Leave}, holding)

@@ -45,6 +45,17 @@ func (v View) Untouched(number int32) bool {
 	return p.timeline == 0 && !p.served
 }
 
+// Alike reports whether the attempts of two processes have the same modes.
+func (v View) Alike(a, b int32) bool {
+	p, q := v.process(a), v.process(b)
+	for attempt := int32(1); p.subject.Shared != nil && int(attempt) <= max(p.Cycles, q.Cycles); attempt++ {
+		if p.subject.shares(p.Number, attempt) != q.subject.shares(q.Number, attempt) {
+			return false
+		}
+	}
+	return true
+}
+
 // Events returns the events so far.
 func (v View) Events() []history.Event { return v.loop.log.Events() }
 

@@ -3,7 +3,7 @@ package exhaustive
 import "github.com/interlock-sim/interlock/sim"
 
 // symmetric reports whether a step has an equivalent of a lower number: of the processes that
-// nothing has touched yet, only the first need move. A schedule in which another one moves becomes
+// nothing has touched yet and whose attempts have the same modes, only the first need move. A schedule in which another one moves becomes
 // one that is searched if the two swap names from beginning to end (Ip and Dill, "Better
 // Verification Through Symmetry", 1996, restricted to such states).
 //
@@ -15,7 +15,7 @@ func (x *dfs) symmetric(step sim.Step) bool {
 		return false
 	}
 	for number := int32(1); number < step.Process; number++ {
-		if x.view.Untouched(number) {
+		if x.view.Untouched(number) && x.view.Alike(number, step.Process) {
 			return true
 		}
 	}
