@@ -123,7 +123,7 @@ func (q *queue) olderHolder(n int, grant *history.Event, limits *history.Limits)
 			other.holder == grant.Process || !q.precedes(m, n) {
 			continue
 		}
-		exclusive, sharing = counted(other.shared, exclusive, sharing)
+		exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
 		if !limits.Admits(grant.Shared(), exclusive, sharing) {
 			return m
 		}

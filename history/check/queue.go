@@ -34,10 +34,11 @@ type node struct {
 	zxid          int64 // of its creation
 	process       int32 // its creator
 	ephemeral     bool
-	shared        bool  // the mode of that attempt, or of the hold
+	shared        bool  // the mode of that attempt
 	waiting       bool  // the attempt in which it was created has not returned
 	holder        int32 // the process that was granted the lock by the node, or 0
 	attempt       int32 // the attempt of the holder
+	sharedHold    bool  // its mode
 	unlockCalled  bool  // the holder has called Unlock for that attempt
 	created       int   // the index of its creation, which distinguishes nodes of the same path
 	deleted       int   // the index of its deletion, 0 while it is live
@@ -60,7 +61,7 @@ const queueKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Unlo
 func (q *queue) observe(e *history.Event, i int) {
 	switch e.Kind {
 	case history.LockCall:
-		q.open = append(withoutOpenAttempt(q.open, e.Process), 
+		q.open = append(withoutOpenAttempt(q.open, e.Process),
 			openAttempt{e.Process, e.Shared(), i})
 	case history.NodeCreated:
 		o := q.openAttempt(e.Process)
@@ -76,7 +77,7 @@ func (q *queue) observe(e *history.Event, i int) {
 		if n := q.granted(e); n >= 0 {
 			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].unlockCalled = e.Process, e.Attempt,
 				false
-			q.nodes[n].shared = e.Shared()
+			q.nodes[n].sharedHold = e.Shared()
 		}
 		q.endWaiting(e.Process)
 		if e.Err != "" {
@@ -150,6 +151,14 @@ func (q *queue) waitingNodes(process int32) (nodes int) {
 		}
 	}
 	return nodes
+}
+
+// mode reports whether the holder of the node shares the lock, or else the process that waits by it.
+func (n *node) mode() (shared bool) {
+	if n.holder != 0 {
+		return n.sharedHold
+	}
+	return n.shared
 }
 
 // sameDirectory reports whether two nodes contend for the same lock.
@@ -240,7 +249,7 @@ func (q *queue) state(s *State) {
 		}
 		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0,
 			2) | bit(m.unlockCalled,
-			3) | bit(m.shared, 4)
+			3) | bit(m.shared, 4) | bit(m.sharedHold, 5)
 		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue

@@ -71,7 +71,7 @@ func (x serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *h
 			}
 			reason = reasonSharedNode
 		} else {
-			exclusive, sharing = counted(other.shared, exclusive, sharing)
+			exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
 			if x.config.limits.Admits(e.Shared(), exclusive, sharing) {
 				continue
 			}

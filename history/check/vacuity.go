@@ -172,7 +172,7 @@ func (c *contentionCounter) grant(q *queue, e *history.Event) {
 		if other.process != e.Process && other.deleted == 0 &&
 			(other.waiting || other.holder != 0) &&
 			sameDirectory(other, &q.nodes[n]) {
-			exclusive, sharing = counted(other.shared, exclusive, sharing)
+			exclusive, sharing = counted(other.mode(), exclusive, sharing)
 			if c.limits.Admits(e.Shared(), exclusive, sharing) {
 				continue
 			}
