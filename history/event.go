@@ -151,7 +151,8 @@ type Event struct {
 	Peer uint8 `json:"peer,omitempty"`
 	// of a Fault: from here on a session may end before its timeout, and a sync may be stale
 	Relaxes bool `json:"relaxes,omitempty"`
-	// the process, from 1; 0 if the event concerns the ensemble alone
+	// the process, from 1, or one of its threads (see [ProcessOf]); 0 if the event concerns the
+	// ensemble alone
 	Process int32 `json:"process,omitempty"`
 	// the process's attempt at the lock, from 1
 	Attempt int32 `json:"attempt,omitempty"`

@@ -25,9 +25,13 @@ func init() {
 
 // engine returns the scenario for the engine, which knows nothing of ZooKeeper.
 func (s *Scenario) engine() engine.Scenario {
+	threads := s.Threads
+	if threads == 1 { // One thread is 0, as in scenarios that set none.
+		threads = 0
+	}
 	return engine.Scenario{
 		Subject: s.Subject.engine(), Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
-		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(),
+		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(), Threads: threads,
 	}
 }
 

@@ -193,7 +193,10 @@ func (m *Monitor) Observe(log []history.Event) {
 		}
 		for n, mask := range m.masks {
 			if mask&kind != 0 && m.violations[n] == nil {
-				m.violations[n] = m.monitors[n].observe(&m.queue, log, i)
+				if v := m.monitors[n].observe(&m.queue, log, i); v != nil {
+					nameThreads(v)
+					m.violations[n] = v
+				}
 			}
 		}
 		if kind&queueKinds != 0 {
@@ -255,6 +258,7 @@ func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 			v = m.monitors[n].finish(&m.queue, log)
 		}
 		if v != nil {
+			nameThreads(v)
 			found = append(found, v)
 		}
 	}

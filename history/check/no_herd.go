@@ -241,7 +241,8 @@ func (m *herdMonitor) fired(q *queue, e *history.Event) int {
 		return 0
 	}
 	if !released.woke(e.Process) {
-		released.woken[e.Process>>6&1] |= uint64(1) << (e.Process & 63)
+		bit := releaseBit(e.Process)
+		released.woken[bit>>6] |= uint64(1) << (bit & 63)
 		m.cost.WakeUps++
 	}
 	woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
@@ -262,9 +263,16 @@ func (m *herdMonitor) releaseOf(e *history.Event) *release {
 	return nil
 }
 
+// releaseBit returns the bit of a process or thread in a release.
+func releaseBit(number int32) int32 {
+	process, thread := history.ProcessOf(number)
+	return (process + int32(thread-1)*16) & 127
+}
+
 // woke reports whether the release has woken a process.
 func (r *release) woke(process int32) bool {
-	return r.woken[process>>6&1]&(1<<(process&63)) != 0
+	bit := releaseBit(process)
+	return r.woken[bit>>6]&(1<<(bit&63)) != 0
 }
 
 // wokenDetail names the processes that a release has woken, in order, the last one by event i.

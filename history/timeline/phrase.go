@@ -55,7 +55,7 @@ func (t *teller) source(i int) string {
 	return ""
 }
 
-func process(number int32) string { return "c" + strconv.Itoa(int(number)) }
+func process(number int32) string { return history.ProcessName(number) }
 
 // failed returns how a text ends that tells of an error, or "".
 func failed(e *history.Event) string {
@@ -395,7 +395,7 @@ func (t *teller) ofHarness(e *history.Event) string {
 	case e.Server != 0 && e.Peer != 0:
 		target = fmt.Sprintf("s%d-s%d", e.Server, e.Peer)
 	case e.Process != 0 && e.Peer != 0:
-		target = fmt.Sprintf("c%d-s%d", e.Process, e.Peer)
+		target = fmt.Sprintf("%s-s%d", history.ProcessName(e.Process), e.Peer)
 	case e.Server != 0:
 		target = fmt.Sprintf("s%d", e.Server)
 	case e.Process != 0:

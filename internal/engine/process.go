@@ -38,6 +38,13 @@ type Process struct {
 	subject *Subject
 	Cycles  int
 
+	// Threads are all threads of the process, the process itself first. They share the client and
+	// the handle on the lock. Only the first thread, which opens the handle, has them.
+	Threads []*Process
+	first   *Process // of the threads; nil if the process is that
+	locker  Locker   // the handle, once the first thread has opened it
+	started bool
+
 	owners   *owners   // nil if goroutines need no owner
 	Register *Register // the protected resource, shared by all processes
 
@@ -86,10 +93,23 @@ type ProcessState struct {
 // run is the process's goroutine.
 func (p *Process) run() {
 	defer p.end()
-	growStack(p.Number)
+	growStack(p.Client.Process())
 	if p.owners != nil {
 		p.owners.adopt(p.Number)
 	}
+	if p.first == nil {
+		p.open()
+	} else {
+		p.locker = p.first.locker
+	}
+	for range p.Cycles {
+		p.cycle(p.locker)
+	}
+	p.record(history.Event{Kind: history.Finished}, finished)
+}
+
+// open opens the handle on the lock.
+func (p *Process) open() {
 	locker, err := p.subject.Open(&p.Environment)
 	if err != nil {
 		panic(fmt.Sprintf("Subject.Open fails: %v", err))
@@ -97,10 +117,8 @@ func (p *Process) run() {
 	if locker == nil {
 		panic("Subject.Open returns neither a Locker nor an error")
 	}
-	for range p.Cycles {
-		p.cycle(locker)
-	}
-	p.record(history.Event{Kind: history.Finished}, finished)
+	p.progress.Add(1)
+	p.locker = locker
 }
 
 // end runs when the goroutine ends, by return, panic or Goexit.
@@ -232,7 +250,10 @@ func (p *Process) pass(gate sim.StepKind) {
 }
 
 // done reports whether the process will do nothing more.
-func (p *Process) done() bool { return p.Stage == finished || p.Over || p.Client.Crashed() }
+func (p *Process) done() bool {
+	return p.Stage == finished || p.Over || p.Client.Crashed() ||
+		p.first != nil && !p.started && p.first.Over
+}
 
 // checkLoss records the loss of the hold if the hold reports it.
 func (p *Process) checkLoss() {
@@ -258,4 +279,22 @@ func growStack(i int) byte {
 	var room [6 << 10]byte
 	room[i]++ // Or else the compiler would see that no room is needed.
 	return room[len(room)-1-i]
+}
+
+// threads returns all threads of a process.
+func (p *Process) threads() []*Process {
+	if len(p.Threads) == 0 {
+		return []*Process{p}
+	}
+	return p.Threads
+}
+
+// allDone reports whether no thread of a process will do anything more.
+func (p *Process) allDone() bool {
+	for _, thread := range p.Threads {
+		if !thread.done() {
+			return false
+		}
+	}
+	return p.done()
 }

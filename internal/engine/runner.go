@@ -141,7 +141,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
 		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
-			r.log.GathersFacts() {
+			r.log.GathersFacts() || l.threads > 1 {
 			l.own(&r.owners)
 		}
 		l.run()
@@ -161,7 +161,7 @@ func (r *Runner) leak(l *Loop, scenario *Scenario) string {
 	if !slices.ContainsFunc(l.Processes, crashed) {
 		return leakedGoroutines(owned)
 	}
-	return r.owners.left(func(process int) bool { return !crashed(l.Processes[process-1]) }, owned)
+	return r.owners.left(func(process int) bool { return !crashed(l.contender(int32(process))) }, owned)
 }
 
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that

@@ -11,7 +11,7 @@ import (
 // of their clients, from 1.
 type View struct{ loop *Loop }
 
-func (v View) process(number int32) *Process { return v.loop.Processes[number-1] }
+func (v View) process(number int32) *Process { return v.loop.contender(number) }
 
 // Processes returns the number of processes, those that have crashed included.
 func (v View) Processes() int { return len(v.loop.Processes) }

@@ -1,6 +1,9 @@
 package exhaustive
 
-import "github.com/interlock-sim/interlock/sim"
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
 
 // symmetric reports whether a step has an equivalent of a lower number: of the processes that
 // nothing has touched yet and whose attempts have the same modes, only the first need move. A schedule in which another one moves becomes
@@ -14,8 +17,9 @@ func (x *dfs) symmetric(step sim.Step) bool {
 	if step.Process <= 0 || !x.view.Untouched(step.Process) {
 		return false
 	}
-	for number := int32(1); number < step.Process; number++ {
-		if x.view.Untouched(number) && x.view.Alike(number, step.Process) {
+	process, _ := history.ProcessOf(step.Process)
+	for number := int32(1); number < process; number++ {
+		if x.view.Untouched(number) && x.view.Alike(number, process) {
 			return true
 		}
 	}

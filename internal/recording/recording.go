@@ -24,6 +24,7 @@ type Recording struct {
 	Lock    string      `json:"lock"`
 	Clients int         `json:"clients"`
 	Cycles  int         `json:"cycles"`
+	Threads int         `json:"threads,omitempty"`
 	Faults  faults.Plan `json:"faults"`
 	// the next three unless they have their defaults
 	Severity   faults.Severity    `json:"severity,omitzero"`
@@ -93,7 +94,8 @@ func (r *Recording) validate() error {
 // Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	s := &engine.Scenario{
-		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults,
+		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads,
+		Faults: r.Faults,
 		Severity: r.Severity,
 		Client:   r.Client,
 		Servers:  r.Servers,
@@ -157,6 +159,7 @@ func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
 	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
+		Threads: scenario.Threads,
 		Faults: scenario.Faults, Client: scenario.Client,
 		Severity: scenario.Severity, Servers: scenario.Servers,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
