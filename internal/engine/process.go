@@ -140,7 +140,7 @@ func (p *Process) cycle(locker Locker) {
 		p.Cancelled = false
 	}
 	lock, mode := locker.Lock, ""
-	if p.subject.shares(p.Number, p.Attempt) {
+	if p.subject.shares(p.Client.Process(), p.Attempt) {
 		sharing, ok := locker.(SharedLocker)
 		if !ok {
 			panic("Subject.Shared needs a handle with LockShared")

@@ -55,33 +55,50 @@ func (l *queueLock) LockShared(ctx context.Context) (*scenarios.Hold, error) {
 }
 
 func (l *queueLock) lock(ctx context.Context, kind string) (*scenarios.Hold, error) {
-	own, err := l.Client.Create(l.Directory+"/"+kind, nil, zk.FlagEphemeral|zk.FlagSequence,
-		zk.WorldACL(zk.PermAll))
+	own, err := l.enter(kind)
+	if err == nil {
+		err = l.wait(ctx, kind, own)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return &scenarios.Hold{Node: own, Unlock: func(context.Context) error {
+		return l.Client.Delete(own, -1)
+	}}, nil
+}
+
+// enter creates a node of the kind.
+func (l *queueLock) enter(kind string) (own string, err error) {
+	return l.Client.Create(l.Directory+"/"+kind, nil, zk.FlagEphemeral|zk.FlagSequence,
+		zk.WorldACL(zk.PermAll))
+}
+
+// wait waits until the node has the lock.
+func (l *queueLock) wait(ctx context.Context, kind, own string) error {
 	for {
 		names, _, changed, err := l.Client.ChildrenW(l.Directory)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[2:], b[2:]) })
-		before := names[:slices.Index(names, own[len(l.Directory)+1:])]
+		place := slices.Index(names, own[len(l.Directory)+1:])
+		if place < 0 {
+			return zk.ErrNoNode
+		}
+		before := names[:place]
 		if !l.blocked(kind, before) {
-			return &scenarios.Hold{Node: own, Unlock: func(context.Context) error {
-				return l.Client.Delete(own, -1)
-			}}, nil
+			return nil
 		}
 		if last := before[len(before)-1]; l.defect == SecondReaderWaits && kind == "r-" &&
 			strings.HasPrefix(last, kind) {
 			if _, _, changed, err = l.Client.ExistsW(l.Directory + "/" + last); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
