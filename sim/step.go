@@ -45,7 +45,7 @@ type Step struct {
 	Kind  StepKind
 	Fault faults.Kind // set only if Kind is Fault
 	// of a link, the server at its other end, from 1; 0 if the step concerns no link to a server
-	Peer    uint8
+	Peer uint8
 	// from 1, or one of its threads (see [history.ProcessOf]); 0 for Tick and Fair; a negative number
 	// -n is server n
 	Process int32

@@ -29,18 +29,18 @@ type Loop struct {
 	strategy  Strategy
 	service   sim.Service // of the system
 	System    sim.System
-	Processes []*Process  // the first threads of processes with several
+	Processes []*Process // the first threads of processes with several
 	// Contenders are all threads of all processes, by process. Without several threads they are the
 	// processes.
 	Contenders []*Process
-	threads    int // of each process
-	space     []Process    // the processes that exist from the start
-	register  Register     // the protected resource of the run
-	plan      *faults.Plan // of the scenario
-	budget    faults.Plan  // what the plan still allows
-	planLimit *PlanLimit   // nil unless shrinking
-	bounds    faults.Severity
-	allowed   [faults.Kinds]bool // by the budget, in any phase
+	threads    int          // of each process
+	space      []Process    // the processes that exist from the start
+	register   Register     // the protected resource of the run
+	plan       *faults.Plan // of the scenario
+	budget     faults.Plan  // what the plan still allows
+	planLimit  *PlanLimit   // nil unless shrinking
+	bounds     faults.Severity
+	allowed    [faults.Kinds]bool // by the budget, in any phase
 	// by the budget, in every phase and at every target
 	everywhere [faults.Kinds]bool
 	faultless  bool // the budget is empty
@@ -82,7 +82,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns,
 		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
-		jumps:   scenario.Client == Model, // The real client would send its pings all the time.
+		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
 	l.live = liveExecutor{loop: l, began: time.Now()}
 	l.executor = &l.live

@@ -95,7 +95,7 @@ func (r *Recording) validate() error {
 func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	s := &engine.Scenario{
 		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads,
-		Faults: r.Faults,
+		Faults:   r.Faults,
 		Severity: r.Severity,
 		Client:   r.Client,
 		Servers:  r.Servers,
@@ -160,7 +160,7 @@ func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
 		Threads: scenario.Threads,
-		Faults: scenario.Faults, Client: scenario.Client,
+		Faults:  scenario.Faults, Client: scenario.Client,
 		Severity: scenario.Severity, Servers: scenario.Servers,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),

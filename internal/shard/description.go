@@ -80,7 +80,8 @@ func (d *description) difference(other *description) string {
 	}{
 		{"lock", d.Lock, other.Lock},
 		{"clients", d.Clients, other.Clients},
-		{"cycles", d.Cycles, other.Cycles}, {"threads", d.Threads, other.Threads},
+		{"cycles", d.Cycles, other.Cycles},
+		{"threads", d.Threads, other.Threads},
 		{"servers", max(1, d.Servers), max(1, other.Servers)},
 		{"client", d.Client, other.Client},
 		{"faults", d.Faults, other.Faults},
