@@ -20,7 +20,8 @@ const (
 	// Events between a process and its lock.
 
 	LockCall // the process calls Lock. Attempt, Op (the mode)
-	// Lock returned. Attempt, Op (the mode), Err; Path and Zxid of its node; Name of a lock without nodes
+	// Lock returned. Attempt, Op (the mode), Err; Path and Zxid of its node; Name of a lock without
+	// nodes
 	LockReturn
 	Enter        // the process enters its critical section. Attempt, Op (the mode)
 	Leave        // the process leaves its critical section. Attempt

@@ -18,8 +18,8 @@ func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F
 	})
 }
 
-// RWMutex returns a [SharedLocker] for the common shape of a read-write lock: the functions that lock
-// and unlock it for writing, as for [Mutex], and for reading.
+// RWMutex returns a [SharedLocker] for the common shape of a read-write lock: the functions that
+// lock and unlock it for writing, as for [Mutex], and for reading.
 func RWMutex[F func() | func() error | func(context.Context) error](lock, unlock, rlock,
 	runlock F,
 ) SharedLocker {

@@ -31,7 +31,8 @@ func (s *Scenario) engine() engine.Scenario {
 	}
 	return engine.Scenario{
 		Subject: s.Subject.engine(), Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
-		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(), Threads: threads,
+		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(),
+		Threads: threads,
 	}
 }
 
@@ -67,7 +68,8 @@ func (s service) Guarantees() []history.Property {
 func (s *Subject) engine() engine.Subject {
 	subject := engine.Subject{
 		Name: s.Name, Summary: s.Summary, Claims: s.Claims, Severity: s.Severity, Real: s.Real,
-		Limits: s.Limits, Places: s.Places, Shared: s.Shared, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
+		Limits: s.Limits, Places: s.Places, Shared: s.Shared,
+		Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
 		Service: zookeeper.Service{Sequence: s.Sequence, Adapter: adapter},
 	}
 	if s.Service != nil {

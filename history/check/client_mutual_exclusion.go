@@ -18,8 +18,8 @@ const (
 // places ([history.Limits].Places), or any number in shared mode and no other beside them.
 //
 // An event of the property is an Enter. A process is inside from its Enter until a Leave, a Lost or
-// a Crashed event. The property holds if no process enters while another is inside; with several places,
-// while as many others are inside; and in shared mode, while an exclusive one is inside.
+// a Crashed event. The property holds if no process enters while another is inside; with several
+// places, while as many others are inside; and in shared mode, while an exclusive one is inside.
 //
 // The property does not cover a process that has been notified of its loss and has not left yet:
 // what it does then is not the fault of the lock.

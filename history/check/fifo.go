@@ -44,13 +44,14 @@ type fifoMonitor struct {
 
 // visible: an earlier grant still precedes older nodes, but it is not overtaken itself while it
 // waits. If the lock excludes other holders, it is overtaken as a holder instead, provided that it
-// holds the lock by the node with which it waited and that is the only place. A process whose attempt fails earlier is not
-// overtaken.
+// holds the lock by the node with which it waited and that is the only place. A process whose
+// attempt fails earlier is not overtaken.
 func (m fifoMonitor) visible(q *queue, e *history.Event) bool {
 	if e.Kind != history.LockReturn {
 		return false
 	}
-	return !m.config.exclusive || !m.config.solitary() || e.Err != "" || !q.grantIsLocal(e) || !q.waitedWithIt(e)
+	return !m.config.exclusive || !m.config.solitary() || e.Err != "" ||
+		!q.grantIsLocal(e) || !q.waitedWithIt(e)
 }
 
 // waitedWithIt reports whether a process has waited with no node other than the one of its grant.

@@ -117,9 +117,9 @@ func LockOperations(events []history.Event) []porcupine.Operation {
 //
 // The events of the property are the operations of the grants: the acquire and the release of each
 // attempt in which Lock returned without an error. The model must allow some order of them in which
-// an operation that returned before another was called precedes it. The model is [models.Owner]; with several
-// places [models.Semaphore], and with attempts in shared mode [models.ReadWrite]. The ensemble's
-// events supply what a process did not learn:
+// an operation that returned before another was called precedes it. The model is [models.Owner];
+// with several places [models.Semaphore], and with attempts in shared mode [models.ReadWrite]. The
+// ensemble's events supply what a process did not learn:
 //   - The acquire of a grant lasts from the call of Lock to its return. If the node was deleted
 //     before that return, as when a session expires while the reply is in flight, the process held
 //     the lock before the deletion or never: the acquire ends at the deletion, and the release is

@@ -16,8 +16,8 @@ const reasonTokenFell = "a fencing token is not higher than one of an earlier gr
 // is higher than the tokens of all earlier grants that the property covers.
 //
 // The property does not cover grants without a token, nor grants whose node was deleted before Lock
-// returned: such a grant is void, and may return late. Grants that may hold the lock together have no
-// order: those in shared mode, and all grants of a lock with several places
+// returned: such a grant is void, and may return late. Grants that may hold the lock together have
+// no order: those in shared mode, and all grants of a lock with several places
 // ([history.Limits].Places). Of two such grants the tokens differ, and the later one has the higher
 // token if its LockCall came after the grant of the other.
 //

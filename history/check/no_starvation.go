@@ -36,9 +36,9 @@ func (p *queuePlace) withoutNode() queuePlace {
 // An event of the property is a grant after the FairPhase event. It overtakes each process that had
 // queued before the LockCall of the grant, if the grant is out of turn: as many contenders as the
 // lock has places ([history.Limits].Places) had queued before and still wait or hold the lock. A
-// shared grant overtakes no process that waits in shared mode. A process queues when it creates an ephemeral node while
-// it waits for the lock, except that a node which an earlier attempt may still create does not
-// count.
+// shared grant overtakes no process that waits in shared mode. A process queues when it creates an
+// ephemeral node while it waits for the lock, except that a node which an earlier attempt may still
+// create does not count.
 //   - The process must queue again when the state of its connection changes, when its session ends,
 //     or when its node is deleted before the FairPhase event. From that event on it keeps its place
 //     even if its node is deleted.
@@ -142,7 +142,8 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 
 // returned records the end of an attempt.
 func (m *starvationMonitor) returned(q *queue, e *history.Event, i int) *history.Violation {
-	if p := overtake(m.places, q, e, m.limits); p != nil && m.fair && p.overtaken > m.limits.Overtakings {
+	p := overtake(m.places, q, e, m.limits)
+	if p != nil && m.fair && p.overtaken > m.limits.Overtakings {
 		return &history.Violation{
 			Property: history.NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+

@@ -153,7 +153,8 @@ func (q *queue) waitingNodes(process int32) (nodes int) {
 	return nodes
 }
 
-// mode reports whether the holder of the node shares the lock, or else the process that waits by it.
+// mode reports whether the holder of the node shares the lock, or else the process that waits by
+// it.
 func (n *node) mode() (shared bool) {
 	if n.holder != 0 {
 		return n.sharedHold

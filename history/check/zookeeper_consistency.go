@@ -408,8 +408,8 @@ func (c *consistencyMonitor) checkServer(e *history.Event) {
 	c.highestApplied = max(c.highestApplied, e.Zxid)
 }
 
-// ofClient returns the event as one of the client of its process, which is the same for all threads.
-// It returns nil for an event that another thread has too.
+// ofClient returns the event as one of the client of its process, which is the same for all
+// threads. It returns nil for an event that another thread has too.
 func ofClient(e *history.Event) *history.Event {
 	process, thread := history.ProcessOf(e.Process)
 	if thread < 2 {

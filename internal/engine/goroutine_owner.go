@@ -21,7 +21,8 @@ import (
 // call to the client, so other goroutines of the process may wait for them for ever. That is no
 // leak. A run that gathers facts needs owners as well; see [Loop.blocked].
 type owners struct {
-	run    string                  // unique among the runs of the program that left goroutines behind
+	// unique among the runs of the program that left goroutines behind
+	run    string
 	labels map[int]context.Context // by number of the process or thread
 	// the numbers of processes with several threads, by the labels of their goroutines
 	threads map[goroutine.Label]int32

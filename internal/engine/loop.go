@@ -339,7 +339,8 @@ func (l *Loop) observe() {
 	}
 }
 
-// startThreads starts the further threads of each process whose handle is open, one after the other.
+// startThreads starts the further threads of each process whose handle is open, one after the
+// other.
 func (l *Loop) startThreads() {
 	for _, p := range l.Processes {
 		for _, thread := range p.Threads {

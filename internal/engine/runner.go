@@ -161,7 +161,8 @@ func (r *Runner) leak(l *Loop, scenario *Scenario) string {
 	if !slices.ContainsFunc(l.Processes, crashed) {
 		return leakedGoroutines(owned)
 	}
-	return r.owners.left(func(process int) bool { return !crashed(l.contender(int32(process))) }, owned)
+	lives := func(process int) bool { return !crashed(l.contender(int32(process))) }
+	return r.owners.left(lives, owned)
 }
 
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that

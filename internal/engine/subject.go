@@ -98,8 +98,8 @@ func (s *Subject) validate() error {
 				Properties())
 		}
 		if s.Places > 1 && (claim == history.Fencing || claim == history.NoLostUpdate) {
-			return fmt.Errorf("the lock %s has %d places, so that its holders may write a resource "+
-				"in any order, and cannot claim %s", s.Name, s.Places, claim)
+			return fmt.Errorf("the lock %s has %d places, so that its holders may write a "+
+				"resource in any order, and cannot claim %s", s.Name, s.Places, claim)
 		}
 	}
 	for _, condition := range s.Sometimes {

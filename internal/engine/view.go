@@ -48,7 +48,8 @@ func (v View) Untouched(number int32) bool {
 // Alike reports whether the attempts of two processes have the same modes.
 func (v View) Alike(a, b int32) bool {
 	p, q := v.process(a), v.process(b)
-	for attempt := int32(1); p.subject.Shared != nil && int(attempt) <= max(p.Cycles, q.Cycles); attempt++ {
+	for cycle := range max(p.Cycles, q.Cycles) {
+		attempt := int32(cycle + 1)
 		if p.subject.shares(p.Number, attempt) != q.subject.shares(q.Number, attempt) {
 			return false
 		}

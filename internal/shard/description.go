@@ -52,8 +52,9 @@ func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
 	}
 	c := &campaign.Campaign{
 		Scenario: engine.Scenario{
-			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Threads: d.Threads, Servers: d.Servers,
-			Client: d.Client, Faults: d.Faults, Severity: d.Severity,
+			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Threads: d.Threads,
+			Servers: d.Servers,
+			Client:  d.Client, Faults: d.Faults, Severity: d.Severity,
 		},
 		Strategy: d.Strategy, Seed: d.Seed, Schedules: d.Schedules, KeepGoing: d.KeepGoing,
 		Workers: 1,

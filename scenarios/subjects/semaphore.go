@@ -15,8 +15,8 @@ func Semaphore() scenarios.Subject {
 	return semaphore("semaphore", "lock.Semaphore with one place", 1)
 }
 
-// Semaphore3 is the production semaphore with three places. Its holders come and go in any order, so
-// that it guards no resource.
+// Semaphore3 is the production semaphore with three places. Its holders come and go in any order,
+// so that it guards no resource.
 func Semaphore3() scenarios.Subject {
 	s := semaphore("semaphore-3", "lock.Semaphore with three places", 3)
 	s.Places, s.Guard, s.Limits.WakeUps = 3, scenarios.NoResource, 3

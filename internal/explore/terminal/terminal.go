@@ -280,7 +280,7 @@ func (m *Model) details(width int) []line {
 		if p.Believes {
 			style = good
 		}
-		lines = append(lines, line{fmt.Sprintf("  %s %s", history.ProcessName(p.Process), p.Text), style})
+		lines = append(lines, line{"  " + history.ProcessName(p.Process) + " " + p.Text, style})
 	}
 	if len(s.Queue) > 0 {
 		names := make([]string, len(s.Queue))
