@@ -17,6 +17,9 @@ func ThreadNumber(process int32, thread int) int32 {
 
 // ProcessOf returns the process of a number, and the thread, from 1.
 func ProcessOf(number int32) (process int32, thread int) {
+	if number <= threadStride {
+		return number, 1
+	}
 	return (number-1)%threadStride + 1, int((number-1)/threadStride) + 1
 }
 

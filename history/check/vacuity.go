@@ -79,9 +79,9 @@ func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
 	var nodeSpace [12]node
 	var openSpace [12]openAttempt
 	var faultedSpace [16]int32
-	var holdingSpace, criticalSpace [16]insider
+	var holdingSpace, criticalSpace [5]insider
 	c := contentionCounter{
-		Vacuity: x, limits: &limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+		Vacuity: x, limits: limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
 		critical: criticalSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
@@ -104,7 +104,7 @@ func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
 // A contentionCounter is the state of [Vacuity.Add].
 type contentionCounter struct {
 	*Vacuity
-	limits   *history.Limits
+	limits   history.Limits
 	faulted  []int32   // the processes whose open attempt a fault has struck
 	holding  []insider // the processes between a grant and the return of Unlock
 	critical []insider // the processes in their critical sections

@@ -411,13 +411,18 @@ func (c *consistencyMonitor) checkServer(e *history.Event) {
 // ofClient returns the event as one of the client of its process, which is the same for all
 // threads. It returns nil for an event that another thread has too.
 func ofClient(e *history.Event) *history.Event {
-	process, thread := history.ProcessOf(e.Process)
-	if thread < 2 {
+	if e.Process < history.ThreadNumber(1, 2) {
 		return e
 	}
+	return clientOfThread(e)
+}
+
+// clientOfThread is ofClient for an event of a thread other than the first.
+func clientOfThread(e *history.Event) *history.Event {
 	if e.StrikesThreads() {
 		return nil
 	}
+	process, _ := history.ProcessOf(e.Process)
 	client := *e
 	client.Process = process
 	return &client

@@ -342,6 +342,9 @@ func (l *Loop) observe() {
 // startThreads starts the further threads of each process whose handle is open, one after the
 // other.
 func (l *Loop) startThreads() {
+	if l.threads < 2 {
+		return
+	}
 	for _, p := range l.Processes {
 		for _, thread := range p.Threads {
 			if !thread.started && p.locker != nil && !p.Client.Crashed() {
