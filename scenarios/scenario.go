@@ -53,7 +53,7 @@ func (s *Subject) Fits(servers int, client ClientKind) error {
 		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
 			max(1, servers))
 	case servers > s.serversMax():
-		return fmt.Errorf("the service of the lock %s has at most %d server, not %d", s.Name,
+		return fmt.Errorf("the servers of the lock %s are limited to %d, not %d", s.Name,
 			s.serversMax(), servers)
 	case s.Service != nil && client != Model:
 		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",
