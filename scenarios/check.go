@@ -67,13 +67,20 @@ const defaultSchedules = 2000
 // client the test is skipped under the race detector; see [real.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
-	checkScenario(t, demandSound(t, &scenario))
+	checked := demandSound(t, &scenario)
+	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
+		return
+	}
+	isolate(t, &checked, func() {
+		t.Helper()
+		checkScenario(t, checked)
+	})
 }
 
 func checkScenario(t *testing.T, scenario engine.Scenario) {
 	t.Helper()
-	if replayed, subtest := replays(t); replayed != nil {
-		replayed.replay(t, &scenario, subtest)
+	if replayed, _ := replays(t); replayed != nil {
+		replayed.replay(t, &scenario)
 		return
 	}
 	if path := os.Getenv(replayVariable); path != "" {
@@ -103,6 +110,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
+	note(childNote{Seed: campaign.Seed, Searches: true})
 	found := search(t, campaign)
 	report := found.Common()
 	if report.Nondeterministic != nil {
@@ -339,6 +347,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	note(childNote{Replays: path})
 	replay := &engine.Replay{Deviations: recording.Deviations}
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,

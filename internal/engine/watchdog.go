@@ -78,15 +78,41 @@ func (s *watchdog) check() {
 
 // unblocked describes the goroutines for which the bubbles wait.
 func unblocked(owned func(function string) bool) string {
+	text, _ := Unblocked(owned)
+	return text
+}
+
+// Unblocked describes the goroutines for which the bubbles wait, and returns the stack of the first
+// of them. Owned reports whether a function belongs to the simulation.
+func Unblocked(owned func(function string) bool) (text, first string) {
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
 	var blocked []string
 	for stack := range strings.SplitSeq(string(dump), "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
-		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
-			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack, owned),
-				", called by "))
+		if header == nil || strings.HasSuffix(header[1], " (durable)") {
+			continue
 		}
+		if strings.Contains(stack, loopStandStill+"(") {
+			continue
+		}
+		calls := lockCalls(stack, owned)
+		if first == "" && len(calls) > 0 {
+			first = stack
+		}
+		blocked = append(blocked, "  "+state(header[1])+" in "+strings.Join(calls, ", called by "))
 	}
-	return strings.Join(blocked, "\n")
+	return strings.Join(blocked, "\n"), first
+}
+
+// loopStandStill is the full name of [Loop.standStill].
+var loopStandStill = functionName((*Loop).standStill)
+
+// state returns the state of a goroutine that is not blocked. Whether it has a processor differs
+// between runs.
+func state(header string) string {
+	if header == "runnable" || header == "preempted" {
+		return "running"
+	}
+	return header
 }

@@ -86,8 +86,11 @@ func (g *GoTest) Command() string {
 		quote(g.pattern()) + " ."
 }
 
-func (g *GoTest) pattern() string {
-	return "^" + strings.ReplaceAll(regexp.QuoteMeta(g.Name), "/", "$/^") + "$"
+func (g *GoTest) pattern() string { return Pattern(g.Name) }
+
+// Pattern returns the pattern for the flag -run that matches only the test.
+func Pattern(test string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
 }
 
 // quote quotes an argument for a POSIX shell.

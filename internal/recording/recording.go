@@ -136,6 +136,19 @@ func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []
 	return c, nil
 }
 
+// NewDeadly runs a schedule that ends the program, up to the decision that does, and records it.
+func NewDeadly(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+	death *engine.Death, seed uint64, schedule int,
+) *Counterexample {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
+	result := r.RunToDeath(&scenario, &engine.Replay{Deviations: deviations}, death)
+	c, first := newRun(scenario, result), result.Violations[0]
+	c.Recording.Seed, c.Recording.Schedule = seed, schedule
+	c.Recording.Property, c.Recording.Signature = string(first.Property), first.Signature()
+	return c
+}
+
 // NewPassing runs a schedule that violates nothing, and records it. If it violates a property,
 // NewPassing returns an error: the lock is nondeterministic. The result is valid until the runner's
 // next run.

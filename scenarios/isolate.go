@@ -1,0 +1,281 @@
+package scenarios
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/shrink"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/supervise"
+)
+
+const (
+	inProcessVariable = "INTERLOCK_IN_PROCESS" // 1: no child process
+	memoryVariable    = "INTERLOCK_MEMORY_MIB" // limit of the child's heap
+)
+
+// The modes of a child.
+const (
+	searchMode = "search" // the call itself
+	probeMode  = "probe"  // runs a schedule again
+	shrinkMode = "shrink" // shrinks a deadly schedule and writes the counterexample
+)
+
+// stallLimit is how long a step may take in a search. It is the only use of the wall clock, and
+// decides only that a run is given up: a replay, which is patient for less time, must do so too.
+const stallLimit = 10 * time.Second
+
+// childNote is what a child notes for its parent while it performs a call.
+type childNote struct {
+	Seed     uint64 // of the search under way
+	Searches bool
+	Replays  string // path of the counterexample that is being replayed
+}
+
+// note tells the parent, if there is one, what is under way.
+func note(n childNote) {
+	job := supervise.Current()
+	if job == nil {
+		return
+	}
+	limit := stallLimit
+	if n.Replays != "" {
+		limit = probeStall
+	}
+	supervise.Patience(limit)
+	job.WriteOutput(n) // Without it, the parent's report says less.
+}
+
+// isolate performs a call that runs the code of the lock in a child process, so that the test
+// survives the code. See package supervise.
+func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
+	t.Helper()
+	number := supervise.NextCall(t)
+	if job := supervise.Current(); job != nil {
+		if job.Test == t.Name() && job.Call == number {
+			performJob(t, job, scenario, call)
+		}
+		return // The parent knows that the earlier calls of the test passed.
+	}
+	if runsInProcess(t) {
+		call()
+		return
+	}
+	job, err := supervise.NewJob(t.Name(), number)
+	if err != nil {
+		t.Logf("the search runs in this process: %v", err)
+		call()
+		return
+	}
+	defer job.Remove() // What is left is in the directory for temporary files.
+	job.Mode, job.Stall, job.Memory = searchMode, stallLimit, memoryLimit(t)
+	p := &parent{t: t, scenario: scenario, job: job}
+	outcome, err := p.run(job, true, 0)
+	switch {
+	case err != nil || !outcome.Began:
+		why := ""
+		if err != nil {
+			why = err.Error()
+		} else {
+			why = "the child process did not reach it: " + outcome.Printed
+		}
+		t.Logf("the search runs in this process: %s", why)
+		call()
+	case outcome.Death != nil:
+		p.reportDeath(outcome)
+	case outcome.Skipped:
+		t.SkipNow()
+	case outcome.Failed && !outcome.Returned:
+		t.FailNow()
+	case outcome.Failed:
+		t.Fail()
+	}
+}
+
+// performJob performs the job of this process, which is a child.
+func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario, call func()) {
+	t.Helper()
+	switch job.Mode {
+	case probeMode:
+		call = func() { probe(t, job, scenario) }
+	case shrinkMode:
+		call = func() { shrinkDeadly(t, job, scenario) }
+	}
+	job.Perform(t, scenario.Subject.Service.OwnsFrame, call)
+	if t.Failed() {
+		t.FailNow()
+	}
+	t.SkipNow() // The rest of the test is that of the parent.
+}
+
+// runsInProcess reports whether the call must run in this process.
+func runsInProcess(t *testing.T) bool {
+	for _, profile := range []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace"} {
+		if f := flag.Lookup("test." + profile); f != nil && f.Value.String() != "" {
+			return true // The profile is to show the search.
+		}
+	}
+	return truthFrom(t, inProcessVariable) || runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+}
+
+// memoryDefault bounds the heap of a search that is not exhaustive.
+const memoryDefault = 4 << 30
+
+// memoryLimit returns the limit of a child's heap.
+func memoryLimit(t *testing.T) uint64 {
+	if n := numberFrom(t, memoryVariable, 0); n > 0 {
+		return uint64(n) << 20
+	}
+	total, err := memlimit.FromCgroup()
+	if err != nil || total == 0 {
+		total, err = memlimit.FromSystem()
+	}
+	exhaustive := os.Getenv(strategyVariable) == strategy.ExhaustiveName
+	switch {
+	case err != nil && exhaustive:
+		return 0
+	case err != nil:
+		return memoryDefault
+	case exhaustive: // The search has a limit of its own, which it reaches first.
+		return total / 100 * 95
+	}
+	return min(memoryDefault, total/2)
+}
+
+// A parent is the process that waits for children and reports their deaths.
+type parent struct {
+	t        *testing.T
+	scenario *engine.Scenario
+	job      *supervise.Job
+}
+
+// run runs a job in a child. The limit is 0 for a child that may take until the test ends.
+func (p *parent) run(job *supervise.Job, relays bool, limit time.Duration) (*supervise.Outcome,
+	error,
+) {
+	timeout := time.Duration(0)
+	if deadline, ok := p.t.Deadline(); ok {
+		timeout = max(time.Until(deadline), time.Second)
+	}
+	owned := p.scenario.Subject.Service.OwnsFrame
+	if !relays {
+		return job.Run(nil, limit, timeout, owned)
+	}
+	return job.Run(p.t.Output(), limit, timeout, owned)
+}
+
+// A deadlyRun is a schedule that may end the program, as parent and child exchange it.
+type deadlyRun struct {
+	Recording recording.Recording
+	Tries     int // how often to run it
+
+	// for shrinking
+	Deaths    shrink.Deaths
+	Signature string
+	Replays   string // the path of a recording; if it is "", the counterexample is written
+	Searched  bool   // the schedule was found by the search of a seed
+	Often     string // how often the schedule ends the program
+}
+
+// A deadlyReport is what a child that shrinks hands back.
+type deadlyReport struct {
+	Text      string
+	Recording recording.Recording
+}
+
+// probeTime bounds the time in which a child runs one schedule over and over.
+const probeTime = 3 * time.Second
+
+// probe runs a schedule several times.
+func probe(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+	run, recorded := readDeadly(t, job, scenario)
+	runner := engine.NewRunner(t)
+	began := time.Now()
+	for try := range run.Tries {
+		runner.Schedule = try
+		runner.Run(recorded, &engine.Replay{Deviations: run.Recording.Deviations})
+		if time.Since(began) > probeTime {
+			break
+		}
+	}
+}
+
+// readDeadly reads the schedule that the child is to run.
+func readDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) (*deadlyRun,
+	*engine.Scenario,
+) {
+	run := new(deadlyRun)
+	if err := job.ReadInput(run); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := run.Recording.Scenario(scenario.Subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, recorded
+}
+
+// shrinkDeadly shrinks a schedule that ends the program, and writes the counterexample.
+func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+	run, recorded := readDeadly(t, job, scenario)
+	runner := engine.NewRunner(t)
+	small, deviations, death := shrink.Deadly(context.Background(), runner, *recorded,
+		run.Recording.Deviations, run.Signature, &run.Deaths)
+	c := recording.NewDeadly(runner, small, deviations, death, run.Recording.Seed,
+		run.Recording.Schedule)
+	text := &strings.Builder{}
+	switch {
+	case run.Replays != "":
+		how := "as recorded"
+		if c.Recording.Signature != run.Signature {
+			how = "differently from the recorded " + run.Signature
+		}
+		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
+			engine.Describe(c.Explain()))
+	default:
+		which := "a schedule"
+		if run.Searched {
+			which = fmt.Sprintf("seed %d: schedule %d", run.Recording.Seed, run.Recording.Schedule)
+		}
+		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded, which,
+			run.Often, &small, stepList(deviations), engine.Describe(c.Explain()))
+		writeCounterexample(t, c, text)
+	}
+	if err := job.WriteOutput(deadlyReport{text.String(), c.Recording}); err != nil {
+		t.Fatal(err)
+	}
+	supervise.Finish() // Goroutines of runs that stand still are left.
+}
+
+// writeCounterexample writes a counterexample, and says where it is.
+func writeCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder) {
+	c.Test = t.Name()
+	c.ReplayBy = func(directory string) string {
+		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
+	}
+	directory, err := c.Write(recording.Corpus(t.Name()))
+	if err != nil {
+		fmt.Fprintf(text, "the counterexample could not be written: %v", err)
+		return
+	}
+	fmt.Fprintf(text, "counterexample %s\nreplay %s", directory, c.ReplayBy(directory))
+}
+
+// oftenText says how often a schedule ends the program.
+func oftenText(deaths, runs int) string {
+	if deaths == 0 {
+		return "but not when it is run again, in " + strconv.Itoa(runs) + " runs"
+	}
+	return fmt.Sprintf("in %d of %d runs", deaths, runs)
+}
