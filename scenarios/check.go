@@ -79,32 +79,10 @@ func Check(t *testing.T, scenario Scenario) {
 
 func checkScenario(t *testing.T, scenario engine.Scenario) {
 	t.Helper()
-	if replayed, _ := replays(t); replayed != nil {
-		replayed.replay(t, &scenario)
-		return
-	}
-	if path := os.Getenv(replayVariable); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
-		}
-		if !replayInTest(t, &scenario, path) {
-			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
-				"lock",
-				path)
-		}
+	if replayRecorded(t, &scenario) {
 		return
 	}
 	corpus := recording.Corpus(t.Name())
-	recorded, err := os.ReadDir(corpus)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for _, entry := range recorded {
-		// A draft of a counterexample, or what an editor or a file manager has left.
-		if !strings.HasPrefix(entry.Name(), ".") {
-			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()))
-		}
-	}
 	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
@@ -157,6 +135,48 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 			stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, found))
+}
+
+// replayRecorded replays the counterexample that is asked for, and returns true. If none is, it
+// replays those that earlier runs of the test left.
+func replayRecorded(t *testing.T, scenario *engine.Scenario) (only bool) {
+	t.Helper()
+	if replayed, _ := replays(t); replayed != nil {
+		replayed.replay(t, scenario)
+		return true
+	}
+	if path := os.Getenv(replayVariable); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
+		}
+		if !replayInTest(t, scenario, path) {
+			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
+				"lock",
+				path)
+		}
+		return true
+	}
+	for _, path := range recordings(t) {
+		replayInTest(t, scenario, path)
+	}
+	return false
+}
+
+// recordings returns the paths of the counterexamples that earlier runs of the test left.
+func recordings(t *testing.T) (paths []string) {
+	t.Helper()
+	corpus := recording.Corpus(t.Name())
+	recorded, err := os.ReadDir(corpus)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, entry := range recorded {
+		// A draft of a counterexample, or what an editor or a file manager has left.
+		if !strings.HasPrefix(entry.Name(), ".") {
+			paths = append(paths, filepath.Join(corpus, entry.Name()))
+		}
+	}
+	return paths
 }
 
 // demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
@@ -380,7 +400,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 }
 
 // numberFrom reads a positive number from the environment.
-func numberFrom(t *testing.T, variable string, unset int) int {
+func numberFrom(t testing.TB, variable string, unset int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -394,7 +414,7 @@ func numberFrom(t *testing.T, variable string, unset int) int {
 }
 
 // truthFrom reads a truth value from the environment, false unless it is set.
-func truthFrom(t *testing.T, variable string) bool {
+func truthFrom(t testing.TB, variable string) bool {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {

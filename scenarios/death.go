@@ -178,3 +178,24 @@ func describeOutcome(o *supervise.Outcome) string {
 	}
 	return "the child process ended"
 }
+
+// recordFailed shrinks a failing schedule in a child, which writes the counterexample.
+func (p *parent) recordFailed(run *recording.Recording) string {
+	job, err := p.job.Again(recordMode)
+	if err != nil {
+		return err.Error()
+	}
+	job.Stall = stallLimit
+	if err := job.WriteInput(deadlyRun{Recording: *run}); err != nil {
+		return err.Error()
+	}
+	o, err := p.run(job, false, 0)
+	if err != nil {
+		return err.Error()
+	}
+	var report deadlyReport
+	if job.ReadOutput(&report) != nil {
+		return describeOutcome(o)
+	}
+	return report.Text
+}

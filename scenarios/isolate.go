@@ -13,8 +13,10 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
+	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/internal/supervise"
@@ -30,6 +32,7 @@ const (
 	searchMode = "search" // the call itself
 	probeMode  = "probe"  // runs a schedule again
 	shrinkMode = "shrink" // shrinks a deadly schedule and writes the counterexample
+	recordMode = "record" // shrinks another failing schedule and writes the counterexample
 )
 
 // stallLimit is how long a step may take in a search. It is the only use of the wall clock, and
@@ -111,6 +114,8 @@ func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario, cal
 		call = func() { probe(t, job, scenario) }
 	case shrinkMode:
 		call = func() { shrinkDeadly(t, job, scenario) }
+	case recordMode:
+		call = func() { recordFailing(t, job, scenario) }
 	}
 	job.Perform(t, scenario.Subject.Service.OwnsFrame, call)
 	if t.Failed() {
@@ -120,20 +125,20 @@ func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario, cal
 }
 
 // runsInProcess reports whether the call must run in this process.
-func runsInProcess(t *testing.T) bool {
+func runsInProcess(t testing.TB) bool {
 	for _, profile := range []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace"} {
 		if f := flag.Lookup("test." + profile); f != nil && f.Value.String() != "" {
 			return true // The profile is to show the search.
 		}
 	}
-	return truthFrom(t, inProcessVariable) || runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+	return truthFrom(t, inProcessVariable) || fuzzes() || runtime.GOOS == "js" || runtime.GOOS == "wasip1"
 }
 
 // memoryDefault bounds the heap of a search that is not exhaustive.
 const memoryDefault = 4 << 30
 
 // memoryLimit returns the limit of a child's heap.
-func memoryLimit(t *testing.T) uint64 {
+func memoryLimit(t testing.TB) uint64 {
 	if n := numberFrom(t, memoryVariable, 0); n > 0 {
 		return uint64(n) << 20
 	}
@@ -155,7 +160,7 @@ func memoryLimit(t *testing.T) uint64 {
 
 // A parent is the process that waits for children and reports their deaths.
 type parent struct {
-	t        *testing.T
+	t        testing.TB
 	scenario *engine.Scenario
 	job      *supervise.Job
 }
@@ -165,8 +170,10 @@ func (p *parent) run(job *supervise.Job, relays bool, limit time.Duration) (*sup
 	error,
 ) {
 	timeout := time.Duration(0)
-	if deadline, ok := p.t.Deadline(); ok {
-		timeout = max(time.Until(deadline), time.Second)
+	if t, ok := p.t.(*testing.T); ok {
+		if deadline, ok := t.Deadline(); ok {
+			timeout = max(time.Until(deadline), time.Second)
+		}
 	}
 	owned := p.scenario.Subject.Service.OwnsFrame
 	if !relays {
@@ -238,8 +245,9 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 	switch {
 	case run.Replays != "":
 		how := "as recorded"
-		if c.Recording.Signature != run.Signature {
-			how = "differently from the recorded " + run.Signature
+		if before, err := recording.Read(run.Replays); err == nil &&
+			before.Signature != c.Recording.Signature {
+			how = "differently from the recorded " + before.Signature
 		}
 		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
 			engine.Describe(c.Explain()))
@@ -256,6 +264,38 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		t.Fatal(err)
 	}
 	supervise.Finish() // Goroutines of runs that stand still are left.
+}
+
+// recordFailing shrinks a failing schedule and writes the counterexample.
+func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+	run, recorded := readDeadly(t, job, scenario)
+	text := recordResult(t, recorded, run.Recording.Deviations)
+	if err := job.WriteOutput(deadlyReport{Text: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordResult shrinks a schedule that failed, and writes the counterexample. It returns where that
+// is, or why there is none.
+func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.Deviation) string {
+	runner := engine.NewRunner(t)
+	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
+	if !scenario.Fails(result) {
+		return "the schedule does not fail when it is run again\n" + engine.LikelyCauses
+	}
+	c, err := shrink.Shorten(context.Background(), runner,
+		&campaign.Campaign{Scenario: *scenario}, &report.Campaign{Runs: report.Runs{
+			Failure: &report.Failure{
+				Deviations: deviations, Violations: result.Violations,
+			},
+		}})
+	if err != nil {
+		return err.Error()
+	}
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Recording.Deviations))
+	writeCounterexample(t, c, text)
+	return text.String()
 }
 
 // writeCounterexample writes a counterexample, and says where it is.

@@ -24,7 +24,10 @@ func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violat
 		detail += " in " + strings.Join(d.Calls, ", called by ")
 	}
 	event := len(events) - 1
-	if len(events) > 0 {
+	switch {
+	case len(events) > 0 && d.Steps == 0:
+		detail += ", before the first step"
+	case len(events) > 0:
 		detail += fmt.Sprintf(", in step %d, %v", d.Steps-1, step)
 		event = lastActionOf(events, step.Process)
 	}

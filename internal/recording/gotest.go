@@ -40,7 +40,7 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	if err := json.Unmarshal(content, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if !strings.HasPrefix(r.Test, "Test") {
+	if !strings.HasPrefix(r.Test, "Test") && !strings.HasPrefix(r.Test, "Fuzz") {
 		return nil, fmt.Errorf("%s names no test that replays it", path)
 	}
 	absolute, err := filepath.Abs(directory)

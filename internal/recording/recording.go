@@ -68,6 +68,16 @@ func Read(path string) (*Recording, error) {
 	return &r, nil
 }
 
+// ReadSchedule reads the JSON form of a schedule that need not be complete.
+func ReadSchedule(path string) (*Recording, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Recording)
+	return r, json.Unmarshal(content, r)
+}
+
 func (r *Recording) validate() error {
 	if r.Format != recordingFormat {
 		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format,

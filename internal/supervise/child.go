@@ -68,6 +68,22 @@ func (j *Job) Perform(t *testing.T, owned func(function string) bool, call func(
 	returned = true
 }
 
+// Watch makes this process write a flight record, and end itself if a step does not end or the heap
+// outgrows a limit. Without a file there is no record.
+func Watch(path string, stall time.Duration, memory uint64, owned func(string) bool) {
+	recorder, err := flightrecorder.Create(path)
+	if err != nil {
+		return
+	}
+	engine.NewFlightRecorder = recorder.NewSlot
+	Patience(stall)
+	j := &Job{Directory: path + ".death", Stall: stall, Memory: memory}
+	go j.watchProgress(recorder, owned)
+	if memory > 0 {
+		go j.watchMemory(owned)
+	}
+}
+
 // endWithParent ends the child when the parent ends, which closes the pipe to it.
 func endWithParent() {
 	io.Copy(io.Discard, os.Stdin)

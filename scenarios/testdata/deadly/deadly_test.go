@@ -59,9 +59,8 @@ func grow() {
 	}
 }
 
-func check(t *testing.T, name string, contended func(*scenarios.Process)) {
-	t.Helper()
-	scenarios.Check(t, scenarios.Scenario{
+func scenario(name string, contended func(*scenarios.Process)) scenarios.Scenario {
+	return scenarios.Scenario{
 		Clients: 3, Cycles: 2, Faults: faults.Plan{},
 		Subject: scenarios.Subject{
 			Name: name, Claims: history.SpinLock(),
@@ -69,7 +68,24 @@ func check(t *testing.T, name string, contended func(*scenarios.Process)) {
 				return &lock{p, func() { contended(p) }}, nil
 			},
 		},
-	})
+	}
+}
+
+func check(t *testing.T, name string, contended func(*scenarios.Process)) {
+	t.Helper()
+	scenarios.Check(t, scenario(name, contended))
+}
+
+func TestRapid(t *testing.T) {
+	scenarios.CheckRapid(t, scenario("rapid", func(*scenarios.Process) {
+		panic("in rapid") // LINE rapid
+	}))
+}
+
+func FuzzPanic(f *testing.F) {
+	scenarios.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
+		panic("in a fuzzer") // LINE fuzz
+	}))
 }
 
 func TestPanic(t *testing.T) {
