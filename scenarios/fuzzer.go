@@ -23,6 +23,7 @@ type fuzzer struct {
 	scenario  *engine.Scenario
 	works     bool // this process is a worker
 	directory string
+	memory    uint64 // limit of a worker's heap
 	once      sync.Once
 }
 
@@ -38,7 +39,9 @@ func flagValue(name string) string {
 
 // newFuzzer returns the fuzzer of a target. The coordinator makes the directory.
 func newFuzzer(f *testing.F, scenario *engine.Scenario) *fuzzer {
-	z := &fuzzer{f: f, scenario: scenario, works: fuzzes()}
+	z := &fuzzer{
+		f: f, scenario: scenario, works: fuzzes(), memory: memoryLimit(f) / memoryShare,
+	}
 	coordinator := os.Getpid()
 	switch {
 	case z.works:
@@ -60,7 +63,7 @@ func (z *fuzzer) begin() {
 	if z.works {
 		z.once.Do(func() {
 			supervise.Watch(filepath.Join(z.directory, strconv.Itoa(os.Getpid())), stallLimit,
-				memoryLimit(z.f)/memoryShare, z.scenario.Subject.Service.OwnsFrame)
+				z.memory, z.scenario.Subject.Service.OwnsFrame)
 		})
 	}
 }
@@ -92,7 +95,7 @@ func (z *fuzzer) report() {
 		z.f.Fatal(err)
 	}
 	defer job.Remove()
-	job.Memory = memoryLimit(z.f)
+	job.Memory = z.memory * memoryShare
 	p := &parent{t: z.f, scenario: z.scenario, job: job}
 	o := &supervise.Outcome{Death: &engine.Death{Reason: supervise.Killed, Message: "unknown"}}
 	entries, _ := os.ReadDir(z.directory) // An empty one has nothing to report.
