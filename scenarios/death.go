@@ -103,7 +103,8 @@ func (p *parent) probe(flight *flightrecorder.Flight, tries int) *finding {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	job.Stall, job.Memory, job.TrapExit = probeStall, p.job.Memory/memoryShare, true
+	job.Stall, job.Memory = min(p.job.Stall, probeStall), p.job.Memory/memoryShare
+	job.TrapExit = true
 	if err := job.WriteInput(deadlyRun{Recording: p.record(flight), Tries: tries}); err != nil {
 		p.t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func (p *parent) shrink(run *deadlyRun) string {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		job.Stall, job.Memory = shrinkStall, p.job.Memory/memoryShare
+		job.Stall, job.Memory = min(p.job.Stall, shrinkStall), p.job.Memory/memoryShare
 		job.TrapExit = true
 		if err := job.WriteInput(run); err != nil {
 			p.t.Fatal(err)
@@ -185,7 +186,6 @@ func (p *parent) recordFailed(run *recording.Recording) string {
 	if err != nil {
 		return err.Error()
 	}
-	job.Stall = stallLimit
 	if err := job.WriteInput(deadlyRun{Recording: *run}); err != nil {
 		return err.Error()
 	}

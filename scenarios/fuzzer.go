@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
@@ -23,7 +24,8 @@ type fuzzer struct {
 	scenario  *engine.Scenario
 	works     bool // this process is a worker
 	directory string
-	memory    uint64 // limit of a worker's heap
+	stall     time.Duration // how long a step may take
+	memory    uint64        // limit of a worker's heap
 	once      sync.Once
 }
 
@@ -40,7 +42,8 @@ func flagValue(name string) string {
 // newFuzzer returns the fuzzer of a target. The coordinator makes the directory.
 func newFuzzer(f *testing.F, scenario *engine.Scenario) *fuzzer {
 	z := &fuzzer{
-		f: f, scenario: scenario, works: fuzzes(), memory: memoryLimit(f) / memoryShare,
+		f: f, scenario: scenario, works: fuzzes(), stall: stallLimit(f),
+		memory: memoryLimit(f) / memoryShare,
 	}
 	coordinator := os.Getpid()
 	switch {
@@ -62,7 +65,7 @@ func newFuzzer(f *testing.F, scenario *engine.Scenario) *fuzzer {
 func (z *fuzzer) begin() {
 	if z.works {
 		z.once.Do(func() {
-			supervise.Watch(filepath.Join(z.directory, strconv.Itoa(os.Getpid())), stallLimit,
+			supervise.Watch(filepath.Join(z.directory, strconv.Itoa(os.Getpid())), z.stall,
 				z.memory, z.scenario.Subject.Service.OwnsFrame)
 		})
 	}
@@ -82,6 +85,7 @@ func (z *fuzzer) keep(result *engine.Result) {
 
 // report writes the counterexample when the fuzzer has ended, in the coordinator.
 func (z *fuzzer) report() {
+	z.f.Helper()
 	if z.works || z.directory == "" {
 		return
 	}
@@ -95,7 +99,7 @@ func (z *fuzzer) report() {
 		z.f.Fatal(err)
 	}
 	defer job.Remove()
-	job.Memory = z.memory * memoryShare
+	job.Stall, job.Memory = z.stall, z.memory*memoryShare
 	p := &parent{t: z.f, scenario: z.scenario, job: job}
 	o := &supervise.Outcome{Death: &engine.Death{Reason: supervise.Killed, Message: "unknown"}}
 	entries, _ := os.ReadDir(z.directory) // An empty one has nothing to report.

@@ -25,6 +25,7 @@ import (
 const (
 	inProcessVariable = "INTERLOCK_IN_PROCESS" // 1: no child process
 	memoryVariable    = "INTERLOCK_MEMORY_MIB" // limit of the child's heap
+	stallVariable     = "INTERLOCK_STALL"      // how long a step may take; default: stallDefault
 )
 
 // The modes of a child.
@@ -35,9 +36,9 @@ const (
 	recordMode = "record" // shrinks another failing schedule and writes the counterexample
 )
 
-// stallLimit is how long a step may take in a search. It is the only use of the wall clock, and
+// stallDefault is how long a step may take in a search. It is the only use of the wall clock, and
 // decides only that a run is given up: a replay, which is patient for less time, must do so too.
-const stallLimit = 10 * time.Second
+const stallDefault = 10 * time.Second
 
 // childNote is what a child notes for its parent while it performs a call.
 type childNote struct {
@@ -52,9 +53,9 @@ func note(n childNote) {
 	if job == nil {
 		return
 	}
-	limit := stallLimit
+	limit := job.Stall
 	if n.Replays != "" {
-		limit = probeStall
+		limit = min(limit, probeStall)
 	}
 	supervise.Patience(limit)
 	job.WriteOutput(n) // Without it, the parent's report says less.
@@ -71,6 +72,9 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
 		}
 		return // The parent knows that the earlier calls of the test passed.
 	}
+	if replayed, _ := replays(t); replayed == nil && !fuzzes() {
+		noteLock(t, scenario.Subject.Name)
+	}
 	if runsInProcess(t) {
 		call()
 		return
@@ -82,7 +86,7 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
 		return
 	}
 	defer job.Remove() // What is left is in the directory for temporary files.
-	job.Mode, job.Stall, job.Memory = searchMode, stallLimit, memoryLimit(t)
+	job.Mode, job.Stall, job.Memory = searchMode, stallLimit(t), memoryLimit(t)
 	p := &parent{t: t, scenario: scenario, job: job}
 	outcome, err := p.run(job, true, 0)
 	switch {
@@ -132,6 +136,19 @@ func runsInProcess(t testing.TB) bool {
 		}
 	}
 	return truthFrom(t, inProcessVariable) || fuzzes() || runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+}
+
+// stallLimit returns how long a step may take.
+func stallLimit(t testing.TB) time.Duration {
+	text := os.Getenv(stallVariable)
+	if text == "" {
+		return stallDefault
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit <= 0 {
+		t.Fatalf("%s is %q, not a duration such as 30s", stallVariable, text)
+	}
+	return limit
 }
 
 // memoryDefault bounds the heap of a search that is not exhaustive.
@@ -282,6 +299,9 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
 	if !scenario.Fails(result) {
 		return "the schedule does not fail when it is run again\n" + engine.LikelyCauses
+	}
+	if mistake := engine.SetUpError(result.Violations[0]); mistake != "" {
+		return "a mistake in the scenario, not in the lock: " + mistake
 	}
 	c, err := shrink.Shorten(context.Background(), runner,
 		&campaign.Campaign{Scenario: *scenario}, &report.Campaign{Runs: report.Runs{

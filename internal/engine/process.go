@@ -92,10 +92,10 @@ func (p *Process) run() {
 	}
 	locker, err := p.subject.Open(&p.Environment)
 	if err != nil {
-		panic(fmt.Sprintf("Subject.Open fails: %v", err))
+		panic(setUpError(fmt.Sprintf("Subject.Open fails: %v", err)))
 	}
 	if locker == nil {
-		panic("Subject.Open returns neither a Locker nor an error")
+		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
 	}
 	for range p.Cycles {
 		p.cycle(locker)
@@ -107,6 +107,9 @@ func (p *Process) run() {
 func (p *Process) end() {
 	p.progress.Add(1)
 	if r := recover(); r != nil {
+		if message, ok := r.(setUpError); ok {
+			r = setUpMark + string(message)
+		}
 		p.Panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
 	}
 	p.Over = true
@@ -128,10 +131,10 @@ func (p *Process) cycle(locker Locker) {
 		return
 	}
 	if hold == nil {
-		panic("Lock returns neither a Hold nor an error")
+		panic(setUpError("Lock returns neither a Hold nor an error"))
 	}
 	if hold.Unlock == nil {
-		panic("Lock returns a Hold without Unlock")
+		panic(setUpError("Lock returns a Hold without Unlock"))
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false

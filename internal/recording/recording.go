@@ -231,7 +231,8 @@ type reportedViolation struct {
 // directory appears atomically. It holds report.json, schedule.json, trace.jsonl, timeline.txt and
 // timeline.html.
 func (c *Counterexample) Write(below string) (string, error) {
-	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s",
+		pathElement(c.Recording.Lock),
 		cmp.Or(c.Recording.Property, "no-violation"), c.Recording.TraceHash))
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err

@@ -55,7 +55,7 @@ var sink [][]byte
 
 func grow() {
 	for {
-		sink = append(sink, make([]byte, 1<<20)) // LINE memory
+		sink = append(sink, make([]byte, 1<<20)) // line: memory
 	}
 }
 
@@ -78,25 +78,25 @@ func check(t *testing.T, name string, contended func(*scenarios.Process)) {
 
 func TestRapid(t *testing.T) {
 	scenarios.CheckRapid(t, scenario("rapid", func(*scenarios.Process) {
-		panic("in rapid") // LINE rapid
+		panic("in rapid") // line: rapid
 	}))
 }
 
 func FuzzPanic(f *testing.F) {
 	scenarios.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
-		panic("in a fuzzer") // LINE fuzz
+		panic("in a fuzzer") // line: fuzz
 	}))
 }
 
 func TestPanic(t *testing.T) {
 	check(t, "panic", func(p *scenarios.Process) {
-		panic(fmt.Sprint("no watch for ", p.Number)) // LINE panic
+		panic(fmt.Sprint("no watch for ", p.Number)) // line: panic
 	})
 }
 
 func TestExit(t *testing.T) {
 	check(t, "exit", func(*scenarios.Process) {
-		os.Exit(3) // LINE exit
+		os.Exit(3) // line: exit
 	})
 }
 
@@ -105,7 +105,7 @@ func TestFatal(t *testing.T) {
 		shared := map[int]int{}
 		write := func() {
 			for i := range 1 << 22 {
-				shared[i%8]++ // LINE fatal
+				shared[i%8]++ // line: fatal
 			}
 		}
 		go write()
@@ -115,12 +115,24 @@ func TestFatal(t *testing.T) {
 
 func TestSpin(t *testing.T) {
 	check(t, "spin", func(*scenarios.Process) {
-		for n := 0; ; n++ {
-			_ = n // LINE spin
+		for { // line: spin
 		}
 	})
 }
 
 func TestMemory(t *testing.T) {
 	check(t, "memory", func(*scenarios.Process) { grow() })
+}
+
+// The lock dies when the run ends, after its last decision.
+func TestLate(t *testing.T) {
+	s := scenario("late", func(*scenarios.Process) {})
+	open := s.Subject.Open
+	s.Subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		context.AfterFunc(p.Context(), func() {
+			panic("at the end") // line: late
+		})
+		return open(p)
+	}
+	scenarios.Check(t, s)
 }
