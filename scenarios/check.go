@@ -185,8 +185,8 @@ func replayRecorded(t *testing.T, scenario *engine.Scenario) (only bool) {
 	return false
 }
 
-// records reports whether a recording is that of the scenario's lock. It may be that of another lock
-// that the test checks; see [checkedLocks].
+// records reports whether a recording is that of the scenario's lock. It may be that of another
+// lock that the test checks; see [checkedLocks].
 func records(t *testing.T, path string, scenario *engine.Scenario) bool {
 	t.Helper()
 	recorded, err := recording.Read(path)

@@ -212,7 +212,7 @@ func TestCheck(t *testing.T) {
 		"a run hangs": {
 			[]string{variantVariable + "=hangs"},
 			false,
-			"  sync.Mutex.Lock in scenarios_test.",
+			"not blocked within its run: sync.Mutex.Lock in scenarios_test.",
 		},
 		"a failure is within the contract despite a pause": {[]string{
 			variantVariable + "=late", "INTERLOCK_SCHEDULES=100",

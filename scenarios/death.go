@@ -133,6 +133,7 @@ func (p *parent) record(f *flightrecorder.Flight) recording.Recording {
 // it until it dies too, and returns the report of the last. See [shrink.Deaths].
 func (p *parent) shrink(run *deadlyRun) string {
 	began, last := time.Now(), 0
+	shrinkTime := min(shrinkTime, timeLeft(p.t)/2)
 	for {
 		job, err := p.job.Again(shrinkMode)
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 // race detector.
 //
 // Without -fuzz, each input of the corpus runs in a child process, as a [Check] does. With -fuzz,
-// the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has ended.
+// the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has
+// ended.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
 	checked := demandSound(f, &scenario)

@@ -130,25 +130,39 @@ func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario, cal
 
 // runsInProcess reports whether the call must run in this process.
 func runsInProcess(t testing.TB) bool {
-	for _, profile := range []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace"} {
+	for _, profile := range []string{
+		"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace",
+	} {
 		if f := flag.Lookup("test." + profile); f != nil && f.Value.String() != "" {
 			return true // The profile is to show the search.
 		}
 	}
-	return truthFrom(t, inProcessVariable) || fuzzes() || runtime.GOOS == "js" || runtime.GOOS == "wasip1"
+	return truthFrom(t, inProcessVariable) || fuzzes() || runtime.GOOS == "js" ||
+		runtime.GOOS == "wasip1"
 }
 
-// stallLimit returns how long a step may take.
+// stallLimit returns how long a step may take. It leaves time for a report before the test's
+// timeout.
 func stallLimit(t testing.TB) time.Duration {
 	text := os.Getenv(stallVariable)
 	if text == "" {
-		return stallDefault
+		return min(stallDefault, timeLeft(t)/4)
 	}
 	limit, err := time.ParseDuration(text)
 	if err != nil || limit <= 0 {
 		t.Fatalf("%s is %q, not a duration such as 30s", stallVariable, text)
 	}
 	return limit
+}
+
+// timeLeft returns the time until the test's timeout; an hour if there is none.
+func timeLeft(t testing.TB) time.Duration {
+	if test, ok := t.(*testing.T); ok {
+		if deadline, ok := test.Deadline(); ok {
+			return max(time.Until(deadline), time.Second)
+		}
+	}
+	return time.Hour
 }
 
 // memoryDefault bounds the heap of a search that is not exhaustive.
@@ -268,6 +282,9 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		}
 		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
 			engine.Describe(c.Explain()))
+		if death.Reason == supervise.Stalled {
+			text.WriteString("\n" + engine.MustNotRun)
+		}
 	default:
 		which := "a schedule"
 		if run.Searched {
@@ -275,6 +292,9 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		}
 		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded, which,
 			run.Often, &small, stepList(deviations), engine.Describe(c.Explain()))
+		if death.Reason == supervise.Stalled {
+			text.WriteString(engine.MustNotRun + "\n\n")
+		}
 		writeCounterexample(t, c, text)
 	}
 	if err := job.WriteOutput(deadlyReport{text.String(), c.Recording}); err != nil {

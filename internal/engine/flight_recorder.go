@@ -17,8 +17,8 @@ type FlightRecorder interface {
 	End()
 }
 
-// NewFlightRecorder, if set before a search begins, makes the flight recorder of each new runner.
-// A program that may be killed by the lock under test sets it.
+// NewFlightRecorder makes the flight recorder of each new runner, if it is set before a search
+// begins. A program that may be killed by the lock under test sets it.
 var NewFlightRecorder func() FlightRecorder
 
 // A noRecorder records nothing.

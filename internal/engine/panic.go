@@ -10,8 +10,8 @@ import (
 // callsMax bounds how many calls of the lock a panic report names.
 const callsMax = 8
 
-// A setUpError is the panic of a process whose [Subject] does not give it a lock. It is a mistake in
-// the scenario, not a defect of the lock.
+// A setUpError is the panic of a process whose [Subject] does not give it a lock. It is a mistake
+// in the scenario, not a defect of the lock.
 type setUpError string
 
 // setUpMark begins the message of a setUpError among panics.

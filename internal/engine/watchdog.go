@@ -64,17 +64,19 @@ func (s *watchdog) check() {
 	} else if s.times++; s.times == 2 {
 		stackReport.Lock() // Only one of several workers reports.
 		panic(fmt.Sprintf("interlock: a run has made no progress for %v, because these goroutines "+
-			"of the lock are not blocked within their run:\n%s\n"+
-			"A goroutine of a lock under test must not\n"+
-			"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time "+
-			"(use a channel of capacity 1 as a mutex),\n"+
-			"  wait for a network, a file, or a channel made outside of the run, "+
-			"such as by a package's variable,\n"+
-			"  or loop without sending or sleeping.",
-			WatchdogLimit, unblocked((*s.service.Load()).OwnsFrame)))
+			"of the lock are not blocked within their run:\n%s\n%s",
+			WatchdogLimit, unblocked((*s.service.Load()).OwnsFrame), MustNotRun))
 	}
 	s.timer.Reset(WatchdogLimit / 2)
 }
+
+// MustNotRun says what keeps a run from going on.
+const MustNotRun = "A goroutine of a lock under test must not\n" +
+	"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time " +
+	"(use a channel of capacity 1 as a mutex),\n" +
+	"  wait for a network, a file, or a channel made outside of the run, " +
+	"such as by a package's variable,\n" +
+	"  or loop without sending or sleeping."
 
 // unblocked describes the goroutines for which the bubbles wait.
 func unblocked(owned func(function string) bool) string {

@@ -38,7 +38,8 @@ func Deadly(reason string) bool {
 // statusDead is the exit status of a child that ends itself.
 const statusDead = 3
 
-// Perform executes the call in the child. Owned reports whether a function belongs to the simulation.
+// Perform executes the call in the child. Owned reports whether a function belongs to the
+// simulation.
 func (j *Job) Perform(t *testing.T, owned func(function string) bool, call func()) {
 	t.Helper()
 	failed := t.Failed()
@@ -48,7 +49,7 @@ func (j *Job) Perform(t *testing.T, owned func(function string) bool, call func(
 	}
 	engine.NewFlightRecorder = recorder.NewSlot
 	Patience(j.Stall)
-	go endWithParent()
+	go j.endWithParent()
 	go j.watchProgress(recorder, owned)
 	if j.Memory > 0 {
 		go j.watchMemory(owned)
@@ -84,9 +85,11 @@ func Watch(path string, stall time.Duration, memory uint64, owned func(string) b
 	}
 }
 
-// endWithParent ends the child when the parent ends, which closes the pipe to it.
-func endWithParent() {
+// endWithParent ends the child when the parent ends, which closes the pipe to it. The files are of
+// no use then.
+func (j *Job) endWithParent() {
 	io.Copy(io.Discard, os.Stdin)
+	j.Remove() // What is left is in the directory for temporary files.
 	os.Exit(statusDead)
 }
 

@@ -297,7 +297,8 @@ type crashes struct {
 }
 
 // crashLine begins the report of a crash.
-var crashLine = regexp.MustCompile(`^(panic: |fatal error: |runtime: |SIG[A-Z]+: |unexpected fault)`)
+var crashLine = regexp.MustCompile(
+	`^(panic: |fatal error: |runtime: |SIG[A-Z]+: |unexpected fault)`)
 
 // Write implements [io.Writer].
 func (c *crashes) Write(p []byte) (int, error) {
@@ -331,7 +332,9 @@ func (c *crashes) flush() {
 }
 
 // autopsy says how a child died, from the report of its crash and its exit status.
-func autopsy(crash string, state *os.ProcessState, quit bool, owned func(string) bool) *engine.Death {
+func autopsy(crash string, state *os.ProcessState, quit bool,
+	owned func(string) bool,
+) *engine.Death {
 	header, stack := crash, ""
 	if at := goroutineLine.FindStringIndex(crash); at != nil {
 		header, stack = crash[:at[0]], crash[at[0]:]
