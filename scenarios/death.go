@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"os"
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -154,7 +155,13 @@ func (p *parent) shrink(run *deadlyRun) string {
 		}
 		var report deadlyReport
 		if job.ReadOutput(&report) == nil {
-			return report.Text
+			if report.Directory == "" || len(run.Deaths.Known) == 1 || p.isDeadly(&report) {
+				return report.Text
+			}
+			os.RemoveAll(report.Directory) // The report names another one.
+			run.Deaths.Known = map[int]*engine.Death{0: run.Deaths.Known[0]}
+			run.Deaths.Runs = 1
+			continue
 		}
 		died := o.Active()
 		known := o.Death != nil && len(died) == 1 && run.Deaths.Known[died[0].Schedule] == nil
@@ -171,6 +178,20 @@ func (p *parent) shrink(run *deadlyRun) string {
 			run.Deaths.Runs = last + 1 // The next child stops there.
 		}
 	}
+}
+
+// isDeadly reports whether the shrunk schedule ends a child. A candidate of the shrinker may have
+// ended one because the machine was too busy.
+func (p *parent) isDeadly(report *deadlyReport) bool {
+	r := &report.Recording
+	flight := flightrecorder.Flight{
+		Schedule: r.Schedule, Deviations: r.Deviations,
+		Scenario: engine.Scenario{
+			Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity,
+			Client: r.Client, Servers: r.Servers,
+		},
+	}
+	return p.probe(&flight, manyTries).deaths > 0 && flight.Steps == report.Steps
 }
 
 // describeOutcome says how a child ended that should have written a report.

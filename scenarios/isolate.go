@@ -229,6 +229,8 @@ type deadlyRun struct {
 // A deadlyReport is what a child that shrinks hands back.
 type deadlyReport struct {
 	Text      string
+	Directory string // of the counterexample, if one was written
+	Steps     int    // the number of decisions
 	Recording recording.Recording
 }
 
@@ -272,7 +274,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		run.Recording.Deviations, run.Signature, &run.Deaths)
 	c := recording.NewDeadly(runner, small, deviations, death, run.Recording.Seed,
 		run.Recording.Schedule)
-	text := &strings.Builder{}
+	text, directory := &strings.Builder{}, ""
 	switch {
 	case run.Replays != "":
 		how := "as recorded"
@@ -295,9 +297,10 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}
-		writeCounterexample(t, c, text)
+		directory = writeCounterexample(t, c, text)
 	}
-	if err := job.WriteOutput(deadlyReport{text.String(), c.Recording}); err != nil {
+	report := deadlyReport{text.String(), directory, death.Steps, c.Recording}
+	if err := job.WriteOutput(report); err != nil {
 		t.Fatal(err)
 	}
 	supervise.Finish() // Goroutines of runs that stand still are left.
@@ -338,8 +341,8 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 	return text.String()
 }
 
-// writeCounterexample writes a counterexample, and says where it is.
-func writeCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder) {
+// writeCounterexample writes a counterexample, and says and returns where it is.
+func writeCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder) string {
 	c.Test = t.Name()
 	c.ReplayBy = func(directory string) string {
 		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
@@ -347,9 +350,10 @@ func writeCounterexample(t *testing.T, c *recording.Counterexample, text *string
 	directory, err := c.Write(recording.Corpus(t.Name()))
 	if err != nil {
 		fmt.Fprintf(text, "the counterexample could not be written: %v", err)
-		return
+		return ""
 	}
 	fmt.Fprintf(text, "counterexample %s\nreplay %s", directory, c.ReplayBy(directory))
+	return directory
 }
 
 // oftenText says how often a schedule ends the program.
