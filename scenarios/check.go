@@ -25,6 +25,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/supervise"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -87,6 +88,9 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
+	}
+	if job := supervise.Current(); job != nil && job.Schedules > 0 {
+		campaign.Schedules, campaign.Workers = job.Schedules, 1
 	}
 	note(childNote{Seed: campaign.Seed, Searches: true})
 	found := search(t, campaign)

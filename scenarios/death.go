@@ -36,6 +36,9 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 			p.scenario, describeDeath(o.Death))
 	}
 	found, culprit := p.findCulprit(o, active)
+	if under.Searches && found.deaths > 0 && !slow(found.death.Reason) && culprit.Schedule > 0 {
+		found, culprit = p.findFirst(found, culprit)
+	}
 	run := &deadlyRun{
 		Replays: under.Replays, Searched: under.Searches,
 		Often: oftenText(found.deaths, found.runs), Recording: p.record(culprit),
@@ -92,6 +95,29 @@ func (p *parent) findCulprit(o *supervise.Outcome, active []flightrecorder.Fligh
 		}
 	}
 	return &finding{death: o.Death, runs: runs}, &active[0]
+}
+
+// firstTime bounds the time in which a search is repeated up to a deadly schedule.
+const firstTime = 5 * time.Second
+
+// findFirst returns the first deadly schedule of the search that found one. Which one ends a child
+// with several workers depends on the machine.
+func (p *parent) findFirst(found *finding, culprit *flightrecorder.Flight) (*finding,
+	*flightrecorder.Flight,
+) {
+	job, err := p.job.Again(searchMode)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	job.Schedules = culprit.Schedule + 1
+	o, err := p.run(job, false, min(firstTime, timeLeft(p.t)/4))
+	if err != nil || o.Death == nil || len(o.Active()) == 0 || o.TimedOut {
+		return found, culprit
+	}
+	if f, first := p.findCulprit(o, o.Active()); f.deaths > 0 {
+		return f, first
+	}
+	return found, culprit
 }
 
 // slow reports whether a death takes much longer than a run.

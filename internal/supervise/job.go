@@ -30,6 +30,7 @@ type Job struct {
 	Mode      string        // what the call does
 	Stall     time.Duration // after which a step counts as endless
 	Memory    uint64        // limit of the heap in bytes; 0 for none
+	Schedules int           // of a search with one worker; 0 for one as the test asks for
 	TrapExit  bool          // shows the stack of a goroutine that ends the program
 }
 
