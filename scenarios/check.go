@@ -92,7 +92,9 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	if job := supervise.Current(); job != nil && job.Schedules > 0 {
 		campaign.Schedules, campaign.Workers = job.Schedules, 1
 	}
-	note(childNote{Seed: campaign.Seed, Searches: true})
+	// An exhaustive search does not number its schedules.
+	numbers := campaign.Strategy != strategy.ExhaustiveName
+	note(childNote{Seed: campaign.Seed, Searches: numbers})
 	found := search(t, campaign)
 	report := found.Common()
 	if report.Nondeterministic != nil {

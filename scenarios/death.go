@@ -18,7 +18,7 @@ const (
 	// shrinkStall is that limit for candidates of a shrinker. The result is run again.
 	shrinkStall = time.Second
 	// shrinkTime bounds the time in which a deadly schedule is shrunk.
-	shrinkTime = 8 * time.Second
+	shrinkTime = 6 * time.Second
 	// memoryShare is the part of the limit of the heap that a single schedule may use.
 	memoryShare = 4
 	// fewTries and manyTries are how often a schedule is run to find out whether it is deadly.

@@ -43,7 +43,7 @@ const stallDefault = 10 * time.Second
 // childNote is what a child notes for its parent while it performs a call.
 type childNote struct {
 	Seed     uint64 // of the search under way
-	Searches bool
+	Searches bool   // schedules of the seed, by number
 	Replays  string // path of the counterexample that is being replayed
 }
 
