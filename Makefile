@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite bugs costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
+.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
 
 ##@ Build and test
 
@@ -14,7 +14,7 @@ test: ## Run the tests.
 
 # Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
 # code as other tests: `make test` runs these tests, and all scripts of the command.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|TestCheck$$|TestCheckpoint$$
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|SameCard|Counterexamples|TestVerdicts|TestCheck$$|TestCheckpoint$$
 concurrent = serve|json|budget|real
 
 race: ## Run the tests under the race detector, except long searches.
@@ -61,6 +61,11 @@ bugs: ## Show how soon each known defect is found, by the median of 10 seeds; tw
 
 costs: ## Measure what locks and operations cost, on the simulator and on Debian's ZooKeeper.
 	go test ./internal/costs -count=1 -v -bench=. -benchtime=1x
+
+report-card: ## Judge all published locks, and write docs/report-card.md, .html, .json and its counterexamples.
+	rm -f docs/report-card/*.json
+	go run ./cmd/interlock report-card --out docs/report-card --json docs/report-card.json \
+		--html docs/report-card.html --markdown docs/report-card.md
 
 shrinking: ## Show what shrinking costs for each broken lock, on one processor.
 	go test ./internal/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v

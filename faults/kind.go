@@ -37,6 +37,7 @@ const (
 	StallServer
 	WipeServer
 	FailOver
+	RestartServer
 
 	Kinds // the number of kinds
 )

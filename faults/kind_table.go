@@ -169,4 +169,10 @@ var kindTable = [Kinds]kindSpec{
 			"which have not reached it",
 		target: OneServer, relaxes: true,
 	},
+	RestartServer: {
+		name: "restart-server",
+		meaning: "a server crashes and restarts at once with its data: all connections break, " +
+			"and open transactions are rolled back",
+		target: OneServer, relaxes: true,
+	},
 }

@@ -131,8 +131,8 @@ func TestParseErrors(t *testing.T) {
 	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, " +
 		"partition-server, partition-inbound, partition-outbound, stall-requests, " +
 		"stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, " +
-		"restart, fail-write, unreachable, " +
-		"partition-link, partition-link-oneway, delay-rewatch, close-session, stall-server, wipe-server, fail-over, any"
+		"restart, fail-write, unreachable, partition-link, partition-link-oneway, " +
+		"delay-rewatch, close-session, stall-server, wipe-server, fail-over, restart-server, any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

@@ -20,7 +20,8 @@ const (
 	// Events between a process and its lock.
 
 	LockCall // the process calls Lock. Attempt
-	// Lock returned. Attempt, Err; Path and Zxid of its node; Name of a lock without nodes
+	// Lock returned. Attempt, Err, Validity; Path and Zxid of its node; Name of a lock without
+	// nodes
 	LockReturn
 	Enter        // the process enters its critical section. Attempt
 	Leave        // the process leaves its critical section. Attempt
@@ -99,6 +100,9 @@ const (
 	KeyExpired // the time of a key is over. Path, Zxid (of its KeySet)
 	KeyLost    // a fault has undone a KeySet. Path, Zxid (of the KeySet)
 
+	// the holder has asked to extend the validity time of the lock. Attempt, Err; Validity
+	Extended
+
 	Kinds
 )
 
@@ -118,6 +122,7 @@ var kindNames = [Kinds]string{
 	FairPhase: "fair-phase",
 	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
 	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
+	Extended: "extended",
 }
 
 // String returns the name of the kind in a trace file.
@@ -127,6 +132,13 @@ func (k Kind) String() string {
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
+
+// AtServer reports whether events of the kind are between a process and a server that is no
+// ZooKeeper, or in such a server.
+func (k Kind) AtServer() bool { return Command <= k && k <= KeyLost }
+
+// OfKey reports whether events of the kind change a key.
+func (k Kind) OfKey() bool { return KeySet <= k && k <= KeyLost }
 
 // MarshalText returns the name of the kind.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
@@ -141,6 +153,10 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("unknown kind of event %q", text)
 }
+
+// ConnectionLost is the Name of an Executed that ends a transaction because the server has lost the
+// connection of the process.
+const ConnectionLost = "connection lost"
 
 // An Event is one event of a history. Its Kind decides which fields are used. The order of the log
 // is the order of the events; At gives the time between them.
@@ -167,6 +183,10 @@ type Event struct {
 	Path    string `json:"path,omitempty"`    // the znode
 	Name    string `json:"name,omitempty"`    // a further name; see the Kind
 	Err     string `json:"err,omitempty"`     // the error, or empty
+
+	// of a LockReturn and an Extended: how long the process may rely on the lock from then on, by
+	// its own clock; 0 if the lock has no validity time
+	Validity time.Duration `json:"validity_ns,omitempty"`
 
 	Facts *Facts `json:"facts,omitempty"` // details for reports, or nil; not in the trace hash
 }

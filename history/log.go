@@ -119,6 +119,10 @@ func (e *Event) appendFields(b []byte) []byte {
 	if e.Relaxes {
 		b = append(b, 0, 0, 0, 0) // A peer follows three 0, and there is no peer 0.
 	}
+	if e.Validity != 0 {
+		b = append(b, 0, 0, 0, 0, 0) // A kind follows four 0, or nine if the event also relaxes.
+		b = binary.AppendVarint(b, int64(e.Validity))
+	}
 	return b
 }
 

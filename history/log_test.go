@@ -25,6 +25,7 @@ var full = history.Event{
 	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5,
 	Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
 	Op: "op", Path: "/päth", Name: "name\n", Err: `"err"`,
+	Validity: 11,
 	Facts: &history.Facts{
 		Line:     "billing/lock.go:42",
 		Children: []history.Child{{Name: "n-1", Process: 1, Live: true}},
@@ -33,7 +34,7 @@ var full = history.Event{
 
 func TestLogRoundTrip(t *testing.T) {
 	log := logOf(full)
-	for kind := history.LockCall; kind <= history.ResourceWrite; kind++ {
+	for kind := history.LockCall; kind < history.Kinds; kind++ {
 		log.Append(history.Event{Kind: kind})
 	}
 	var file bytes.Buffer

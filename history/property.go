@@ -23,6 +23,8 @@ const (
 	MonotonicToken        Property = "monotonic-token"
 	Linearizable          Property = "linearizable"
 	OwnRelease            Property = "own-release"
+	Validity              Property = "validity"
+	Extension             Property = "extension"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

@@ -1,5 +1,6 @@
 // Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], and
-// [Multi], which takes several locks at once.
+// [Multi], which takes several locks at once. [Dial] connects to ZooKeeper and returns a [Session],
+// which makes locks; they also work on the client of go-zookeeper/zk that a program already has.
 //
 // All of them follow ZooKeeper's lock recipe. Every contender creates an ephemeral sequential node
 // below the path of the lock, watches only the nearest contender before it that blocks it, and is

@@ -9,7 +9,7 @@ import (
 
 // The errors that the locks return besides those of the context and of the client.
 var (
-	// ErrNotAcquired is the error of TryLock if the lock is not free.
+	// ErrNotAcquired is the error of TryLock, and of TryLockFor, if the lock is not free.
 	ErrNotAcquired = errors.New("lock: held by another")
 
 	// ErrNotHeld is the error of an operation on a lease that has ended. [ErrLost] wraps it.

@@ -65,6 +65,36 @@ func Example() {
 
 // A job that one process runs at a time, while it is the leader. Its context ends when the lock is
 // lost.
+func ExampleDial() {
+	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0") // substitutes for a ZooKeeper of your own
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+
+	session, err := lock.Dial(ctx, server.Addresses(), 10*time.Second,
+		lock.WithClientOption(zk.WithLogger(silent{})))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	mutex, err := session.NewMutex("/locks/billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = mutex.Do(ctx, func(ctx context.Context) error {
+		fmt.Println("in the critical section, token", lock.LeaseFrom(ctx).Token() > 0)
+		return ctx.Err() // ends when the lock is lost
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// in the critical section, token true
+	// error: <nil>
+}
+
 func ExampleLease_Context() {
 	connect, shut := ensemble()
 	defer shut()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A Locker is a lock that a [Multi] can take: a *[Mutex], an *[RWMutex], the result of its RLocker,
@@ -13,6 +14,8 @@ import (
 type Locker interface {
 	Lock(context.Context) (*Lease, error)
 	TryLock(context.Context) (*Lease, error)
+	TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error)
+	Do(ctx context.Context, f func(context.Context) error) error
 	Path() string
 
 	element() element

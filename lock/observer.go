@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -53,6 +54,9 @@ const (
 
 // observe passes an event to the observers.
 func (c *contender) observe(e Event) {
+	if blocked, ok := c.ctx.Value(blockedKey{}).(*atomic.Bool); ok && e.Kind == Waiting {
+		blocked.Store(true)
+	}
 	if len(c.observers) == 0 {
 		return
 	}

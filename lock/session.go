@@ -151,6 +151,36 @@ func newSession(timeout time.Duration) *Session {
 	}}
 }
 
+// NewMutex returns a [Mutex] of the session: see [NewMutex].
+func (s *Session) NewMutex(path string, options ...Option) (*Mutex, error) {
+	return NewMutex(s, path, s.timeout, options...)
+}
+
+// NewRWMutex returns an [RWMutex] of the session: see [NewRWMutex].
+func (s *Session) NewRWMutex(path string, options ...Option) (*RWMutex, error) {
+	return NewRWMutex(s, path, s.timeout, options...)
+}
+
+// NewSemaphore returns a [Semaphore] of the session: see [NewSemaphore].
+func (s *Session) NewSemaphore(path string, places int, options ...Option) (*Semaphore, error) {
+	return NewSemaphore(s, path, places, s.timeout, options...)
+}
+
+// Close ends all leases of locks on the session, and then closes the client, if it has a method
+// Close as *zk.Conn has. ZooKeeper deletes the nodes of the session at once, so the locks are free.
+// To learn whether the work under a lock was done in time, unlock it first. Calls under way, and
+// later ones, return zk.ErrClosing. Close may be called again.
+func (s *Session) Close() {
+	s.mu.Lock()
+	for _, t := range s.tenures {
+		t.end(errClosed)
+	}
+	s.mu.Unlock()
+	if client, ok := s.Client.(interface{ Close() }); ok {
+		client.Close()
+	}
+}
+
 // Timeout returns the session's timeout.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
@@ -433,15 +463,15 @@ func (s *Session) Context(parent context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// Do calls requests with the id of the current session, and reports whether all requests were
-// carried out under that session. It sends nothing itself.
+// InOneSession calls requests with the id of the current session, and reports whether all requests
+// were carried out under that session. It sends nothing itself.
 //
-// Do returns the error of the function. If there was no session at the start, or another one at the
-// end, it joins an error that wraps [ErrSessionLost]: any request may then have been carried out
-// under either session. The reason is that go-zookeeper/zk delays a request that it cannot send
-// until the next connection, even under another session. An ephemeral node can then belong to a
-// session that its creator does not know, and data that were read before can be stale.
-func (s *Session) Do(requests func(id int64) error) error {
+// InOneSession returns the error of the function. If there was no session at the start, or another
+// one at the end, it joins an error that wraps [ErrSessionLost]: any request may then have been
+// carried out under either session. The reason is that go-zookeeper/zk delays a request that it
+// cannot send until the next connection, even under another session. An ephemeral node can then
+// belong to a session that its creator does not know, and data that were read before can be stale.
+func (s *Session) InOneSession(requests func(id int64) error) error {
 	before := s.Client.SessionID()
 	err := requests(before)
 	if before == 0 || s.Client.SessionID() != before {

@@ -266,7 +266,7 @@ func TestSessionDo(t *testing.T) {
 	} {
 		client := &identified{id: tc.before}
 		s := lock.NewSession(client, nil, sessionTimeout)
-		err := s.Do(func(id int64) error {
+		err := s.InOneSession(func(id int64) error {
 			if id != tc.before {
 				t.Errorf("began in %d, want %d", id, tc.before)
 			}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
@@ -23,10 +24,12 @@ import (
 	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/internal/supervise"
 	"github.com/interlock-sim/interlock/simzk/client/real"
+	"github.com/interlock-sim/interlock/simzk/dial"
 )
 
 // The variables that Check reads from the environment. They are not flags, because go test ./...
@@ -37,9 +40,13 @@ const (
 	strategyVariable  = "INTERLOCK_STRATEGY"     // one of [strategy.Names], or exhaustive
 	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
 	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
+	faultsVariable    = recording.FaultsVariable // fault plan; default: that of the scenario
+	outVariable       = recording.OutVariable    // directory for counterexamples
 )
 
 const defaultSchedules = 2000
+
+var errScheduler = recording.ErrScheduler
 
 // Check searches the schedules of a lock for one that violates a property that the lock claims, as
 // the command interlock check does: schedules drawn from a seed, on all processors, a sample of
@@ -72,18 +79,17 @@ func Check(t *testing.T, scenario Scenario) {
 	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
 		return
 	}
-	isolate(t, &checked, func() {
+	isolate(t, &checked, func(verdict *verdict) {
 		t.Helper()
-		checkScenario(t, checked)
+		checkScenario(t, checked, verdict)
 	})
 }
 
-func checkScenario(t *testing.T, scenario engine.Scenario) {
+func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 	t.Helper()
-	if replayRecorded(t, &scenario) {
+	if replayRecorded(t, &scenario, verdict) {
 		return
 	}
-	corpus := recording.Corpus(t.Name())
 	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
@@ -97,14 +103,15 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	note(childNote{Seed: campaign.Seed, Searches: numbers})
 	found := search(t, campaign)
 	report := found.Common()
+	verdict.ran(campaign.Seed, report)
 	if report.Nondeterministic != nil {
-		t.Fatal(report.Nondeterministic)
+		t.Logf("%s\n%v", report.DescribeDiffering(), report.Nondeterministic)
 	}
 	demandSetUp(t, campaign, report)
 	ctx, end := inTime(t)
 	defer end()
 	if len(report.Distinct) > 0 {
-		failWithDistinct(ctx, t, campaign, report, corpus)
+		failWithDistinct(ctx, t, campaign, report, verdict)
 	}
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
 	switch {
@@ -113,7 +120,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	case report.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
-		t.Fatal(describeFailure(t, campaign, report.Failure, short, corpus))
+		t.Fatal(describeFailure(t, campaign, report.Failure, short, verdict))
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
@@ -142,6 +149,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 			stepList(short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, found))
+	verdict.Outcome = recording.Passed
 }
 
 // demandSetUp ends the test if the scenario does not set up the lock. That is no counterexample.
@@ -166,26 +174,31 @@ func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs) {
 
 // replayRecorded replays the counterexample that is asked for, and returns true. If none is, it
 // replays those that earlier runs of the test left.
-func replayRecorded(t *testing.T, scenario *engine.Scenario) (only bool) {
+func replayRecorded(t *testing.T, scenario *engine.Scenario, verdict *verdict) (only bool) {
 	t.Helper()
 	if replayed, _ := replays(t); replayed != nil {
-		replayed.replay(t, scenario)
+		replayed.replay(t, scenario, verdict)
 		return true
 	}
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
 		}
-		if records(t, path, scenario) && !replayInTest(t, scenario, path) {
+		if !records(t, path, scenario) {
+			verdict.Outcome = notJudged
+			return true
+		}
+		if !replayInTest(t, scenario, path, verdict) {
 			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
 				"lock",
 				path)
 		}
+		verdict.Outcome = recording.Passed
 		return true
 	}
 	for _, path := range recordings(t) {
 		if records(t, path, scenario) {
-			replayInTest(t, scenario, path)
+			replayInTest(t, scenario, path, verdict)
 		}
 	}
 	return false
@@ -229,9 +242,22 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if scenario.Client == Real && real.RaceDetector {
+	if plan := os.Getenv(faultsVariable); plan != "" {
+		var err error
+		if scenario.Faults, err = faults.Parse(plan); err == nil {
+			err = scenario.Validate()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", faultsVariable, err)
+		}
+	}
+	switch {
+	case scenario.Client != Model && real.RaceDetector:
 		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
+	case scenario.Client == Dialed && !dial.Patched():
+		t.Skip("code that opens its own client is tested by the command interlock test, which " +
+			"leads the client to the simulated servers")
 	}
 	return scenario.engine()
 }
@@ -260,7 +286,7 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
 		return c.Run(ctx, t)
 	}
-	if c.Scenario.Client == engine.Real {
+	if c.Scenario.Client.Library() {
 		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
 			"with the real client", strategyVariable)
 	}
@@ -331,6 +357,9 @@ func exhaustiveSummary(c *campaign.Campaign, r *report.Exhaustive) string {
 	if r.MemoryExhausted {
 		text += ": it reached the memory limit, which GOMEMLIMIT sets"
 	}
+	if r.Differing > 0 {
+		text += ": " + r.DescribeDiffering()
+	}
 	return text
 }
 
@@ -346,7 +375,7 @@ func unsettled(r *report.Runs) string {
 // failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
 // written, and ends the test.
 func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	r *report.Runs, corpus string,
+	r *report.Runs, verdict *verdict,
 ) {
 	t.Helper()
 	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
@@ -355,7 +384,7 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 			continue
 		}
 		t.Error(describeFailure(t, campaign, group.Failures[0].First, group.Counterexample,
-			corpus))
+			verdict))
 		for _, d := range group.Failures {
 			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
 				r.Schedules, d.First.Schedule)
@@ -366,24 +395,53 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.
 func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
-	c *recording.Counterexample, corpus string,
+	c *recording.Counterexample, verdict *verdict,
 ) string {
 	scenario := c.Scenario
-	c.Test = t.Name()
-	c.ReplayBy = func(directory string) string {
-		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
-	}
-	directory, err := c.Write(corpus)
+	directory, replay, err := writeCounterexample(t, c, verdict)
 	if err != nil {
 		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
 			engine.Describe(c.Explain()), err)
 	}
-	return fmt.Sprintf("%v, seed %d: schedule %d fails; shrunk to %v %s\n%s\ncounterexample %s\n"+
+	often := ""
+	if n := c.Recording.Reproduces; n.Runs > 0 {
+		often = ", " + n.String()
+	}
+	return fmt.Sprintf("%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\ncounterexample %s\n"+
 		"replay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, &scenario,
+		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &scenario,
 		stepList(c.Recording.Deviations),
 		engine.Describe(c.Explain()),
-		directory, c.ReplayBy(directory))
+		directory, replay)
+}
+
+// writeCounterexample writes a counterexample and notes it in the verdict. It returns the directory
+// and the command that replays it.
+func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *verdict) (
+	directory, replay string, err error,
+) {
+	c.Test, c.By = t.Name(), os.Getenv(recording.CommandVariable)
+	c.ReplayBy = func(directory string) string {
+		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
+	}
+	if directory, err = c.Write(outDirectory(t.Name())); err != nil {
+		verdict.failed(c.Recording.Signature, "", "")
+		return "", "", err
+	}
+	replay = c.ReplayBy(directory)
+	verdict.failed(c.Recording.Signature, directory, replay)
+	if scheduler.Enabled {
+		replay = `GOFLAGS="$(interlock scheduler)" ` + replay
+	}
+	return directory, replay, nil
+}
+
+// outDirectory returns the directory for a test's counterexamples.
+func outDirectory(test string) string {
+	if out := os.Getenv(outVariable); out != "" {
+		return filepath.Join(out, filepath.Base(recording.Corpus(test)))
+	}
+	return recording.Corpus(test)
 }
 
 // stepList lists the deviations of a schedule.
@@ -396,13 +454,17 @@ func stepList(deviations []engine.Deviation) string {
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.
-func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
+func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict *verdict) bool {
 	t.Helper()
 	recording, err := recording.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	recorded, err := recording.Scenario(scenario.Subject)
+	if errors.Is(err, errScheduler) && os.Getenv(replayVariable) == "" {
+		t.Logf("%s is not replayed: %v", path, err)
+		return true
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -411,7 +473,8 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
 		recording.Schedule, replay, result); difference != nil {
-		t.Fatalf("%s: %v", path, difference)
+		replayUnstable(t, recorded, path, recording.Deviations, difference)
+		return true
 	}
 	for _, d := range replay.Skipped {
 		t.Logf("%s: step %d, %v, is not possible any more", path, d.Index, d.Step)
@@ -427,6 +490,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 		case !recording.Violates():
 			how = "and did not when it was recorded"
 		}
+		verdict.failed(result.Violations[0].Signature(), path, "")
 		t.Fatalf("%s fails %s:\n%s", path, how, result.Describe(recorded))
 	}
 	if recording.Violates() {
@@ -436,6 +500,19 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string) bool {
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(recording.Deviations)
+}
+
+// replayUnstable replays a schedule whose runs differ several times, and fails the test if a run
+// violates a property.
+func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
+	deviations []engine.Deviation, difference *engine.Nondeterminism,
+) {
+	t.Helper()
+	n := recording.Reproduce(engine.NewRunner(t), scenario, deviations, "")
+	if n.Failures > 0 {
+		t.Fatalf("%s: a violation %v\n%v", path, n, difference)
+	}
+	t.Logf("%s: no violation in %d runs\n%v", path, n.Runs, difference)
 }
 
 // numberFrom reads a positive number from the environment.

@@ -382,13 +382,41 @@ func TestCheckTidyRecords(t *testing.T) {
 	}
 	for _, replay := range []string{"", "INTERLOCK_REPLAY=" + found[0]} {
 		printed, passed := runChecked(t, directory, variantVariable+"=renamed", few, replay)
-		if want := `is a schedule of the lock "exists-then-wait", and the test checks new-name`; passed ||
-			!strings.Contains(printed, want) {
+		want := `is a schedule of the lock "exists-then-wait", and the test checks new-name`
+		if passed || !strings.Contains(printed, want) {
 			t.Errorf("%q: passed %v, want %q:\n%s", replay, passed, want, printed)
 		}
 		printed, passed = runChecked(t, directory, variantVariable+"=two locks", few, replay)
-		if want := ": no violation any more"; !passed || strings.Count(printed, want) != 1 {
+		want = ": no violation any more"
+		if !passed || strings.Count(printed, want) != 1 {
 			t.Errorf("%q: passed %v, want %q once:\n%s", replay, passed, want, printed)
+		}
+	}
+}
+
+// A replay by a test that checks several locks leaves a verdict on the lock of the counterexample.
+// A replay by a test that does not check this lock leaves the verdict that nothing can be trusted.
+func TestCheckReplayVerdicts(t *testing.T) {
+	directory := t.TempDir()
+	runChecked(t, directory, variantVariable+"=1")
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("counterexamples %v, error %v", found, err)
+	}
+	for variant, want := range map[string]string{
+		"1":         `"violation"`,
+		"two locks": `"passed"`,
+		"renamed":   `"unsound"`,
+	} {
+		path := filepath.Join(t.TempDir(), "verdicts")
+		printed, _ := runChecked(t, directory, variantVariable+"="+variant,
+			"INTERLOCK_REPLAY="+found[0], "INTERLOCK_VERDICTS="+path)
+		verdicts, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(verdicts), `"test":`) != 1 ||
+			!strings.Contains(string(verdicts), `"lock":"exists-then-wait"`) ||
+			!strings.Contains(string(verdicts), `"outcome":`+want) {
+			t.Errorf("%s: verdicts %s, error %v, want one with %s:\n%s", variant, verdicts, err,
+				want, printed)
 		}
 	}
 }

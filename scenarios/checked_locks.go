@@ -44,6 +44,7 @@ func refuseOthers(t *testing.T) {
 	for _, path := range recordings(t) {
 		recorded, err := recording.Read(path)
 		if err == nil && !slices.Contains(locks, recorded.Lock) {
+			newVerdictOf(t, recorded.Lock).write(t)
 			t.Errorf("%s is a schedule of the lock %q, and the test checks %s: a lock that is "+
 				"renamed needs its recordings anew", path, recorded.Lock,
 				strings.Join(locks, ", "))

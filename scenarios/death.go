@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/flightrecorder"
 	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/supervise"
 	"github.com/interlock-sim/interlock/sim"
@@ -52,7 +53,11 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	if under.Replays != "" || found.deaths == 0 {
 		run.Deaths.Runs = 1
 	}
-	p.t.Fatal(p.shrink(run))
+	report := p.shrink(run)
+	p.verdict.Seed = under.Seed
+	p.verdict.failed(report.Failure.Signature, report.Failure.Counterexample,
+		report.Failure.Replay)
+	p.t.Fatal(report.Text)
 }
 
 // describeDeath describes a death outside of runs.
@@ -152,13 +157,14 @@ func (p *parent) record(f *flightrecorder.Flight) recording.Recording {
 	return recording.Recording{
 		Lock: p.scenario.Subject.Name, Clients: f.Scenario.Clients, Cycles: f.Scenario.Cycles,
 		Faults: f.Scenario.Faults, Severity: f.Scenario.Severity, Client: f.Scenario.Client,
-		Servers: f.Scenario.Servers, Schedule: f.Schedule, Deviations: f.Deviations,
+		Servers: f.Scenario.Servers, Scheduler: scheduler.Enabled, Schedule: f.Schedule,
+		Deviations: f.Deviations,
 	}
 }
 
 // shrink shrinks a deadly schedule in children, of which each performs the runs of the one before
 // it until it dies too, and returns the report of the last. See [shrink.Deaths].
-func (p *parent) shrink(run *deadlyRun) string {
+func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 	began, last := time.Now(), 0
 	shrinkTime := min(shrinkTime, timeLeft(p.t)/2)
 	for {
@@ -182,7 +188,7 @@ func (p *parent) shrink(run *deadlyRun) string {
 		var report deadlyReport
 		if job.ReadOutput(&report) == nil {
 			if report.Directory == "" || len(run.Deaths.Known) == 1 || p.isDeadly(&report) {
-				return report.Text
+				return &report
 			}
 			os.RemoveAll(report.Directory) // The report names another one.
 			run.Deaths.Known = map[int]*engine.Death{0: run.Deaths.Known[0]}
@@ -193,8 +199,13 @@ func (p *parent) shrink(run *deadlyRun) string {
 		known := o.Death != nil && len(died) == 1 && run.Deaths.Known[died[0].Schedule] == nil
 		switch {
 		case run.Deaths.Runs > 0:
-			return run.Signature + "\nthe counterexample could not be written: " +
-				describeOutcome(o)
+			return &deadlyReport{
+				Text: run.Signature + "\nthe counterexample could not be written: " +
+					describeOutcome(o),
+				Failure: recording.Failure{
+					Signature: run.Signature, Counterexample: run.Replays,
+				},
+			}
 		case known:
 			last = died[0].Schedule
 			o.Death.Steps = died[0].Steps

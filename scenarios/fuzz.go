@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -23,20 +24,21 @@ func Fuzz(f *testing.F, scenario Scenario) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		t.Helper()
 		fuzzer.begin()
-		isolate(t, &checked, func() {
+		isolate(t, &checked, func(verdict *verdict) {
 			t.Helper()
-			if !fuzzer.works && replayRecorded(t, &checked) {
+			if !fuzzer.works && replayRecorded(t, &checked, verdict) {
 				return
 			}
 			result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
 			if !checked.Fails(result) {
+				verdict.Outcome = recording.Passed
 				return
 			}
 			text := result.Describe(&checked)
 			if fuzzer.works {
 				fuzzer.keep(result)
 			} else {
-				text += recordResult(t, &checked, result.Deviations)
+				text += recordResult(t, &checked, result.Deviations, verdict)
 			}
 			t.Fatal(text)
 		})
@@ -54,4 +56,9 @@ func (b *fuzzBytes) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) i
 	draw := int(b.input[0]) % len(enabled)
 	b.input = b.input[1:]
 	return engine.UsualFirst(draw, defaultIndex)
+}
+
+// ChooseGoroutine decides as Choose does.
+func (b *fuzzBytes) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return b.Choose(index, choices, 0)
 }

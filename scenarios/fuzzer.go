@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/file"
 	"github.com/interlock-sim/interlock/internal/flightrecorder"
 	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/supervise"
 )
 
@@ -79,7 +80,8 @@ func (z *fuzzer) keep(result *engine.Result) {
 	s := z.scenario
 	file.WriteJSON(filepath.Join(z.directory, failedName), &recording.Recording{
 		Lock: s.Subject.Name, Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
-		Severity: s.Severity, Client: s.Client, Servers: s.Servers, Deviations: result.Deviations,
+		Severity: s.Severity, Client: s.Client, Servers: s.Servers, Scheduler: scheduler.Enabled,
+		Deviations: result.Deviations,
 	}) // Without it, there is no counterexample but the fuzzer's.
 }
 
@@ -100,7 +102,9 @@ func (z *fuzzer) report() {
 	}
 	defer job.Remove()
 	job.Stall, job.Memory = z.stall, z.memory*memoryShare
-	p := &parent{t: z.f, scenario: z.scenario, job: job}
+	p := &parent{
+		t: z.f, scenario: z.scenario, job: job, verdict: newVerdict(z.f, z.scenario),
+	}
 	o := &supervise.Outcome{Death: &engine.Death{Reason: supervise.Killed, Message: "unknown"}}
 	entries, _ := os.ReadDir(z.directory) // An empty one has nothing to report.
 	for _, entry := range entries {

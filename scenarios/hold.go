@@ -1,6 +1,9 @@
 package scenarios
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Locker is one process's handle on the lock under test.
 type Locker interface {
@@ -22,6 +25,11 @@ type Hold struct {
 	// znode that the process created in the attempt.
 	Node  string
 	Token int64 // the fencing token; 0 if the lock has none
+	// Until is the end of the lock's validity time by the process's clock; zero if it has none.
+	Until time.Time
+	// Extend extends the validity time, and returns its new end; nil if the lock cannot. The holder
+	// calls it once, in its critical section, unless Done is closed.
+	Extend func(context.Context) (time.Time, error)
 	// Reenter acquires the lock again as its owner; nil if the lock is not reentrant.
 	Reenter func(context.Context) (*Hold, error)
 	// Resource is what the lock protects, if it differs from Subject.Guard.

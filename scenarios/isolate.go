@@ -42,9 +42,10 @@ const stallDefault = 10 * time.Second
 
 // childNote is what a child notes for its parent while it performs a call.
 type childNote struct {
-	Seed     uint64 // of the search under way
-	Searches bool   // schedules of the seed, by number
-	Replays  string // path of the counterexample that is being replayed
+	Seed     uint64             // of the search under way
+	Searches bool               // schedules of the seed, by number
+	Replays  string             // path of the counterexample that is being replayed
+	Verdict  *recording.Verdict `json:",omitempty"` // when the call has ended
 }
 
 // note tells the parent, if there is one, what is under way.
@@ -62,8 +63,8 @@ func note(n childNote) {
 }
 
 // isolate performs a call that runs the code of the lock in a child process, so that the test
-// survives the code. See package supervise.
-func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
+// survives the code. See package supervise. It writes the verdict of the call.
+func isolate(t *testing.T, scenario *engine.Scenario, call func(*verdict)) {
 	t.Helper()
 	number := supervise.NextCall(t)
 	if job := supervise.Current(); job != nil {
@@ -75,20 +76,25 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
 	if replayed, _ := replays(t); replayed == nil && !fuzzes() {
 		noteLock(t, scenario.Subject.Name)
 	}
+	verdict := newVerdict(t, scenario)
+	defer verdict.write(t)
 	if runsInProcess(t) {
-		call()
+		call(verdict)
 		return
 	}
 	job, err := supervise.NewJob(t.Name(), number)
 	if err != nil {
 		t.Logf("the search runs in this process: %v", err)
-		call()
+		call(verdict)
 		return
 	}
 	defer job.Remove() // What is left is in the directory for temporary files.
 	job.Mode, job.Stall, job.Memory = searchMode, stallLimit(t), memoryLimit(t)
-	p := &parent{t: t, scenario: scenario, job: job}
+	p := &parent{t: t, scenario: scenario, job: job, verdict: verdict}
 	outcome, err := p.run(job, true, 0)
+	if err == nil && outcome.Ended {
+		verdict.takeOver(job)
+	}
 	switch {
 	case err != nil || !outcome.Began:
 		why := ""
@@ -98,7 +104,7 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
 			why = "the child process did not reach it: " + outcome.Printed
 		}
 		t.Logf("the search runs in this process: %s", why)
-		call()
+		call(verdict)
 	case outcome.Death != nil:
 		p.reportDeath(outcome)
 	case outcome.Skipped:
@@ -111,17 +117,25 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func()) {
 }
 
 // performJob performs the job of this process, which is a child.
-func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario, call func()) {
+func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
+	call func(*verdict),
+) {
 	t.Helper()
-	switch job.Mode {
-	case probeMode:
-		call = func() { probe(t, job, scenario) }
-	case shrinkMode:
-		call = func() { shrinkDeadly(t, job, scenario) }
-	case recordMode:
-		call = func() { recordFailing(t, job, scenario) }
-	}
-	job.Perform(t, scenario.Subject.Service.OwnsFrame, call)
+	job.Perform(t, scenario.Subject.Service.OwnsFrame, func() {
+		t.Helper()
+		verdict := newVerdict(t, scenario)
+		switch job.Mode {
+		case probeMode:
+			probe(t, job, scenario)
+		case shrinkMode:
+			shrinkDeadly(t, job, scenario, verdict)
+		case recordMode:
+			recordFailing(t, job, scenario, verdict)
+		default:
+			defer verdict.handOver(job)
+			call(verdict)
+		}
+	})
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -194,6 +208,7 @@ type parent struct {
 	t        testing.TB
 	scenario *engine.Scenario
 	job      *supervise.Job
+	verdict  *verdict
 }
 
 // run runs a job in a child. The limit is 0 for a child that may take until the test ends.
@@ -232,6 +247,7 @@ type deadlyReport struct {
 	Directory string // of the counterexample, if one was written
 	Steps     int    // the number of decisions
 	Recording recording.Recording
+	Failure   recording.Failure // for the verdict
 }
 
 // probeTime bounds the time in which a child runs one schedule over and over.
@@ -267,7 +283,7 @@ func readDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) (*d
 }
 
 // shrinkDeadly shrinks a schedule that ends the program, and writes the counterexample.
-func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, verdict *verdict) {
 	run, recorded := readDeadly(t, job, scenario)
 	runner := engine.NewRunner(t)
 	small, deviations, death := shrink.Deadly(context.Background(), runner, *recorded,
@@ -282,6 +298,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 			before.Signature != c.Recording.Signature {
 			how = "differently from the recorded " + before.Signature
 		}
+		verdict.failed(c.Recording.Signature, run.Replays, "")
 		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
 			engine.Describe(c.Explain()))
 		if death.Reason == supervise.Stalled {
@@ -297,9 +314,11 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}
-		directory = writeCounterexample(t, c, text)
+		directory = addCounterexample(t, c, text, verdict)
 	}
-	report := deadlyReport{text.String(), directory, death.Steps, c.Recording}
+	report := deadlyReport{
+		text.String(), directory, death.Steps, c.Recording, verdict.Failures[0],
+	}
 	if err := job.WriteOutput(report); err != nil {
 		t.Fatal(err)
 	}
@@ -307,9 +326,11 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 }
 
 // recordFailing shrinks a failing schedule and writes the counterexample.
-func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
+	verdict *verdict,
+) {
 	run, recorded := readDeadly(t, job, scenario)
-	text := recordResult(t, recorded, run.Recording.Deviations)
+	text := recordResult(t, recorded, run.Recording.Deviations, verdict)
 	if err := job.WriteOutput(deadlyReport{Text: text}); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +338,9 @@ func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario) 
 
 // recordResult shrinks a schedule that failed, and writes the counterexample. It returns where that
 // is, or why there is none.
-func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.Deviation) string {
+func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.Deviation,
+	verdict *verdict,
+) string {
 	runner := engine.NewRunner(t)
 	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
 	if !scenario.Fails(result) {
@@ -337,22 +360,20 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 	}
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Recording.Deviations))
-	writeCounterexample(t, c, text)
+	addCounterexample(t, c, text, verdict)
 	return text.String()
 }
 
-// writeCounterexample writes a counterexample, and says and returns where it is.
-func writeCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder) string {
-	c.Test = t.Name()
-	c.ReplayBy = func(directory string) string {
-		return (&recording.GoTest{Name: t.Name(), Directory: directory}).Command()
-	}
-	directory, err := c.Write(recording.Corpus(t.Name()))
+// addCounterexample writes a counterexample, and says and returns where it is.
+func addCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder,
+	verdict *verdict,
+) string {
+	directory, replay, err := writeCounterexample(t, c, verdict)
 	if err != nil {
 		fmt.Fprintf(text, "the counterexample could not be written: %v", err)
 		return ""
 	}
-	fmt.Fprintf(text, "counterexample %s\nreplay %s", directory, c.ReplayBy(directory))
+	fmt.Fprintf(text, "counterexample %s\nreplay %s", directory, replay)
 	return directory
 }
 

@@ -16,19 +16,21 @@ import (
 // A Process is the environment of lock code under test: one contender with its client.
 type Process struct {
 	Number         int           // from 1
-	Client         client.Client // the process's connection to ZooKeeper
+	Client         client.Client // the process's connection to ZooKeeper; nil if Dialed
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
 	// Handle is the process's access to a service that is not ZooKeeper: for package simredis, a
-	// *simredis.Client. Client, Directory and SessionTimeout are zero then.
+	// *simredis.Client, for simsql, a *simsql.Client. Client, Directory and SessionTimeout are zero
+	// then.
 	Handle any
 
-	ctx context.Context
+	ctx     context.Context
+	address string
 }
 
 func newProcess(e *engine.Environment) *Process {
-	if _, ok := e.Client.Handle().(client.Client); !ok {
+	if !zookeeper.Connects(e.Client) {
 		return &Process{
 			Number: e.Number, Handle: e.Client.Handle(), Random: e.Random, ctx: e.Context(),
 		}
@@ -37,6 +39,7 @@ func newProcess(e *engine.Environment) *Process {
 	return &Process{
 		Number: e.Number, Client: connection.Client, Directory: connection.Directory,
 		SessionTimeout: connection.SessionTimeout, Random: e.Random, ctx: e.Context(),
+		address: connection.Address,
 	}
 }
 
@@ -54,4 +57,15 @@ func (p *Process) Conn() *zk.Conn {
 			"needs Client: scenarios.Real")
 	}
 	return real.ZK()
+}
+
+// Address returns the servers of ZooKeeper as a connection string: host:port, separated by commas.
+// It is for code that opens its own client, of go-zookeeper/zk or of a fork of it. It panics unless
+// the scenario has such clients, [Dialed].
+func (p *Process) Address() string {
+	if p.address == "" {
+		panic("Process.Address: the scenario gives each process a client; code that opens its " +
+			"own needs Client: scenarios.Dialed")
+	}
+	return p.address
 }

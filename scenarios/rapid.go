@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/sim"
 	"pgregory.net/rapid"
 )
@@ -21,18 +22,19 @@ func CheckRapid(t *testing.T, scenario Scenario) {
 	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
 		return
 	}
-	isolate(t, &checked, func() {
+	isolate(t, &checked, func(verdict *verdict) {
 		t.Helper()
-		if replayRecorded(t, &checked) {
+		if replayRecorded(t, &checked, verdict) {
 			return
 		}
 		var failed *engine.Result
 		defer func() { // rapid ends the test.
 			if failed != nil {
-				t.Log(recordResult(t, &checked, failed.Deviations))
+				t.Log(recordResult(t, &checked, failed.Deviations, verdict))
 			}
 		}()
 		rapid.Check(t, property(t, &checked, func(result *engine.Result) { failed = result }))
+		verdict.Outcome = recording.Passed
 	})
 }
 
@@ -70,4 +72,9 @@ func (r rapidDraws) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) i
 	}
 	step := rapid.SampledFrom(steps).Draw(r.t, "step")
 	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Step == step })
+}
+
+// ChooseGoroutine decides as Choose does.
+func (r rapidDraws) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return r.Choose(index, choices, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/sim"
 )
 
 // A Scenario is what a run executes: processes that each acquire the lock, stay in the critical
@@ -47,11 +48,22 @@ func (s *Subject) Fits(servers int, client ClientKind) error {
 	case max(1, servers) < s.Servers:
 		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
 			max(1, servers))
-	case s.Service != nil && client == Real:
+	case servers > s.serversMax():
+		return fmt.Errorf("the service of the lock %s has at most %d server, not %d", s.Name,
+			s.serversMax(), servers)
+	case s.Service != nil && client != Model:
 		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",
 			s.Name)
 	}
 	return nil
+}
+
+// serversMax returns the most servers that the lock's service can have.
+func (s *Subject) serversMax() int {
+	if bounded, ok := s.Service.(sim.Bounded); ok {
+		return bounded.ServersMax()
+	}
+	return sim.ServersMax
 }
 
 // A ClientKind says which client library the processes of a scenario use.
@@ -61,4 +73,7 @@ type ClientKind uint8
 const (
 	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
 	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+	// Dialed processes open clients themselves, at [Process.Address]. Such a scenario runs only
+	// under the command interlock test.
+	Dialed
 )

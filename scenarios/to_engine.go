@@ -97,7 +97,7 @@ func (h *Hold) engine() *engine.Hold {
 	}
 	hold := &engine.Hold{
 		Unlock: h.Unlock, Done: h.Done, Node: h.Node, Token: h.Token,
-		Resource: (*engine.Resource)(h.Resource),
+		Resource: (*engine.Resource)(h.Resource), Until: h.Until, Extend: h.Extend,
 	}
 	if reenter := h.Reenter; reenter != nil {
 		hold.Reenter = func(ctx context.Context) (*engine.Hold, error) {

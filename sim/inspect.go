@@ -17,6 +17,17 @@ type Inspection struct {
 	Watches  []Watch   `json:"watches"`  // by path
 	Servers  []Server  `json:"servers"`
 	Peers    []Peer    `json:"clients"` // by process
+	// of a service that has keys instead of nodes, sessions and watches: by server and name; or nil
+	Keys []Key `json:"keys,omitzero"`
+}
+
+// A Key is a key that a server stores.
+type Key struct {
+	Name    string        `json:"name"`
+	Value   string        `json:"value,omitempty"` // unless it is no string
+	Process int32         `json:"process"`         // that has set it
+	Server  int32         `json:"server"`
+	Expires time.Duration `json:"expires_ns,omitempty"` // if nothing happens before; 0 for never
 }
 
 // A Node is something that the service stores.

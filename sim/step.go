@@ -12,6 +12,7 @@ import (
 const (
 	ClientsMax = 100
 	ServersMax = 7
+	ChoicesMax = 255 // goroutines or cases among which a step chooses
 )
 
 // A StepKind says what a [Step] does.
@@ -32,11 +33,17 @@ const (
 	// Fair begins the fair phase: no fault strikes any more, and the default policy decides. It is
 	// never among the enabled steps; only a schedule or an exhaustive search asks for it.
 	Fair
+	// Of the goroutines of a process that can run, the one with the number Peer, from 1, runs next.
+	// Such a step, and the next, is possible only while goroutines are scheduled; see package
+	// internal/scheduler.
+	Wake
+	Case // a select takes the ready case with the number Peer
 )
 
 var stepNames = [...]string{
 	Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
-	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair",
+	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair", Wake: "wake",
+	Case: "case",
 }
 
 // A Step is one thing that can happen next.
@@ -48,13 +55,15 @@ type Step struct {
 	Process int32 // from 1; 0 for Tick and Fair; a negative number -n is server n
 }
 
-// String returns the name of the step, such as "serve c1", "tick" or "expire c2".
+// String returns the name of the step, such as "serve c1", "tick", "expire c2" or "wake 2".
 func (s Step) String() string {
 	switch s.Kind {
 	case Tick, Fair:
 		return stepNames[s.Kind]
 	case Fault:
 		return s.Fault.String() + s.target()
+	case Wake, Case:
+		return stepNames[s.Kind] + " " + strconv.Itoa(int(s.Peer))
 	}
 	return stepNames[s.Kind] + s.target()
 }
@@ -117,6 +126,9 @@ func ParseStep(name string) (Step, error) {
 		return Step{Kind: Fair}, nil
 	}
 	verb, target, _ := strings.Cut(name, " ")
+	if verb == stepNames[Wake] || verb == stepNames[Case] {
+		return parseChoice(name, verb, target)
+	}
 	if step, ok := parseTarget(target); ok {
 		for _, kind := range step.kinds() {
 			if stepNames[kind] == verb {
@@ -134,6 +146,22 @@ func ParseStep(name string) (Step, error) {
 	}
 	return Step{}, fmt.Errorf("%q is not the name of a step", name)
 }
+
+// parseChoice returns the step of a choice among goroutines or cases.
+func parseChoice(name, verb, number string) (Step, error) {
+	peer, ok := numberBehind(number, "", ChoicesMax)
+	if !ok {
+		return Step{}, fmt.Errorf("%q is not the name of a step", name)
+	}
+	kind := Wake
+	if verb == stepNames[Case] {
+		kind = Case
+	}
+	return Step{Kind: kind, Peer: uint8(peer)}, nil
+}
+
+// OfGoroutines reports whether the step chooses among goroutines or the cases of a select.
+func (s Step) OfGoroutines() bool { return s.Kind == Wake || s.Kind == Case }
 
 // parseTarget returns a step without a kind that concerns what the text names.
 func parseTarget(text string) (Step, bool) {

@@ -38,10 +38,17 @@ type Guarantor interface {
 	Guarantees() []history.Property
 }
 
+// A Bounded [Service] has a limit on the number of its servers.
+type Bounded interface {
+	ServersMax() int
+}
+
 // A Config says what a run asks of a system.
 type Config struct {
 	Servers    int  // at least 1
 	RealClient bool // clients are the real client library instead of a model of it
+	// OwnClients says that processes open clients themselves; RealClient is false then.
+	OwnClients bool
 	LinkFaults bool // faults can strike single links to or between servers
 	Log        *history.Log
 	// Settle waits until every process has reacted to what has reached it.

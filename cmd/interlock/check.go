@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/shard"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -42,6 +43,7 @@ type checkFlags struct {
 	schedules, states, workers           int
 	idleTicks, maxDeviations             int
 	symmetry, fairSuffixes, keepGoing    bool
+	scheduler                            bool
 	budget                               time.Duration
 	checkpoint, shard, requireCoverage   string
 	severity                             faults.Severity
@@ -82,6 +84,11 @@ Exit status:
 			campaign, err := f.campaign(cmd.Flags().Changed)
 			if err != nil {
 				return err
+			}
+			if f.scheduler {
+				if ran, err := withScheduler(cmd, nil); ran {
+					return err
+				}
 			}
 			return runCheck(cmd.Context(), t, campaign, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -127,6 +134,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules; 1 with the real client or exhaustive")
+	flags.BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	flags.StringVar(&f.shard, "shard", "",
 		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
 	f.reportFlags.define(command)
@@ -345,14 +353,10 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
 		}
 	}
 	return func(ctx context.Context) report.Report {
-		defer debug.SetGCPercent(debug.SetGCPercent(exhaustiveGCPercent))
+		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
 		return e.Run(ctx, t)
 	}, nil
 }
-
-// exhaustiveGCPercent lets the heap of an exhaustive search grow to three times its live data: a
-// run leaves little live data behind, but many states take gigabytes.
-const exhaustiveGCPercent = 200
 
 // runCheck runs the campaign and reports it.
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
@@ -370,8 +374,12 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 		return err
 	}
 	defer outputs.close()
+	kind := f.describeShard(campaign)
+	if scheduler.Enabled {
+		kind += ", goroutines scheduled"
+	}
 	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", &campaign.Scenario,
-		campaign.Seed, f.describeShard(campaign)); err != nil && !errors.Is(err, syscall.EPIPE) {
+		campaign.Seed, kind); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
 	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.
@@ -434,10 +442,10 @@ func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 	switch {
 	case unshown != nil:
 		return &statusError{statusInternal, unshown}
-	case report.Nondeterministic != nil:
-		return &statusError{statusInternal, report.Nondeterministic}
 	case len(found) > 0 && !found[0].outOfContract:
 		return &statusError{statusViolation, nil}
+	case report.Nondeterministic != nil:
+		return &statusError{statusInternal, report.Nondeterministic}
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
 			"was checked")}

@@ -18,7 +18,8 @@ import (
 const controlVariable = "INTERLOCK_CONTROL"
 
 // controlVerbs are the commands of a controller, except launch and connect.
-const controlVerbs = "up, kill, wipe, cut, heal, expire, status, sessions"
+const controlVerbs = "up, kill, wipe, cut, heal, delay, stall, resume, lose-reply, expire, " +
+	"status, sessions"
 
 func newControl() *cobra.Command {
 	var path string
@@ -36,7 +37,14 @@ func newControl() *cobra.Command {
   cut N            partition server N from the others: clients can connect to
                    it, but it does not serve them
   heal N           end the partition of server N
-  expire SESSION   expire a session at once
+  delay N TIME     delay every message of server N to a client, by 5ms say
+  stall N          hold back the messages between server N and its clients;
+                   with requests or replies behind N, only those
+  resume N         deliver what was held back
+  lose-reply N     execute the next request at server N, and close the
+                   connection without a reply
+  expire SESSION   expire a session at once; a path instead names the owner of
+                   an ephemeral node
   sessions         list the sessions
   status           show the state of the servers
 

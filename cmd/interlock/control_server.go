@@ -271,6 +271,14 @@ func (c *controller) execute(verb string, arguments []string) (string, error) {
 		return c.onServer(arguments, c.server.Cut)
 	case "heal":
 		return c.onServer(arguments, c.server.Heal)
+	case "resume":
+		return c.onServer(arguments, c.server.Resume)
+	case "lose-reply":
+		return c.onServer(arguments, c.server.LoseReply)
+	case "delay":
+		return c.delay(arguments)
+	case "stall":
+		return c.stall(arguments)
 	case "expire":
 		return c.expire(arguments)
 	case "status":
@@ -300,6 +308,40 @@ func (c *controller) onServer(arguments []string, do func(server int) error) (st
 	return "", do(index)
 }
 
+// delay delays the messages of a server.
+func (c *controller) delay(arguments []string) (string, error) {
+	if len(arguments) != 2 {
+		return "", errors.New("the command takes a server number and a time such as 5ms")
+	}
+	delay, err := time.ParseDuration(arguments[1])
+	if err != nil {
+		return "", fmt.Errorf("%q is not a time such as 5ms", arguments[1])
+	}
+	return c.onServer(arguments[:1], func(server int) error {
+		return c.server.Delay(server, delay)
+	})
+}
+
+// stall holds back the messages of a server in one direction or in both.
+func (c *controller) stall(arguments []string) (string, error) {
+	directions := map[string]func(server int) error{
+		"requests": c.server.StallRequests,
+		"replies":  c.server.StallReplies,
+		"": func(server int) error {
+			return errors.Join(c.server.StallRequests(server), c.server.StallReplies(server))
+		},
+	}
+	direction := ""
+	if len(arguments) == 2 {
+		arguments, direction = arguments[:1], arguments[1]
+	}
+	stall, known := directions[direction]
+	if len(arguments) != 1 || !known {
+		return "", errors.New("the command takes a server number, and requests or replies")
+	}
+	return c.onServer(arguments, stall)
+}
+
 // servers returns the ensemble of serve, and those of the fleet.
 func (c *controller) servers() []*tcp.Server {
 	return append([]*tcp.Server{c.server}, c.fleet.Servers()...)
@@ -308,6 +350,14 @@ func (c *controller) servers() []*tcp.Server {
 func (c *controller) expire(arguments []string) (string, error) {
 	if len(arguments) != 1 {
 		return "", errors.New("the command takes one argument, a session id as sessions prints it")
+	}
+	if path := arguments[0]; strings.HasPrefix(path, "/") {
+		for _, server := range c.servers() {
+			if server.ExpireOwner(path) {
+				return "", nil
+			}
+		}
+		return "", fmt.Errorf("there is no ephemeral node %s", path)
 	}
 	id, err := strconv.ParseUint(strings.TrimPrefix(arguments[0], "0x"), 16, 64)
 	if err != nil {

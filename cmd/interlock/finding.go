@@ -31,7 +31,7 @@ type finding struct {
 // of contract; see [shrink.Shorten]. If the search kept going, it shrinks each distinct failure
 // instead. It writes each counterexample to a directory below out before it shrinks the next.
 //
-// It returns an error if a schedule does not fail again, unless the report records nondeterminism
+// It returns an error if a schedule never fails again, unless the report records nondeterminism
 // already, or if a counterexample cannot be written.
 func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 	r report.Report, out string, progress *progress,
@@ -130,6 +130,9 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.failure.Schedule,
 		counted(len(f.failure.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
+	if n := c.Recording.Reproduces; n.Runs > 0 {
+		fmt.Fprintln(w, n)
+	}
 	listed := c.Recording.Deviations
 	if len(f.distinct) > 0 {
 		listed = listed[:min(len(listed), distinctSteps)]

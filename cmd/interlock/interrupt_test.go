@@ -14,7 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/reportcard"
 )
 
 // A child is a running interlock.
@@ -152,6 +154,31 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Errorf("report %+v", r)
 			}
 		})
+	}
+}
+
+// An interrupted card has what was judged before, and says that it is partial.
+func TestInterruptedReportCard(t *testing.T) {
+	t.Parallel()
+	c := begin(t, "report-card", "--lock", "zk-herd,redlock-5", "--faults", "none", "--json",
+		"card.json")
+	c.stderr.wait("1 of 2  zk-herd: ")
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusInterrupted || !strings.Contains(text, "\nzk-herd ") ||
+		!strings.Contains(text, "\npartial: ") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+	content, err := os.ReadFile(filepath.Join(c.command.Dir, "card.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var card reportcard.Card
+	if err := json.Unmarshal(content, &card); err != nil || !card.Partial || len(card.Locks) != 2 ||
+		card.Lock("zk-herd").Cell(history.FIFO).Verdict != reportcard.Holds {
+		t.Errorf("%v: card %s", err, content)
 	}
 }
 

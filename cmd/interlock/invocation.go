@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/interlock-sim/interlock/internal/scheduler"
 )
 
 // replayCommand returns the shell command that replays the counterexample in the directory. The
@@ -12,7 +14,11 @@ func replayCommand(directory string) string {
 	if strings.HasPrefix(directory, "-") {
 		directory = "." + string(filepath.Separator) + directory // not a flag
 	}
-	return invocation() + " replay " + shellQuote(directory)
+	command := " replay "
+	if scheduler.Enabled {
+		command += "--" + schedulerFlag + " "
+	}
+	return invocation() + command + shellQuote(directory)
 }
 
 func invocation() string {

@@ -33,7 +33,7 @@ func newLocks() *cobra.Command {
 				return printLocksJSON(cmd)
 			}
 			for _, s := range subjects.All() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-20s%s\n%-20sclaims %s\n", s.Name, s.Summary, "",
+				fmt.Fprintf(cmd.OutOrStdout(), "%-23s%s\n%-23sclaims %s\n", s.Name, s.Summary, "",
 					claimsOf(s))
 			}
 			return nil
@@ -74,7 +74,7 @@ type defectJSON struct {
 
 func printDefects(cmd *cobra.Command) error {
 	for _, d := range subjects.Museum() {
-		fmt.Fprintf(cmd.OutOrStdout(), "%-20s%-25s%s\n%-45sseen in: %s\n", d.Name, d.Property,
+		fmt.Fprintf(cmd.OutOrStdout(), "%-23s%-25s%s\n%-48sseen in: %s\n", d.Name, d.Property,
 			d.Summary,
 			"", d.Source)
 	}

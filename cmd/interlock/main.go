@@ -98,8 +98,9 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newMerge(t), newExplore(t), newReplay(t), newRegress(),
-		newVerify(), newLocks(), newBugs(t), newServe(), newConform(), newControl(), newLaunch(),
+	root.AddCommand(newCheck(t), newTest(), newMerge(t), newExplore(t), newReplay(t), newRegress(),
+		newVerify(), newLocks(), newBugs(t), newReportCard(t), newServe(), newConform(),
+		newControl(), newLaunch(), newScheduler(),
 		newStrategiesTopic(), newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root

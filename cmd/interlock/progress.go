@@ -17,6 +17,7 @@ import (
 type progress struct {
 	w        io.Writer
 	campaign *campaign.Campaign
+	label    string // begins each line
 	terminal bool
 	last     time.Duration
 	shown    bool
@@ -49,6 +50,10 @@ func (p *progress) show(found report.Report) {
 	}
 	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	line = p.label + line
+	if p.terminal && p.label != "" {
+		line = fmt.Sprintf("%.79s", line) // One line, as in shrinking.
 	}
 	if p.terminal {
 		p.shown = true

@@ -28,6 +28,7 @@ import (
 // replayFlags holds the flags of replay as they were given.
 type replayFlags struct {
 	full, run, step bool
+	scheduler       bool
 	times           int
 	json            string
 }
@@ -75,6 +76,11 @@ Exit status:
 			if err := f.validateRun(cmd); err != nil {
 				return err
 			}
+			if f.scheduler {
+				if ran, err := withScheduler(cmd, arguments); ran {
+					return err
+				}
+			}
 			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(),
 				cmd.ErrOrStderr())
 		},
@@ -83,6 +89,7 @@ Exit status:
 	command.Flags().BoolVar(&f.run, "run", false, "run the test of a lock of your own")
 	command.Flags().BoolVar(&f.step, "step", false, "go through the schedule step by step")
 	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
+	command.Flags().BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
 	return command
 }
@@ -95,10 +102,11 @@ type replayer struct {
 
 	runs        int // runs with equal trace hashes
 	interrupted bool
-	skipped     []engine.Deviation // not enabled in the last run
-	unreached   []engine.Deviation // not reached in the last run
-	last        *engine.Result     // nil if two runs differed
-	explained   *explain.Report    // of the last run
+	skipped     []engine.Deviation     // not enabled in the last run
+	unreached   []engine.Deviation     // not reached in the last run
+	often       recording.Reproduction // if two runs differed
+	last        *engine.Result         // nil if two runs differed, and none was kept
+	explained   *explain.Report        // of the last run
 }
 
 // newReplayer reads the recording at the path.
@@ -187,21 +195,40 @@ func (r *replayer) run(ctx context.Context, runner *engine.Runner, times int) er
 			break
 		}
 		if runner.Run(r.scenario, strategy).TraceHash != hash {
-			return &statusError{
-				statusInternal,
-				errors.New("nondeterminism: two runs of the schedule differ"),
-			}
+			return r.runUnstable(runner, strategy)
 		}
 	}
-	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
-	runner.GatherFacts(true)
-	r.last = runner.Run(r.scenario, strategy)
-	r.scenario.Lead(r.last, r.recording.Signature)
-	r.explained = r.last.Explain(r.scenario)
+	r.keep(runner, strategy)
 	if len(r.last.Violations) > 0 {
 		return &statusError{statusViolation, nil}
 	}
 	return nil
+}
+
+// keep runs the schedule once more, and keeps the result.
+func (r *replayer) keep(runner *engine.Runner, strategy *engine.Replay) {
+	runner.GatherFacts(true)
+	r.last = runner.Run(r.scenario, strategy)
+	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
+	r.scenario.Lead(r.last, r.recording.Signature)
+	r.explained = r.last.Explain(r.scenario)
+}
+
+// runUnstable runs a schedule whose runs differ several times, and keeps a run with the recorded
+// violation.
+func (r *replayer) runUnstable(runner *engine.Runner, strategy *engine.Replay) error {
+	r.often = recording.Reproduce(runner, r.scenario, strategy.Deviations, r.recording.Signature)
+	for n := 0; r.often.Failures > 0 && n < recording.ReproductionRuns; n++ {
+		if r.keep(runner, strategy); reproduces(r.last, r.recording) &&
+			len(r.last.Violations) > 0 {
+			return &statusError{statusViolation, nil}
+		}
+	}
+	r.last = nil
+	return &statusError{
+		statusInternal, fmt.Errorf("nondeterminism: two runs of the schedule differ; the "+
+			"violation %v", r.often),
+	}
 }
 
 // estimate estimates the likelihood of the first violation. The runner must be another one than
@@ -220,6 +247,9 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 	}
 	if r.last == nil {
 		return nil
+	}
+	if r.often.Runs > 0 {
+		fmt.Fprintf(w, "runs of this schedule differ: the violation %v\n", r.often)
 	}
 	for _, d := range r.skipped {
 		fmt.Fprintf(w, "skipped: step %d, %v, is not enabled\n", d.Index, d.Step)

@@ -220,6 +220,9 @@ func writeSize(w io.Writer, r report.Report) {
 		fmt.Fprintf(w, "%s ended at a time or step bound with requests in flight\n",
 			counted(runs.Unsettled, "schedule"))
 	}
+	if text := runs.DescribeDiffering(); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	if runs.Interrupted {
 		fmt.Fprintln(w, "interrupted: the results are partial")
 	}
@@ -252,7 +255,7 @@ func conclusion(campaign *campaign.Campaign, found report.Report) string {
 	case r.Nondeterministic == nil:
 		return "no violation found"
 	}
-	return ""
+	return inconclusive + "the lock is nondeterministic"
 }
 
 // neverReached returns the sometimes conditions that a campaign should have reached and has not.
@@ -309,6 +312,9 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	}
 	if r.Unsettled > 0 {
 		fmt.Fprintf(w, "; %s did not quiesce", counted(r.Unsettled, "schedule"))
+	}
+	if r.Differing > 0 {
+		fmt.Fprintf(w, "; %s did not run the same way twice", counted(r.Differing, "schedule"))
 	}
 	fmt.Fprintln(w)
 	if r.MemoryExhausted {

@@ -54,7 +54,11 @@ type checkReport struct {
 	Unknown    int               `json:"unknown_schedules"`
 	Violations []violationReport `json:"violations"`
 	Problem    string            `json:"nondeterminism,omitempty"`
-	Error      string            `json:"error,omitempty"` // the error message of the program
+
+	Differing      int      `json:"differing,omitempty"`
+	RunTwice       int      `json:"run_twice,omitempty"` // if any differed
+	DifferingLines []string `json:"differing_lines,omitempty"`
+	Error          string   `json:"error,omitempty"` // the error message of the program
 	// of a shard: what interlock merge reads
 	Shard *shard.Record `json:"shard,omitempty"`
 }
@@ -175,6 +179,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	out.Violations = append(out.Violations, violationReports(r, shown)...)
 	if r.Nondeterministic != nil {
 		out.Problem = r.Nondeterministic.Error()
+		out.Differing, out.RunTwice, out.DifferingLines = r.Differing, r.RunTwice, r.DifferingLines
 	}
 	out.Status, out.Error = exitStatus(outcome)
 	return out

@@ -28,13 +28,19 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Condition: func(condition string) (bool, error) {
-			if condition != "racedetector" {
-				return false, fmt.Errorf("unknown condition %q", condition)
+			if condition == "racedetector" {
+				return real.RaceDetector, nil
 			}
-			return real.RaceDetector, nil
+			if module, ok := strings.CutPrefix(condition, "cached:"); ok {
+				return isCached(module)
+			}
+			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(raceOptions())
+			if err := allowGo(env); err != nil {
+				return err
+			}
 			docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 			env.Setenv("DOCS", docs)
 			return err
@@ -49,6 +55,35 @@ func TestScripts(t *testing.T) {
 			"jsonl":    scriptJSONL,
 		},
 	})
+}
+
+// allowGo lets scripts run the go command with the caches of this user, and without the network.
+func allowGo(env *testscript.Env) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("XDG_CACHE_HOME", cache)
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	env.Setenv("GOPROXY", "off")
+	env.Setenv("GOTOOLCHAIN", "local")
+	return nil
+}
+
+// isCached reports whether a module is in the module cache: module@version.
+func isCached(module string) (bool, error) {
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(filepath.Join(strings.TrimSpace(string(cache)), module))
+	return err == nil, nil
 }
 
 // raceOptions returns an environment variable for interlock. It keeps the race detector from

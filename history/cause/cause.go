@@ -220,7 +220,7 @@ func (g *Graph) Program(process int32, before int) []int {
 func (g *Graph) KeyBefore(event int) int {
 	for n := event - 1; n >= 0; n-- {
 		o := &g.Events[n]
-		if o.Kind >= history.KeySet && o.Server == g.Events[event].Server {
+		if o.Kind.OfKey() && o.Server == g.Events[event].Server {
 			return n
 		}
 	}

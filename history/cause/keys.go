@@ -85,7 +85,7 @@ func (g *Graph) lastChange(i int) []int {
 	e := &g.Events[i]
 	for n := i - 1; n >= 0; n-- {
 		o := &g.Events[n]
-		if o.Kind >= history.KeySet && o.Path == e.Path && o.Server == e.Server {
+		if o.Kind.OfKey() && o.Path == e.Path && o.Server == e.Server {
 			return []int{n}
 		}
 	}
@@ -97,7 +97,7 @@ func (g *Graph) keysBefore(i int) (changes []int) {
 	e, seen := &g.Events[i], map[string]bool{}
 	for n := i - 1; n >= 0; n-- {
 		o := &g.Events[n]
-		if o.Kind >= history.KeySet && o.Server == e.Server && !seen[o.Path] {
+		if o.Kind.OfKey() && o.Server == e.Server && !seen[o.Path] {
 			seen[o.Path] = true
 			changes = append(changes, n)
 		}

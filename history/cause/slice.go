@@ -39,7 +39,7 @@ func (g *Graph) Slice(targets []int) []int {
 // Causes returns the direct causes of an event, as [Graph.Slice] lists them.
 func (g *Graph) Causes(i int) []int {
 	e := &g.Events[i]
-	if e.Kind >= history.Command {
+	if e.Kind.AtServer() {
 		return g.causesAtServer(i)
 	}
 	switch e.Kind {
@@ -299,7 +299,7 @@ func (g *Graph) shown(in map[int]bool, targets []int) []int {
 // represent returns the events to show for an event of a slice.
 func (g *Graph) represent(i int, in map[int]bool, end int) []int {
 	e := &g.Events[i]
-	if e.Kind >= history.Command {
+	if e.Kind.AtServer() {
 		return g.representAtServer(i, end)
 	}
 	switch e.Kind {

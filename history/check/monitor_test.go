@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -81,13 +82,14 @@ func (b *arbitraryWorld) grant(p int32, failed bool) {
 	e := lockOK(p, b.attempts[p],
 		rapid.SampledFrom(append([]string{"", "", "/l/never"}, bedlamPaths...)).Draw(b.t, "path"))
 	e.Zxid = rapid.Int64Range(0, 6).Draw(b.t, "token")
+	e.Validity = time.Duration(rapid.IntRange(0, 2).Draw(b.t, "validity")) * time.Second
 	b.log(e)
 }
 
 // hold appends an event of a holder.
 func (b *arbitraryWorld) hold(p int32, failed bool) {
 	attempt := b.attempts[p]
-	switch rapid.IntRange(0, 8).Draw(b.t, "holds") {
+	switch rapid.IntRange(0, 9).Draw(b.t, "holds") {
 	case 0:
 		b.log(enter(p, attempt))
 	case 1:
@@ -106,6 +108,14 @@ func (b *arbitraryWorld) hold(p int32, failed bool) {
 		b.log(read(p, attempt, rapid.Int64Range(0, 2).Draw(b.t, "version")))
 	case 6:
 		b.log(wrote(p, attempt, rapid.Int64Range(1, 3).Draw(b.t, "version")))
+	case 7:
+		e := on(history.Extended, p)
+		if failed {
+			e.Err = "no"
+		} else {
+			e.Validity = time.Duration(rapid.IntRange(0, 2).Draw(b.t, "extension")) * time.Second
+		}
+		b.log(e)
 	default:
 		b.stages[p] = leaving
 		b.log(unlockCall(p, attempt))

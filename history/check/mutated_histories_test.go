@@ -179,6 +179,16 @@ var mutations = []mutation{
 				on(history.KeySet, e.Process), on(history.KeyDeleted, e.Process+1),
 			}
 		}),
+	inserting("another is granted the lock too soon", history.Validity, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{{
+				Kind: history.LockReturn, Process: e.Process, At: e.At, Validity: 1,
+			}, {Kind: history.LockReturn, Process: 9, At: e.At}}
+		}),
+	inserting("a lock is extended that another has been granted", history.Extension, history.Enter,
+		func(e history.Event) []history.Event {
+			return []history.Event{lockOK(9, 1, ""), on(history.Extended, e.Process)}
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

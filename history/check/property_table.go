@@ -192,6 +192,21 @@ var propertyTable = [...]property{
 			1<<history.KeyLost,
 		exercised: keysDeleted, cacheable: true,
 	},
+	{
+		name:      history.Validity,
+		statement: "no process is granted the lock within another's validity time",
+		monitor:   func(*monitorConfig) monitor { return new(validityMonitor) },
+		kinds:     validityKinds,
+		exercised: grantsAfterValidity,
+	},
+	{
+		name:      history.Extension,
+		statement: "no holder extends a lock that it has lost to another",
+		monitor:   func(*monitorConfig) monitor { return new(extensionMonitor) },
+		kinds: 1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.Lost |
+			1<<history.Crashed | 1<<history.Extended,
+		exercised: extensions, cacheable: true,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

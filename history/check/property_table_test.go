@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -21,6 +22,7 @@ func TestProperties(t *testing.T) {
 		history.NoSpuriousFailure, history.NoLeakedNodes,
 		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
 		history.MonotonicToken, history.Linearizable, history.OwnRelease,
+		history.Validity, history.Extension,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -98,6 +100,10 @@ func TestCheckerDispatches(t *testing.T) {
 			lockOK(2, 1, ""),
 		},
 		history.OwnRelease: {on(history.KeySet, 1), on(history.KeyDeleted, 2)},
+		history.Validity: {
+			{Kind: history.LockReturn, Process: 1, Validity: 1}, lockOK(2, 1, ""),
+		},
+		history.Extension: {lockOK(1, 1, ""), lockOK(2, 1, ""), on(history.Extended, 1)},
 	}
 	for _, p := range check.Properties() {
 		v := c.Check(p, violations[p])
@@ -138,7 +144,7 @@ func TestArbitraryEvents(t *testing.T) {
 	event := rapid.Custom(func(t *rapid.T) history.Event {
 		small := rapid.Int32Range(0, 3)
 		return history.Event{
-			Kind:    history.Kind(rapid.Uint8Range(0, uint8(history.FairPhase)+1).Draw(t, "kind")),
+			Kind:    history.Kind(rapid.Uint8Range(0, uint8(history.Kinds)).Draw(t, "kind")),
 			Process: small.Draw(t, "process"), Attempt: small.Draw(t, "attempt"),
 			Watch: small.Draw(t, "watch"),
 			Zxid:  int64(small.Draw(t, "zxid")), Session: int64(small.Draw(t, "session")),
@@ -148,7 +154,8 @@ func TestArbitraryEvents(t *testing.T) {
 				"", "data", "exist", "child", "has-session",
 				"not-watching",
 			}).Draw(t, "name"),
-			Err: rapid.SampledFrom([]string{"", "", "timeout"}).Draw(t, "err"),
+			Err:      rapid.SampledFrom([]string{"", "", "timeout"}).Draw(t, "err"),
+			Validity: time.Duration(small.Draw(t, "validity")),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {

@@ -70,7 +70,9 @@ const (
 //   - no-herd: releases for which another process waits;
 //   - monotonic-token: grants with a token after another grant with a token;
 //   - linearizable: grants;
-//   - own-release: deletions of keys.
+//   - own-release: deletions of keys;
+//   - validity: grants after a grant with a validity time to another process;
+//   - extension: extensions, granted or refused.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event) {

@@ -88,6 +88,9 @@ func hashWithoutTime(e *history.Event) uint64 {
 	if e.Relaxes {
 		h = fold(h, 1)
 	}
+	if e.Validity != 0 {
+		h = fold(h, uint64(e.Validity))
+	}
 	for i, s := range [...]string{e.Op, e.Path, e.Name, e.Err} {
 		if s != "" {
 			h = fold(h, xxhash.Sum64String(s)+uint64(i))

@@ -40,7 +40,7 @@ func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 }
 
 // keyKinds returns the kinds of events that are part of the key, except those in a server that is no
-// ZooKeeper.
+// ZooKeeper, and extensions.
 func keyKinds() []history.Kind {
 	var kinds []history.Kind
 	for k := history.LockCall; k <= history.ResourceWrite; k++ {
@@ -62,8 +62,11 @@ func TestKeyDecides(t *testing.T) {
 				busy = append(busy, arbitraryEvent(r, ignoredKinds))
 			}
 			e := arbitraryEvent(r, kinds)
-			if n%10 == 0 { // In other histories these events would thin out the related ones.
-				e.Kind = history.KeySet + history.Kind(r.IntN(int(history.Kinds-history.KeySet)))
+			switch n % 10 { // In other histories these events would thin out the related ones.
+			case 0:
+				e.Kind = history.KeySet + history.Kind(r.IntN(int(history.KeyLost-history.KeySet)+1))
+			case 1:
+				e.Kind = []history.Kind{history.LockReturn, history.Extended}[len(events)%2]
 			}
 			events = append(events, e)
 			e.At = time.Duration(r.IntN(4)) * time.Second

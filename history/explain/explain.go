@@ -52,6 +52,8 @@ var generators = map[history.Property]generator{
 	history.MonotonicToken:        (*story).monotonicToken,
 	history.Linearizable:          (*story).linearizable,
 	history.OwnRelease:            (*story).ownRelease,
+	history.Validity:              (*story).validity,
+	history.Extension:             (*story).extension,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

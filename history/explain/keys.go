@@ -26,13 +26,14 @@ func (s *story) ownRelease() bool {
 		s.say("%s had set the key %s.", p, s.in(mine))
 	}
 	for i := mine + 1; mine >= 0 && i < theirs; i++ {
-		if end := &s.Events[i]; end.Kind > history.KeySet && end.Zxid == s.Events[mine].Zxid {
+		if end := &s.Events[i]; end.Kind.OfKey() && end.Zxid == s.Events[mine].Zxid {
 			s.say("That key %s %s, and then %s set it %s.", keyEnd(end, e.Process), s.in(i), q,
 				s.in(theirs))
 		}
 	}
-	if command := s.executedBy(deletion); command != "" {
-		s.say("The %s of %s deleted the key and did not look at its value.", command, p)
+	if executed := s.execution(deletion); executed >= 0 {
+		s.say("The %s of %s deleted the key and did not look at its value.",
+			s.Events[executed].Op, p)
 	}
 	return true
 }
@@ -54,6 +55,8 @@ func keyEnd(e *history.Event, owner int32) string {
 // struck until then.
 func (s *story) lostKeys(holder int32, grant, before int) {
 	q, set := process(holder), map[int64]int{}
+	s.takenOver(holder, grant, before)
+	s.rolledBack(holder, grant, before)
 	for i := range s.Events[:before] {
 		e := &s.Events[i]
 		if e.Kind == history.KeySet && e.Process == holder {
@@ -61,7 +64,8 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			continue
 		}
 		since, own := set[e.Zxid]
-		if e.Kind <= history.KeySet || !own || i < grant && e.Kind == history.KeyDeleted {
+		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own ||
+			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
 		s.lead("%s did not notice that it had lost the lock: its key %s %s (event %d).", q, e.Path,
@@ -74,6 +78,41 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			s.show(i)
 		}
 	}
+}
+
+// takenOver tells which process has set a holder's key anew, as it may if the key's own contents
+// say that it has expired.
+func (s *story) takenOver(holder int32, grant, before int) {
+	mine := s.last(holder, grant, of(history.KeySet))
+	if mine < 0 {
+		return
+	}
+	key, q := &s.Events[mine], process(holder)
+	for i := mine + 1; i < before; i++ {
+		e := &s.Events[i]
+		if e.Kind <= history.KeySet && (e.Kind != history.KeySet || e.Process == holder) ||
+			e.Path != key.Path || e.Server != key.Server {
+			continue
+		}
+		if e.Kind == history.KeySet {
+			s.lead("%s did not notice that it had lost the lock: %s took over its key %s (event "+
+				"%d).", q, process(e.Process), e.Path, s.cite(i))
+			s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
+		}
+		return
+	}
+}
+
+// rolledBack tells that the server ended a holder's transaction.
+func (s *story) rolledBack(holder int32, grant, before int) {
+	lost := s.next(holder, grant, func(e *history.Event) bool {
+		return e.Kind == history.Executed && e.Name == history.ConnectionLost
+	})
+	if lost < 0 || lost >= before {
+		return
+	}
+	s.lead("%s did not notice that it had lost the lock: the server lost its connection and "+
+		"rolled back its transaction (event %d).", process(holder), s.cite(lost))
 }
 
 // onServer names the server of an event if there are several.
@@ -106,8 +145,11 @@ func (s *story) waitsForKey(p int32, call int) bool {
 			"expires: %s waits for ever.", q, s.cite(crashed), key.Path, s.cite(change), process(p))
 		return true
 	}
-	learned := s.next(key.Process, change, of(history.Answer))
-	if learned < 0 || s.Events[learned].Op != s.executedBy(change) {
+	executed := s.execution(change)
+	if executed >= 0 && s.next(key.Process, change, func(e *history.Event) bool {
+		return e.Kind == history.Answer && e.Op == s.Events[executed].Op &&
+			e.Name == s.Events[executed].Name
+	}) < 0 {
 		s.lead("%s never learned that it had set the key %s (event %d), which never expires: %s "+
 			"waits for ever.", q, key.Path, s.cite(change), process(p))
 	}
@@ -119,12 +161,12 @@ func (s *story) waitsForKey(p int32, call int) bool {
 	return true
 }
 
-// executedBy returns the command that made a change of a key, or "".
-func (s *story) executedBy(change int) string {
+// execution returns the execution of the command that made a change of a key, or -1.
+func (s *story) execution(change int) int {
 	for i := change - 1; i >= 0; i-- {
-		if e := &s.Events[i]; e.Kind == history.Executed {
-			return e.Op
+		if s.Events[i].Kind == history.Executed {
+			return i
 		}
 	}
-	return ""
+	return -1
 }

@@ -29,7 +29,7 @@ func (t *teller) sentence(i int) string {
 	switch {
 	case e.Kind <= history.Finished:
 		return t.ofLock(e)
-	case e.Kind >= history.Command:
+	case e.Kind.AtServer():
 		return ofServer(e)
 	case e.Kind >= history.ReenterCall:
 		return t.ofHolder(e)
@@ -109,6 +109,14 @@ func token(e *history.Event) string {
 	return ", token " + strconv.FormatInt(e.Zxid, 10)
 }
 
+// validity describes the validity time of a grant or an extension.
+func validity(e *history.Event) string {
+	if e.Validity == 0 {
+		return ""
+	}
+	return ", valid for " + e.Validity.String()
+}
+
 // ofHolder describes an event of a holder.
 func (t *teller) ofHolder(e *history.Event) string {
 	p := process(e.Process)
@@ -119,6 +127,10 @@ func (t *teller) ofHolder(e *history.Event) string {
 		return p + " is refused a second time: " + e.Err
 	case e.Kind == history.ReenterReturn:
 		return p + " HAS THE LOCK a second time"
+	case e.Kind == history.Extended && e.Err != "":
+		return p + " cannot extend its lock: " + e.Err
+	case e.Kind == history.Extended:
+		return p + " EXTENDS its lock" + validity(e)
 	case e.Kind == history.Exited:
 		return p + " unlocks once, and still holds the lock" + failed(e)
 	case e.Kind == history.ResourceRead:

@@ -241,7 +241,7 @@ func (s *sheet) heads() {
 // ServiceName returns the name of the lane of the servers of a history: zk for ZooKeeper, or s.
 func ServiceName(events []history.Event) string {
 	if slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind >= history.Command
+		return e.Kind.AtServer()
 	}) {
 		return "s"
 	}

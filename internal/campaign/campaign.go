@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -189,6 +190,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	result := new(engine.Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
 		runner.Schedule = schedule
+		c.orderGoroutines(runner, schedule)
 		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
 			break
 		}
@@ -201,17 +203,57 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		confirm := c.judge(outcome, schedule, result)
 		switch {
 		case confirm: // A failure is confirmed even if the time is over.
-			outcome.Nondeterministic = runner.RunAgain(context.Background(), &c.Scenario, schedule,
-				c.strategy(schedule), result)
+			c.runAgain(context.Background(), runner, outcome, schedule, result)
 		case schedule == first:
-			outcome.Nondeterministic = runner.RunAgain(ctx, &c.Scenario, schedule,
-				c.strategy(schedule), result)
+			c.runAgain(ctx, runner, outcome, schedule, result)
 		}
-		if outcome.Failure != nil && !c.KeepGoing || outcome.Nondeterministic != nil {
+		if outcome.Failure != nil && !c.KeepGoing {
 			break
 		}
 	}
 	return outcome
+}
+
+// runAgain runs a schedule a second time, and notes whether it differs.
+func (c *Campaign) runAgain(ctx context.Context, runner *engine.Runner, outcome *chunk,
+	schedule int, result *engine.Result,
+) {
+	outcome.RunTwice++
+	c.orderGoroutines(runner, schedule)
+	n := runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
+	if n == nil {
+		return
+	}
+	if outcome.Differing == 0 {
+		runner.Locate(ctx, &c.Scenario, func() engine.Strategy {
+			c.orderGoroutines(runner, schedule)
+			return c.strategy(schedule)
+		}, n)
+	}
+	outcome.Differ(n)
+	for _, failure := range outcome.failures(schedule) {
+		failure.Unstable = true
+	}
+}
+
+// orderGoroutines lets the next run of the runner have the schedule's order of goroutines.
+func (c *Campaign) orderGoroutines(runner *engine.Runner, schedule int) {
+	if scheduler.Enabled {
+		runner.Goroutines = strategy.Goroutines(c.Seed, schedule)
+	}
+}
+
+// failures returns the failures of a schedule in the chunk.
+func (c *chunk) failures(schedule int) (failures []*report.Failure) {
+	if c.Failure != nil && c.Failure.Schedule == schedule {
+		failures = append(failures, c.Failure)
+	}
+	for i := range c.Distinct {
+		if first := c.Distinct[i].First; first.Schedule == schedule {
+			failures = append(failures, first)
+		}
+	}
+	return failures
 }
 
 // judge notes the violations of a schedule. It reports whether the lock failed in a way that is new
@@ -289,6 +331,6 @@ func (m *merger) merge(next *chunk) {
 	r.Seen.AddStates(next.keys)
 	r.CountSeen()
 	m.campaign.capped.Store(r.StatesCapped)
-	m.done = r.Failure != nil && !r.KeptGoing || r.Nondeterministic != nil ||
+	m.done = r.Failure != nil && !r.KeptGoing ||
 		m.campaign.States > 0 && r.States >= m.campaign.States
 }

@@ -89,9 +89,10 @@ func TestCampaignInterrupted(t *testing.T) {
 	}
 }
 
+// A campaign of a nondeterministic lock runs all schedules, and counts those that differ.
 func TestCampaignNoticesNondeterminism(t *testing.T) {
 	c := &campaign.Campaign{
-		Scenario: *locktest.Scenario(locktest.Fickle(), 2, 1, 0), Seed: 1, Schedules: 10,
+		Scenario: *locktest.Scenario(locktest.Fickle(), 2, 1, 0), Seed: 1, Schedules: 200,
 		Workers: 2,
 	}
 	c.Scenario.Subject.Claims = nil
@@ -99,7 +100,15 @@ func TestCampaignNoticesNondeterminism(t *testing.T) {
 	if r.Nondeterministic == nil {
 		t.Fatal("the campaign did not notice a nondeterministic lock")
 	}
+	if r.Schedules != c.Schedules || r.Differing < 2 || r.Differing != r.RunTwice {
+		t.Errorf("%d schedules, %d of %d differed", r.Schedules, r.Differing, r.RunTwice)
+	}
+	if len(r.DifferingLines) != 1 ||
+		!strings.HasPrefix(r.DifferingLines[0], "locktest/defects.go:") {
+		t.Errorf("differed at %q", r.DifferingLines)
+	}
 	if text := r.Nondeterministic.Error(); !strings.Contains(text,
+		`at locktest/defects.go:`) || !strings.Contains(text,
 		`"send" of c1 at 0s, op "exists", path "/call-`) ||
 		!strings.Contains(text, "likely causes") {
 		t.Errorf("the difference is described as %q", text)

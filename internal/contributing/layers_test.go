@@ -17,12 +17,12 @@ func TestLayers(t *testing.T) {
 	sim := with(events, "sim", "faults")
 	engine := slices.Concat(sim, explained, []string{
 		"internal/engine", "internal/hash64",
-		"internal/callsite",
+		"internal/callsite", "internal/scheduler",
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"simzk/internal/memory", "internal/callsite")
 	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/hash64")
-	clients := with(shared, "simzk/client/model", "simzk/client/real")
+	clients := with(shared, "simzk/client/model", "simzk/client/real", "simzk/dial")
 	report := with(engine, "internal/report", "internal/stateset")
 	supervise := with(engine, "internal/recording", "internal/file", "internal/page",
 		"internal/flightrecorder", "internal/supervise")
@@ -37,11 +37,15 @@ func TestLayers(t *testing.T) {
 		"simzk":              simzk,
 		"simzk/client":       {"simzk/client"},
 		"simzk/client/model": with(shared, "simzk/client/model"),
-		"simzk/client/real":  with(shared, "simzk/client/real"),
+		"simzk/client/real":  with(shared, "simzk/client/real", "simzk/dial"),
+		"simzk/dial":         {"simzk/dial"},
+		"internal/gobuild":   {"internal/gobuild"},
+		"internal/scheduler": {"internal/scheduler"},
 		"internal/engine":    engine,
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),
 		"sim/simredis": with(sim, "sim/simredis", "internal/hash64"),
+		"sim/simsql":   with(sim, "sim/simsql", "internal/hash64"),
 		"scenarios": slices.Concat(clients, report, supervise, strategy, replay, []string{
 			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
 			"internal/conversion", "internal/shrink", "internal/program", "scenarios",

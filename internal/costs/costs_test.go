@@ -208,18 +208,18 @@ func TestAcquisitions(t *testing.T) {
 	table := newTable("lock", "requests", "round trips", "messages on 1 server", "3", "5", "7")
 	costs := make(map[string]cost)
 	for _, name := range []string{
-		"mutex", "zk-lock", "zk-predecessor", "java-zklock", "curator", "setnx-lease", "redlock",
+		"mutex", "zk-lock", "zk-predecessor", "java-zklock", "curator", "redlock",
 	} {
 		var messages []any
 		for _, servers := range ensembles {
-			c := costOf(t, locktest.Named(t, name), servers)
-			if servers == 1 {
-				costs[name] = c
-				messages = append(messages, name, c.requests, c.roundTrips)
-			}
-			messages = append(messages, c.messages)
+			messages = append(messages, costOf(t, locktest.Named(t, name), servers).messages)
 		}
-		table.add(messages...)
+		costs[name] = costOf(t, locktest.Named(t, name), 1)
+		table.add(append([]any{name, costs[name].requests, costs[name].roundTrips}, messages...)...)
+	}
+	for _, name := range []string{"setnx-lease", "setnx-fenced", "unique-index", "unique-index-fenced"} { // They use one server.
+		costs[name] = costOf(t, locktest.Named(t, name), 1)
+		table.add(name, costs[name].requests, costs[name].roundTrips, costs[name].messages)
 	}
 	table.log(t)
 	for _, name := range []string{"zk-lock", "zk-predecessor", "java-zklock", "curator"} {
@@ -266,7 +266,12 @@ func TestRecovery(t *testing.T) {
 		name     string
 		recovers bool
 	}{
-		{"mutex", true}, {"curator", true}, {"setnx-lease", true}, {"redlock", true}, {"setnx", false},
+		{"mutex", true},
+		{"curator", true},
+		{"setnx-lease", true},
+		{"redlock", true},
+		{"setnx", false},
+		{"unique-index", false},
 	} {
 		events, whole := run(t, locktest.Named(t, tc.name), 2, 2, 1, crashHolder{})
 		delay, granted := recovery(events)

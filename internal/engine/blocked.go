@@ -96,6 +96,9 @@ func (l *Loop) lastAction(process int32) time.Duration {
 // the engine, or runs only code of the simulation.
 func blockedAt(stack []runtime.Frame, owned func(function string) bool) (history.Wait, bool) {
 	wait, called := history.Wait{}, false
+	if ownedGoroutine(stack, owned) {
+		return wait, false
+	}
 	for _, frame := range stack {
 		switch {
 		case owned(frame.Function):
@@ -115,6 +118,17 @@ func blockedAt(stack []runtime.Frame, owned func(function string) bool) (history
 		}
 	}
 	return history.Wait{}, false
+}
+
+// ownedGoroutine reports whether a goroutine has been started by the simulation or a client library
+// and not by the code under test.
+func ownedGoroutine(stack []runtime.Frame, owned func(function string) bool) bool {
+	for _, frame := range slices.Backward(stack) {
+		if frame.Function != "runtime.goexit" {
+			return owned(frame.Function)
+		}
+	}
+	return false
 }
 
 // waitReasons names what a goroutine waits for by a function that blocks. The outermost function

@@ -7,30 +7,45 @@ type ClientKind uint8
 
 // The client kinds.
 const (
-	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
-	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+	Model  ClientKind = iota // simzk's model of go-zookeeper/zk: fast
+	Real                     // go-zookeeper/zk itself, unmodified, over connections in memory
+	Dialed                   // clients of any library that the code of a process opens itself
 )
 
-var clientKindNames = [...]string{Model: "model", Real: "real"}
+var clientKindNames = [...]string{Model: "model", Real: "real", Dialed: "dialed"}
 
 // String returns the name of the kind.
 func (f ClientKind) String() string { return clientKindNames[f] }
 
-// ParseClientKind returns the kind of that name.
+// Library reports whether processes run a client library, which has goroutines of its own, and not
+// a model.
+func (f ClientKind) Library() bool { return f != Model }
+
+// ParseClientKind returns the kind of that name. [Dialed] is not a choice: it depends on the lock.
 func ParseClientKind(name string) (ClientKind, error) {
-	for f, known := range clientKindNames {
-		if name == known {
-			return ClientKind(f), nil
-		}
+	if f, ok := clientKindOf(name); ok && f != Dialed {
+		return f, nil
 	}
 	return 0, fmt.Errorf("%q is not a client; choose model or real", name)
+}
+
+func clientKindOf(name string) (ClientKind, bool) {
+	for f, known := range clientKindNames {
+		if name == known {
+			return ClientKind(f), true
+		}
+	}
+	return 0, false
 }
 
 // MarshalText returns the name.
 func (f ClientKind) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText parses a name.
-func (f *ClientKind) UnmarshalText(text []byte) (err error) {
-	*f, err = ParseClientKind(string(text))
-	return err
+func (f *ClientKind) UnmarshalText(text []byte) error {
+	var ok bool
+	if *f, ok = clientKindOf(string(text)); !ok {
+		return fmt.Errorf("%q is not a client", text)
+	}
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Contract returns the severity of faults up to which the lock promises
-// [history.ClientMutualExclusion].
+// [history.ClientMutualExclusion], and [history.Validity] as far as clocks matter.
 func (s *Scenario) Contract() faults.Severity {
 	if s.Subject.Severity == (faults.Severity{}) {
 		return faults.DefaultSeverity()
@@ -30,6 +30,8 @@ func (s *Scenario) DescribeContract() string {
 // OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
 //
 //   - [history.ClientMutualExclusion] after a pause, or with a clock drift, beyond the contract;
+//   - [history.Validity] with a clock drift beyond the contract, and after a jump of a clock if the
+//     contract bounds the drift;
 //   - [history.ClientMutualExclusion], and a re-entry into a lost lock
 //     ([history.LossNotification]), after a fault has closed a session.
 //
@@ -42,12 +44,16 @@ func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
 			r.Events[v.Event].Kind == history.ReenterReturn
 		return reentry || v.Property == history.ClientMutualExclusion
 	}
-	if v.Property != history.ClientMutualExclusion {
+	struck := faults.Severity{Drift: s.EffectiveSeverity().Drift}
+	switch v.Property {
+	case history.ClientMutualExclusion:
+		struck.Pause = longestPause(r.Events[:v.Event+1])
+	case history.Validity:
+		if r.Coverage.Total(faults.JumpClock) > 0 {
+			return s.Contract().Drift < faults.DriftMax
+		}
+	default:
 		return false
-	}
-	struck := faults.Severity{
-		Pause: longestPause(r.Events[:v.Event+1]),
-		Drift: s.EffectiveSeverity().Drift,
 	}
 	if r.Coverage.Total(faults.SlowClient)+r.Coverage.Total(faults.FastClient)+
 		r.Coverage.Total(faults.SlowClock)+r.Coverage.Total(faults.FastClock) == 0 {

@@ -50,6 +50,9 @@ func (r *Runner) RunToDeath(scenario *Scenario, strategy Strategy, death *Death)
 	reached := make(chan struct{})
 	stop := &stop{steps: death.Steps, reached: reached, forever: make(chan struct{})}
 	alone.stop = stop
+	if scenario.Client.Library() {
+		defer scenario.Subject.Service.Determinize()()
+	}
 	go func() {
 		defer close(reached) // The run has ended without the decision.
 		alone.bubble(context.Background(), scenario, strategy, result)

@@ -114,6 +114,7 @@ func (e *liveExecutor) TearDown(judged bool) {
 		if judged && p.Stage == finished && !p.Client.Crashed() {
 			p.Client.ShutDown()
 		} else {
+			p.tornDown = true
 			p.Client.TearDown()
 		}
 		close(p.resume)

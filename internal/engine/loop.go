@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -65,6 +66,12 @@ type Loop struct {
 	IdleTicks    int
 	steps        int
 	progress     *atomic.Int64 // see [watchdog]
+
+	goroutines GoroutineStrategy // nil if the default policy orders goroutines
+	choices    []sim.EnabledStep
+	acting     int32 // the process of the present step; 0 or less if there is no single one
+	ending     bool  // nothing about goroutines is decided any more
+	thrown     any   // what the strategy panicked with while goroutines ran
 }
 
 // reset prepares the loop for another run, and reuses the memory of the last one, whose goroutines
@@ -73,12 +80,13 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	ctx, cancel := context.WithCancel(context.Background())
 	service, system, processes, space := l.service, l.System, l.Processes[:0], l.space
 	enabled, scratch, turns, above := l.enabled, l.scratch, l.progress, l.planLimit
+	choices := l.choices
 	*l = Loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.EffectiveSeverity(),
 		Cancel: cancel, fairStepsMax: scenario.fairSteps(),
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
-		scratch: scratch, progress: turns,
+		scratch: scratch, progress: turns, choices: choices,
 		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
 	l.live = liveExecutor{loop: l, began: time.Now()}
@@ -96,6 +104,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	l.spent()
 	l.System.Reset(sim.Config{
 		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
+		OwnClients: scenario.Client == Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
 		Stacks: l.stacks,
 	})
@@ -166,6 +175,9 @@ func (l *Loop) run() {
 	if !l.begun { // A run that continues from a snapshot has begun.
 		l.begin()
 	}
+	if l.aborted() {
+		return
+	}
 	for searched {
 		step, deviates, ok := aware.Settled(l.steps)
 		if !ok {
@@ -192,7 +204,9 @@ func (l *Loop) run() {
 		if chosen != BeginFair {
 			step = l.enabled[chosen].Step
 		}
-		l.take(step, chosen != defaultIndex)
+		if l.take(step, chosen != defaultIndex); l.aborted() {
+			break
+		}
 		if !l.noKeys && !l.decided() {
 			l.result.Keys = append(l.result.Keys, l.executor.StateKey())
 		}
@@ -209,6 +223,10 @@ func (l *Loop) begin() {
 	l.begun = true
 	for _, p := range l.Processes {
 		l.executor.Begin(p)
+		if scheduler.Enabled { // The order of processes is no decision.
+			l.acting = int32(p.Number)
+			l.settle()
+		}
 	}
 	l.observe()
 }
@@ -224,6 +242,7 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 	l.recorder.Decide(l.steps, step, deviates)
 	l.steps++
 	l.progress.Add(1)
+	l.acting = step.Process
 	if l.stop != nil && l.steps == l.stop.steps {
 		l.standStill(step)
 	}
@@ -367,6 +386,7 @@ func (l *Loop) busy() bool {
 
 // tearDown ends every process of the run, and notes the first panic of one.
 func (l *Loop) tearDown(judged bool) {
+	l.ending = true
 	l.executor.TearDown(judged)
 	for _, p := range l.Processes {
 		if p.Panics != "" && l.result.Panic == "" {

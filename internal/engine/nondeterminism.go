@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,19 +10,31 @@ import (
 )
 
 // A Nondeterminism is a schedule that did not run the same way twice. Either the lock decides
-// something that the engine does not control, or the engine has a defect. Until that is fixed, no
-// result for the lock can be trusted.
+// something that the engine does not control, or the engine has a defect. A violation that such a
+// lock shows is real, but may not occur again in the same schedule.
 type Nondeterminism struct {
 	Schedule int            // its number in the campaign
 	Event    int            // index of the first event that differs
 	First    *history.Event // in the first run; nil if that had ended
 	Second   *history.Event // in the second run; nil if that had ended
+	// Line is the call in the code under test that sent the first differing request, or one call or
+	// the other; "" if unknown.
+	Line string
+	// Text is the description by another program; "" if the other fields have it.
+	Text string
 }
 
 // Error describes the first difference and its likely causes.
 func (n *Nondeterminism) Error() string {
-	return fmt.Sprintf("schedule %d did not run the same way twice: event %d was %s, then %s\n%s",
-		n.Schedule, n.Event, describe(n.First), describe(n.Second), LikelyCauses)
+	if n.Text != "" {
+		return n.Text
+	}
+	at := ""
+	if n.Line != "" {
+		at = " at " + n.Line
+	}
+	return fmt.Sprintf("schedule %d did not run the same way twice%s: event %d was %s, then %s\n%s",
+		n.Schedule, at, n.Event, describe(n.First), describe(n.Second), LikelyCauses)
 }
 
 // LikelyCauses are the most frequent causes of nondeterminism.
@@ -56,7 +69,7 @@ func describe(e *history.Event) string {
 // FirstDifference returns the first event in which two runs differ.
 func FirstDifference(first, second []history.Event) *Nondeterminism {
 	d := &Nondeterminism{}
-	for d.Event < len(first) && d.Event < len(second) && first[d.Event] == second[d.Event] {
+	for d.Event < len(first) && d.Event < len(second) && same(first[d.Event], second[d.Event]) {
 		d.Event++
 	}
 	if d.Event < len(first) {
@@ -82,4 +95,57 @@ func (r *Runner) RunAgain(ctx context.Context, scenario *Scenario, schedule int,
 	difference := FirstDifference(events, second.Events)
 	difference.Schedule = schedule
 	return difference
+}
+
+// same reports whether two events are equal, but for their facts.
+func same(a, b history.Event) bool {
+	a.Facts, b.Facts = nil, nil
+	return a == b
+}
+
+// locateRuns is how many runs [Runner.Locate] compares with the first.
+const locateRuns = 4
+
+// Locate sets the line of a nondeterminism. It runs the schedule again until two runs differ, at
+// most a few times. Strategy returns the strategy that draws the schedule.
+func (r *Runner) Locate(ctx context.Context, scenario *Scenario, strategy func() Strategy,
+	n *Nondeterminism,
+) {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
+	first := slices.Clone(r.RunWithin(ctx, scenario, strategy()).Events)
+	for range locateRuns {
+		second := r.RunWithin(ctx, scenario, strategy())
+		if second.Cancelled {
+			return
+		}
+		d := FirstDifference(first, second.Events)
+		if d.First != nil || d.Second != nil {
+			n.Line = firstLine(first[d.Event:], second.Events[d.Event:])
+			return
+		}
+	}
+}
+
+// firstLine returns the line of the first request in the rest of two runs, or both lines if each
+// has one there. It returns "" if there is no request.
+func firstLine(first, second []history.Event) string {
+	for i := range max(len(first), len(second)) {
+		one, other := lineAt(first, i), lineAt(second, i)
+		switch {
+		case one != "" && other != "" && one != other:
+			return one + " or " + other
+		case one != "" || other != "":
+			return cmp.Or(one, other)
+		}
+	}
+	return ""
+}
+
+// lineAt returns the line that sent the request of an event. It returns "" if it is no request.
+func lineAt(events []history.Event, i int) string {
+	if i >= len(events) || events[i].Kind != history.Send || events[i].Facts == nil {
+		return ""
+	}
+	return events[i].Facts.Line
 }

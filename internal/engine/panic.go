@@ -85,7 +85,7 @@ func ofCode(k history.Kind) bool {
 	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
 		history.UnlockCall, history.UnlockReturn,
 		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
-		history.ReenterReturn, history.Exited,
+		history.ReenterReturn, history.Exited, history.Extended,
 		history.ResourceRead, history.ResourceWrite:
 		return true
 	}

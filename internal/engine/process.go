@@ -62,6 +62,7 @@ type Process struct {
 	age        uint64 // since when it waits, set by the loop
 	gateOpened int    // number of gates passed
 	resume     chan struct{}
+	tornDown   bool // the run ended before the process's script
 
 	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
@@ -91,10 +92,13 @@ func (p *Process) run() {
 		p.owners.adopt(p.Number)
 	}
 	locker, err := p.subject.Open(&p.Environment)
-	if err != nil {
+	if err != nil && !p.stopped() {
 		panic(setUpError(fmt.Sprintf("Subject.Open fails: %v", err)))
 	}
 	if locker == nil {
+		if err != nil {
+			return
+		}
 		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
 	}
 	for range p.Cycles {
@@ -106,7 +110,7 @@ func (p *Process) run() {
 // end runs when the goroutine ends, by return, panic or Goexit.
 func (p *Process) end() {
 	p.progress.Add(1)
-	if r := recover(); r != nil {
+	if r := recover(); r != nil && !p.stopped() {
 		if message, ok := r.(setUpError); ok {
 			r = setUpMark + string(message)
 		}
@@ -115,6 +119,10 @@ func (p *Process) end() {
 	p.Over = true
 	p.publish()
 }
+
+// stopped reports whether the process has crashed, or the run has ended before its script. What its
+// code still does then does not count.
+func (p *Process) stopped() bool { return p.tornDown || p.Client.Crashed() }
 
 func (p *Process) cycle(locker Locker) {
 	p.Attempt++
@@ -138,7 +146,9 @@ func (p *Process) cycle(locker Locker) {
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false
-	p.record(history.Event{Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token}, holding)
+	p.record(history.Event{
+		Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token, Validity: validity(hold.Until),
+	}, holding)
 	again := p.reenter(hold)
 	p.pass(sim.Enter)
 	// A process that is told of its loss before it enters does not enter.
@@ -159,11 +169,33 @@ func (p *Process) stay(hold *Hold) {
 		resource = p.Register.of(p.subject.Guard, hold.Token)
 	}
 	sound := p.read(resource)
+	p.extend(hold)
 	p.pass(sim.Leave)
 	if sound {
 		p.write(resource)
 	}
 	p.record(history.Event{Kind: history.Leave}, holding)
+}
+
+// extend extends the validity time of the lock if the hold allows it.
+func (p *Process) extend(hold *Hold) {
+	if hold.Extend == nil || p.Lost {
+		return
+	}
+	until, err := hold.Extend(p.ctx)
+	e := outcome(history.Extended, err)
+	if err == nil {
+		e.Validity = validity(until)
+	}
+	p.record(e, holding)
+}
+
+// validity returns how long a lock is valid from now on, or 0 if it is not, or has no such time.
+func validity(until time.Time) time.Duration {
+	if until.IsZero() {
+		return 0
+	}
+	return max(0, time.Until(until))
 }
 
 // reenter acquires the lock again if the hold allows it, and returns the second hold.

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 )
 
 // A Runner performs runs one after the other and reuses memory between them. It is not safe for
@@ -22,8 +23,10 @@ type Runner struct {
 	keys      []uint64
 	NoKeys    bool       // state keys are not needed
 	PlanLimit *PlanLimit // set only while shrinking
-	reached   []bool
-	claims    []history.Property // of the run under way
+	// Goroutines orders goroutines in runs whose strategy does not; nil for the default policy.
+	Goroutines GoroutineStrategy
+	reached    []bool
+	claims     []history.Property // of the run under way
 
 	// Schedule is the number of the next run's schedule, for the flight recorder.
 	Schedule int
@@ -73,7 +76,7 @@ func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strat
 ) {
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
-	if scenario.Client == Real {
+	if scenario.Client.Library() {
 		defer scenario.Subject.Service.Determinize()()
 	}
 	r.recorder.Begin(scenario, r.Schedule)
@@ -140,7 +143,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 	defer func() {
 		if !finished && thrown == nil {
 			// The bubble gave up: its main goroutine ended, and others are blocked for ever.
-			if recovered := recover(); recovered != nil {
+			if recovered := recover(); recovered != nil && !result.Pruned {
 				result.Leak = r.leak(l, scenario)
 			}
 		}
@@ -153,9 +156,14 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
 		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
-			r.log.GathersFacts() {
+			r.log.GathersFacts() || scheduler.Enabled {
 			l.own(&r.owners)
 		}
+		var decides bool
+		if l.goroutines, decides = strategy.(GoroutineStrategy); !decides {
+			l.goroutines = r.Goroutines
+		}
+		defer l.control()()
 		l.run()
 	})
 	finished = true
@@ -250,6 +258,13 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	}
 	if !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.CacheVerdict()
+	}
+	if subject.Distinguish != nil {
+		for _, v := range result.Violations {
+			if kind := subject.Distinguish(v, result.Events); kind != "" {
+				v.Reason += ": " + kind
+			}
+		}
 	}
 	if result.Panic != "" {
 		result.Violations = append(result.Violations, panicked(result, subject.Service.OwnsFrame))

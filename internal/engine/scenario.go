@@ -31,10 +31,9 @@ func (s *Scenario) Validate() error {
 		return err
 	}
 	switch {
-	case s.Client > Real:
-		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model or "+
-			"scenarios.Real",
-			s.Client)
+	case s.Client > Dialed:
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model, "+
+			"scenarios.Real or scenarios.Dialed", s.Client)
 	case s.Subject.Real && s.Client != Real:
 		return fmt.Errorf("the lock %s needs a *zk.Conn: set Client: scenarios.Real in the "+
 			"scenario", s.Subject.Name)
@@ -88,7 +87,7 @@ func (s *Scenario) has(need faults.Need) bool {
 	case faults.ModelClient:
 		return s.Client == Model
 	case faults.RealClient:
-		return s.Client == Real
+		return s.Client.Library()
 	}
 	return true
 }
@@ -99,7 +98,7 @@ func (s *Scenario) strikes(kind faults.Kind) bool {
 }
 
 // StepCost returns how long a step takes; see [sim.Service].
-func (s *Scenario) StepCost() int { return s.Subject.Service.StepCost(s.Client == Real) }
+func (s *Scenario) StepCost() int { return s.Subject.Service.StepCost(s.Client.Library()) }
 
 // FaultKinds returns the kinds of faults that may strike: the plan allows them and the scenario has
 // what they need.

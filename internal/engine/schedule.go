@@ -66,6 +66,11 @@ func (r *Replay) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 	return defaultIndex
 }
 
+// ChooseGoroutine returns the recorded choice.
+func (r *Replay) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return max(0, r.Choose(index, choices, 0))
+}
+
 // Unreached returns the deviations of the last run whose decision was never reached, because the
 // run had ended or its fair phase had begun.
 func (r *Replay) Unreached() []Deviation { return r.Deviations[r.next:] }

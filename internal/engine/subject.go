@@ -39,6 +39,10 @@ type Subject struct {
 	// campaign has not tested the lock.
 	Sometimes []history.Sometimes
 
+	// Distinguish, if set, returns what tells a violation in a run from others for the same reason,
+	// or "". It is appended to the reason, so that searches gather and shrink each kind.
+	Distinguish func(*history.Violation, []history.Event) string
+
 	// Open gives a process its handle on the lock. Each process of each run calls it once, in its
 	// own goroutine.
 	Open func(*Environment) (Locker, error)

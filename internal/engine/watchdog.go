@@ -2,7 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type watchdog struct {
 
 	seen  int64 // progress at the last check
 	times int   // how many checks in a row saw the same progress
+	// waiting describes the goroutines that waited for mutexes at the last of these checks.
+	waiting string
 
 	service atomic.Pointer[sim.Service] // of the run under way
 }
@@ -41,9 +44,9 @@ func (s *watchdog) watch(service sim.Service) (end func()) {
 	s.progress.Add(1)
 	s.running.Store(true)
 	if s.timer == nil {
-		s.timer = time.AfterFunc(WatchdogLimit/2, s.check)
+		s.timer = time.AfterFunc(WatchdogLimit/watchdogChecks, s.check)
 	} else {
-		s.timer.Reset(WatchdogLimit / 2)
+		s.timer.Reset(WatchdogLimit / watchdogChecks)
 	}
 	return s.end
 }
@@ -53,30 +56,49 @@ func (s *watchdog) end() {
 	s.timer.Stop()
 }
 
-// check ends the program if two checks in a row saw no progress. One alone may mean that the
-// program was stopped for a while.
+// check ends the program if the checks of [WatchdogLimit] in a row saw no progress, or two in a row
+// saw goroutines that wait for mutexes for ever. One alone may mean that the program was stopped
+// for a while.
 func (s *watchdog) check() {
 	if !s.running.Load() {
 		return
 	}
 	if turns := s.progress.Load(); turns != s.seen {
-		s.seen, s.times = turns, 0
-	} else if s.times++; s.times == 2 {
+		s.seen, s.times, s.waiting = turns, 0, ""
+		s.timer.Reset(WatchdogLimit / watchdogChecks)
+		return
+	}
+	s.times++
+	owned := (*s.service.Load()).OwnsFrame
+	waiting := onMutexes(allStacks(), owned)
+	if waiting != "" && waiting == s.waiting {
 		stackReport.Lock() // Only one of several workers reports.
+		panic("interlock: a run cannot go on, because goroutines of the lock wait for a mutex " +
+			"whose owner waits for ZooKeeper, a channel or time:\n" + waiting + "\n" +
+			"The stock Go runtime cannot tell such a wait. Run go test with " +
+			"GOFLAGS=\"$(interlock scheduler)\", or use a channel of capacity 1 as a mutex.")
+	}
+	s.waiting = waiting
+	if s.times == watchdogChecks {
+		stackReport.Lock()
 		panic(fmt.Sprintf("interlock: a run has made no progress for %v, because these goroutines "+
 			"of the lock are not blocked within their run:\n%s\n%s",
-			WatchdogLimit, unblocked((*s.service.Load()).OwnsFrame), MustNotRun))
+			WatchdogLimit, unblocked(owned), MustNotRun))
 	}
-	s.timer.Reset(WatchdogLimit / 2)
+	s.timer.Reset(WatchdogLimit / watchdogChecks)
 }
 
 // MustNotRun says what keeps a run from going on.
 const MustNotRun = "A goroutine of a lock under test must not\n" +
 	"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time " +
-	"(use a channel of capacity 1 as a mutex),\n" +
+	"(use a channel of capacity 1 as a mutex, or run go test with " +
+	"GOFLAGS=\"$(interlock scheduler)\"),\n" +
 	"  wait for a network, a file, or a channel made outside of the run, " +
 	"such as by a package's variable,\n" +
 	"  or loop without sending or sleeping."
+
+// watchdogChecks is how often a step is checked within [WatchdogLimit].
+const watchdogChecks = 15
 
 // unblocked describes the goroutines for which the bubbles wait.
 func unblocked(owned func(function string) bool) string {
@@ -87,10 +109,9 @@ func unblocked(owned func(function string) bool) string {
 // Unblocked describes the goroutines for which the bubbles wait, and returns the stack of the first
 // of them. Owned reports whether a function belongs to the simulation.
 func Unblocked(owned func(function string) bool) (text, first string) {
-	dump := make([]byte, 1<<20)
-	dump = dump[:runtime.Stack(dump, true)]
+	stacks := allStacks()
 	var blocked []string
-	for stack := range strings.SplitSeq(string(dump), "\n\n") {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
 		if header == nil || strings.HasSuffix(header[1], " (durable)") {
 			continue
@@ -117,4 +138,29 @@ func state(header string) string {
 		return "running"
 	}
 	return header
+}
+
+// onMutexes describes the goroutines of a bubble that waits for nothing but goroutines that wait
+// for mutexes. It returns "" if there is no such bubble.
+func onMutexes(stacks string, owned func(function string) bool) string {
+	waiting, running := make(map[string][]string), make(map[string]bool)
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		header := bubbleHeader.FindStringSubmatch(stack)
+		switch {
+		case header == nil || strings.HasSuffix(header[1], " (durable)"):
+		case strings.HasPrefix(header[1], "sync.Mutex.") ||
+			strings.HasPrefix(header[1], "sync.RWMutex."):
+			waiting[header[2]] = append(waiting[header[2]], "  "+header[1]+" in "+
+				strings.Join(lockCalls(stack, owned), ", called by "))
+		default:
+			running[header[2]] = true
+		}
+	}
+	for _, bubble := range slices.Sorted(maps.Keys(waiting)) {
+		if !running[bubble] {
+			slices.Sort(waiting[bubble])
+			return strings.Join(waiting[bubble], "\n")
+		}
+	}
+	return ""
 }

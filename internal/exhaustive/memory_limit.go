@@ -44,3 +44,8 @@ func (x *dfs) memoryExhausted(schedules int) bool {
 	return x.search.MemoryLimit > 0 && schedules%memoryEvery == 0 &&
 		x.memory.bytes() >= x.search.MemoryLimit
 }
+
+// GCPercent is the garbage collection target percentage for programs that search. It lets the heap
+// grow to three times its live data: a run leaves little live data behind, but many states take
+// gigabytes.
+const GCPercent = 200

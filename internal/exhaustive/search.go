@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
 	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -175,6 +176,12 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			r.Failure = nil
 			e.Each(result)
 		}
+		if r.Differing == 1 && r.Nondeterministic.Line == "" {
+			e.locate(bounded, t, r, result)
+		}
+		if x.ValidatedRunner != nil && x.Mismatch != nil && (r.Failure == nil || e.KeepGoing) {
+			return e.runLive(bounded, t, r)
+		}
 		if e.next(x, r) {
 			return r
 		}
@@ -188,6 +195,33 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	}
 }
 
+// locate finds the line at which the run of a lock that is nondeterministic began to differ.
+func (e *Search) locate(ctx context.Context, t *testing.T, r *report.Exhaustive,
+	result *engine.Result,
+) {
+	deviations := slices.Clone(result.Deviations)
+	again := func() engine.Strategy { return &engine.Replay{Deviations: deviations} }
+	engine.NewRunner(t).Locate(ctx, &e.Scenario, again, r.Nondeterministic)
+	if line := r.Nondeterministic.Line; line != "" {
+		r.DifferingLines = append(r.DifferingLines, line)
+	}
+}
+
+// runLive begins the search anew with live processes in every run, because the cached reactions of
+// a nondeterministic lock contradict one another. The new report counts what differed before.
+func (e *Search) runLive(ctx context.Context, t *testing.T,
+	before *report.Exhaustive,
+) *report.Exhaustive {
+	e.NoReplayCache = true
+	r := e.Run(ctx, t)
+	r.Differing += before.Differing
+	r.Nondeterministic = before.Nondeterministic
+	r.DifferingLines = append(before.DifferingLines, r.DifferingLines...)
+	r.Complete, r.Scope = false, ""
+	r.Elapsed += before.Elapsed
+	return r
+}
+
 // restrict switches off what the system of the scenario, or a claim without a monitor, does not
 // support.
 func (e *Search) restrict() {
@@ -196,6 +230,9 @@ func (e *Search) restrict() {
 		e.NoReduction = true
 	}
 	if _, ok := system.(sim.Stubber); !ok {
+		e.NoReplayCache = true
+	}
+	if scheduler.Enabled { // Cached reactions have one order of goroutines.
 		e.NoReplayCache = true
 	}
 }
@@ -217,7 +254,7 @@ func (e *Search) merges() bool {
 func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 	left := false
 	switch {
-	case r.Failure != nil && !e.KeepGoing, r.Nondeterministic != nil:
+	case r.Failure != nil && !e.KeepGoing:
 	case x.backtrack(), x.raiseBound():
 		r.Deviations = max(0, x.bound-1)
 		r.MemoryExhausted = x.memoryExhausted(r.Schedules)
@@ -228,7 +265,7 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 		}
 	default:
 		r.Deviations = e.MaxDeviations
-		if r.Complete, r.Untried = r.CutOff+r.Unsettled == 0, 0; r.Complete {
+		if r.Complete, r.Untried = r.CutOff+r.Unsettled+r.Differing == 0, 0; r.Complete {
 			r.Scope = e.scope()
 		}
 	}
@@ -458,13 +495,45 @@ func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
 	return engine.Prune
 }
 
+// ChooseGoroutine follows the path, and then tries all choices. A choice among goroutines is a
+// frame without a state: processes are still reacting to the last step.
+func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	if index < len(x.path) {
+		is := func(o sim.EnabledStep) bool { return o.Step == x.path[index].step }
+		chosen := slices.IndexFunc(choices, is)
+		if chosen < 0 {
+			x.diverged = true
+			return engine.Prune
+		}
+		return chosen
+	}
+	f := frame{
+		step: choices[0].Step, defaultStep: choices[0].Step, idleTicks: x.idleTicks(),
+		deviations: x.deviations(),
+	}
+	if x.bound == 0 || f.deviations < x.bound {
+		for i := range choices[1:] {
+			f.rest = append(f.rest, choices[i+1].Step)
+		}
+	}
+	if index > 0 {
+		f.unstored = x.path[index-1].unstored
+	}
+	x.path = append(x.path, f)
+	return 0
+}
+
 // observeStep looks at the events of the last step. If the step was assumed to be invisible and is
 // not, its deferred steps have to be tried too.
 func (x *dfs) observeStep(from int) {
-	if len(x.path) == 0 {
+	last := len(x.path) - 1
+	for last >= 0 && x.path[last].step.OfGoroutines() {
+		last--
+	}
+	if last < 0 {
 		return
 	}
-	b := &x.path[len(x.path)-1]
+	b := &x.path[last]
 	switch {
 	case b.deferred == nil:
 	case b.step.Kind == sim.Fair: // Nothing follows on it.
@@ -473,8 +542,8 @@ func (x *dfs) observeStep(from int) {
 		b.rest = append(b.rest, b.deferred...)
 		b.deferred = nil
 		x.store(b)
-	case len(b.rest) == 0:
-		b.deferred = nil
+	case len(b.rest) == 0 && last == len(x.path)-1:
+		b.deferred = nil // Otherwise the step may be visible with another order of goroutines.
 	}
 }
 
@@ -529,15 +598,12 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	}
 	switch {
 	case x.ValidatedRunner != nil && x.Mismatch != nil:
-		r.Nondeterministic = x.Mismatch
-		r.Nondeterministic.Schedule = r.Schedules - 1
+		x.Mismatch.Schedule = r.Schedules - 1
+		r.Differ(x.Mismatch)
 	case x.diverged:
 		last := len(result.Events) - 1
 		e := result.Events[last]
-		r.Nondeterministic = &engine.Nondeterminism{
-			Schedule: r.Schedules - 1, Event: last,
-			Second: &e,
-		}
+		r.Differ(&engine.Nondeterminism{Schedule: r.Schedules - 1, Event: last, Second: &e})
 	}
 }
 

@@ -287,6 +287,11 @@ func (f *follower) Choose(index int, enabled []sim.EnabledStep, defaultIndex int
 	return chosen
 }
 
+// ChooseGoroutine returns the choice of the path, or ends the run at the end of the path.
+func (f *follower) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return f.Choose(index, choices, 0)
+}
+
 // deviation returns the index of the step that the path takes at a decision.
 func (f *follower) deviation(index int, enabled []sim.EnabledStep, defaultIndex int) int {
 	if f.next == len(f.path.Deviations) || f.path.Deviations[f.next].Index != index {

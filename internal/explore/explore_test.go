@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -171,6 +172,31 @@ func TestStateForPeople(t *testing.T) {
 	}
 }
 
+// The state of Redis servers has their keys, with values and expiry, and what is in flight.
+func TestStateOfRedis(t *testing.T) {
+	e, ctx := newExplorer(t, "setnx-lease", 2, "none"), t.Context()
+	s := must(t)(e.At(ctx, explore.Path{}))
+	if s.System.Keys == nil || len(s.System.Keys) != 0 {
+		t.Errorf("system %+v", s.System)
+	}
+	if first := s.System.Peers[0]; len(first.Requests) != 1 ||
+		!strings.HasPrefix(first.Requests[0], "SET lock ") {
+		t.Errorf("c1: %+v", first)
+	}
+	s = must(t)(e.Choose(ctx, s.Path, step(t, "serve c1")))
+	want := sim.Key{
+		Name: "lock", Value: s.System.Keys[0].Value, Process: 1, Server: 1,
+		Expires: 500 * time.Millisecond,
+	}
+	if got := s.System.Keys; len(got) != 1 || got[0] != want || want.Value == "" {
+		t.Errorf("keys %+v, want %+v", got, want)
+	}
+	if first := s.System.Peers[0]; len(first.Requests) != 0 || len(first.Messages) != 1 ||
+		!strings.HasSuffix(first.Messages[0], " gives OK") {
+		t.Errorf("c1: %+v", first)
+	}
+}
+
 // Every bundled lock can be explored, with a fault if one is possible, and comes to the same state
 // each time.
 func TestEveryLock(t *testing.T) {
@@ -183,7 +209,7 @@ func TestEveryLock(t *testing.T) {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := newScenario(t, subject.Name, 2, "any=1")
 			e, ctx := explore.New(engine.NewRunner(t), scenario), t.Context()
-			s := must(t)(e.At(ctx, explore.Path{Length: 12}))
+			s := must(t)(e.At(ctx, explore.Path{Length: 10}))
 			fault := slices.IndexFunc(s.Enabled, func(c explore.Choice) bool { return c.Fault })
 			if fault < 0 {
 				t.Fatalf("no fault among %v", s.Enabled)

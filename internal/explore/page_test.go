@@ -250,6 +250,18 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The page of a lock on Redis shows keys, and no parts that only ZooKeeper has.
+func TestKeys(t *testing.T) {
+	b, _ := explores(t, "setnx-lease", "none", t.TempDir())
+	b.has(".state", "Keys")
+	b.click(".choice:has(.tag)") // the default step: c1's SET is served
+	b.at(1)
+	b.has(".state", "expires at")
+	for _, part := range []string{"Watches", "Sessions", "Tree"} {
+		b.await(fmt.Sprintf(`!document.querySelector(".state").innerText.includes(%q)`, part))
+	}
+}
+
 // onlySaved returns the only recording below a directory.
 func onlySaved(t *testing.T, out string) *recording.Recording {
 	t.Helper()

@@ -38,7 +38,7 @@ const (
 func Of(ctx context.Context, r *engine.Runner, scenario *engine.Scenario,
 	deviations []engine.Deviation, signature string,
 ) *explain.Likelihood {
-	if scenario.Client == engine.Real {
+	if scenario.Client.Library() {
 		return nil
 	}
 	keyless := r.NoKeys
@@ -147,6 +147,11 @@ func (r *recorder) Choose(index int, enabled []sim.EnabledStep, defaultIndex int
 	return chosen
 }
 
+// ChooseGoroutine returns the recorded choice.
+func (r *recorder) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	return r.Choose(index, choices, 0)
+}
+
 // A prefix is the strategy that follows a schedule for a number of steps, and then another
 // strategy.
 type prefix struct {
@@ -163,11 +168,25 @@ func (p *prefix) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 	return p.then.Choose(index, enabled, defaultIndex)
 }
 
+// ChooseGoroutine returns the choice of the schedule or of the other strategy.
+func (p *prefix) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	if index < p.steps {
+		return p.replay.ChooseGoroutine(index, choices)
+	}
+	if then, ok := p.then.(engine.GoroutineStrategy); ok {
+		return then.ChooseGoroutine(index, choices)
+	}
+	return 0
+}
+
 // ending is the strategy that ends the run.
 type ending struct{}
 
 // Choose ends the run.
 func (ending) Choose(int, []sim.EnabledStep, int) int { return engine.Prune }
+
+// ChooseGoroutine ends the run.
+func (ending) ChooseGoroutine(int, []sim.EnabledStep) int { return engine.Prune }
 
 // curve returns the bug-probability curve, and the number of samples of each of its points.
 func (e *estimator) curve() ([]explain.Point, int) {

@@ -168,3 +168,26 @@ func LeavesBehind(name string, background func(p *scenarios.Process)) scenarios.
 	s.Claims = []history.Property{history.ServerMutualExclusion}
 	return s
 }
+
+// SometimesNoLock is no lock in one run of three, and the textbook lock in all others.
+func SometimesNoLock() scenarios.Subject {
+	var opened, broken atomic.Int64
+	return Subject("sometimes-no-lock", func(p *scenarios.Process) scenarios.LockerFunc {
+		if p.Number == 1 {
+			broken.Store(opened.Add(1) % 3)
+		}
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			if _, _, err := p.Client.Exists("/"); err != nil { // All have been opened by then.
+				return nil, err
+			}
+			if broken.Load() == 0 {
+				return &scenarios.Hold{Unlock: Free}, nil
+			}
+			return locker.Lock(ctx)
+		}
+	})
+}

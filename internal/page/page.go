@@ -69,6 +69,29 @@ base-uri 'none'; form-action 'none'">
 	return err
 }
 
+// WriteStatic writes a page without a program: a body in HTML, in the style of the other pages and
+// the given one.
+func WriteStatic(w io.Writer, title, ownStyle, body string) error {
+	all := style + ownStyle
+	_, err := fmt.Fprintf(w, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:;
+style-src %s; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+%s</body>
+</html>
+`, hash(all), html.EscapeString(title), all, body)
+	return err
+}
+
 // title names the run, and the property that it violates first.
 func (d *Data) title() string {
 	if len(d.Violations) == 0 {

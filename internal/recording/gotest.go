@@ -14,6 +14,42 @@ import (
 // replay.
 const ReplayVariable = "INTERLOCK_REPLAY"
 
+// The variables by which interlock test tells scenarios.Check what it does differently.
+const (
+	FaultsVariable   = "INTERLOCK_FAULTS"   // the fault plan, instead of the scenario's
+	OutVariable      = "INTERLOCK_OUT"      // directory for counterexamples
+	CommandVariable  = "INTERLOCK_COMMAND"  // the shell command that runs the package's tests again
+	VerdictsVariable = "INTERLOCK_VERDICTS" // file to which each Check appends a [Verdict]
+)
+
+// A Verdict is the outcome of a scenarios.Check for interlock test, one line of JSON.
+type Verdict struct {
+	Test      string    `json:"test"`
+	Lock      string    `json:"lock"`
+	Scenario  string    `json:"scenario"`
+	Seed      uint64    `json:"seed,omitempty"`
+	Schedules int       `json:"schedules,omitempty"`
+	Steps     int       `json:"steps,omitempty"`
+	Outcome   string    `json:"outcome"` // one of those below
+	Failures  []Failure `json:"failures,omitempty"`
+}
+
+// A Failure is a distinct failure that a Check has found or replayed.
+type Failure struct {
+	Signature      string `json:"signature"`
+	Counterexample string `json:"counterexample"`
+	Replay         string `json:"replay"` // the command
+}
+
+// The outcomes of a Check.
+const (
+	Passed    = "passed"
+	Violation = "violation"
+	// Unsound is the outcome of a search that can be trusted in nothing: the lock is
+	// nondeterministic, or a checker gave up, or nothing was tested.
+	Unsound = "unsound"
+)
+
 // Corpus returns the directory in which a test keeps its counterexamples, relative to its package.
 func Corpus(test string) string {
 	return filepath.Join("testdata", "interlock", pathElement(strings.ReplaceAll(test, "/", "-")))
@@ -42,6 +78,8 @@ func pathElement(name string) string {
 type GoTest struct {
 	Name      string // such as TestLock/fair
 	Directory string // of the counterexample, relative to the test's package
+	// By is the command of interlock test that runs the package's tests, or "" for go test.
+	By string
 }
 
 // ReadGoTest reads which test replays the counterexample in a directory. It returns an error if the
@@ -56,6 +94,7 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	var r struct {
 		Test   string `json:"test"`
 		Replay string `json:"replay"`
+		By     string `json:"by"`
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -67,7 +106,10 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	test := &GoTest{r.Test, filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
+	if r.By != "" {
+		return nil, fmt.Errorf("%s is replayed by interlock test: %s", directory, r.Replay)
+	}
+	test := &GoTest{Name: r.Test, Directory: filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
 	if r.Replay != test.Command() {
 		return nil, fmt.Errorf("%s: the command %q does not replay it: it has been changed or "+
 			"renamed", path, r.Replay)
@@ -102,6 +144,9 @@ func (g *GoTest) Environment() string { return ReplayVariable + "=" + g.Director
 // Command returns the shell command that replays the counterexample in the directory of the
 // package.
 func (g *GoTest) Command() string {
+	if g.By != "" {
+		return g.By + " --run " + quote(g.pattern()) + " --replay " + quote(g.Directory)
+	}
 	return ReplayVariable + "=" + quote(g.Directory) + " go test -count=1 -run " +
 		quote(g.pattern()) + " ."
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -15,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
 	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/scheduler"
 )
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
@@ -26,15 +28,50 @@ type Recording struct {
 	Cycles  int         `json:"cycles"`
 	Faults  faults.Plan `json:"faults"`
 	// the next three unless they have their defaults
-	Severity   faults.Severity    `json:"severity,omitzero"`
-	Client     engine.ClientKind  `json:"client,omitzero"`
-	Servers    int                `json:"servers,omitzero"`
+	Severity faults.Severity   `json:"severity,omitzero"`
+	Client   engine.ClientKind `json:"client,omitzero"`
+	Servers  int               `json:"servers,omitzero"`
+	// Scheduler reports that the schedule decides the order of goroutines.
+	Scheduler  bool               `json:"scheduler,omitzero"`
 	Seed       uint64             `json:"seed"`     // of the campaign that found it
 	Schedule   int                `json:"schedule"` // its number there
 	Deviations []engine.Deviation `json:"deviations"`
 	TraceHash  engine.TraceHash   `json:"trace_hash"`
 	Property   string             `json:"property"`  // empty if the run violates nothing
 	Signature  string             `json:"signature"` // of the violation; empty as Property is
+	// Reproduces says how often the schedule fails, unless it fails in every run.
+	Reproduces Reproduction `json:"reproduces,omitzero"`
+}
+
+// A Reproduction says in how many runs of a schedule a violation occurred.
+type Reproduction struct {
+	Failures int `json:"failures"`
+	Runs     int `json:"runs"`
+}
+
+// ReproductionRuns is how often a schedule is run whose runs differ.
+const ReproductionRuns = 20
+
+// Reproduce runs a schedule [ReproductionRuns] times, and counts the runs with a violation of the
+// signature within the contract, or of any if that is empty.
+func Reproduce(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation,
+	signature string,
+) Reproduction {
+	n := Reproduction{Runs: ReproductionRuns}
+	for range n.Runs {
+		result := r.Run(scenario, &engine.Replay{Deviations: deviations})
+		if slices.ContainsFunc(result.Violations, func(v *history.Violation) bool {
+			return signature == "" || v.Signature() == signature
+		}) {
+			n.Failures++
+		}
+	}
+	return n
+}
+
+// String says how often the violation occurred.
+func (n Reproduction) String() string {
+	return fmt.Sprintf("reproduces in %d of %d runs", n.Failures, n.Runs)
 }
 
 // Violates reports whether the recorded run violates a property.
@@ -100,6 +137,14 @@ func (r *Recording) validate() error {
 	return nil
 }
 
+// ErrScheduler is the error of a schedule that decides the order of goroutines, in a program that
+// cannot, and the other way round. Such schedules count other decisions.
+var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
+	true: "without the goroutine scheduler: replay it without",
+	false: "with the goroutine scheduler: replay it with interlock replay --scheduler, or " +
+		"GOFLAGS=\"$(interlock scheduler)\" go test",
+}[scheduler.Enabled])
+
 // Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	s := &engine.Scenario{
@@ -107,6 +152,9 @@ func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 		Severity: r.Severity,
 		Client:   r.Client,
 		Servers:  r.Servers,
+	}
+	if r.Scheduler != scheduler.Enabled {
+		return nil, ErrScheduler
 	}
 	return s, s.Validate()
 }
@@ -119,6 +167,7 @@ type Counterexample struct {
 	Result     *engine.Result                // its first violation is the recorded one
 	ReplayBy   func(directory string) string // the command that replays it
 	Test       string                        // the test that found it, or ""
+	By         string                        // see [GoTest]
 	Likelihood *explain.Likelihood           // of the first violation, or nil
 }
 
@@ -181,7 +230,7 @@ func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
 		Faults: scenario.Faults, Client: scenario.Client,
-		Severity: scenario.Severity, Servers: scenario.Servers,
+		Severity: scenario.Severity, Servers: scenario.Servers, Scheduler: scheduler.Enabled,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),
 	}}
@@ -300,6 +349,9 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	}
 	if c.Test != "" {
 		report["test"] = c.Test
+	}
+	if c.By != "" {
+		report["by"] = c.By
 	}
 	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err

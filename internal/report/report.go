@@ -2,6 +2,9 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -34,8 +37,14 @@ type Runs struct {
 	Unsettled   int
 	Interrupted bool // the context ended before the bounds were reached
 
-	Failure          *Failure               // the first schedule that violates a property
-	Nondeterministic *engine.Nondeterminism // a schedule that differed when it was run again
+	Failure *Failure // the first schedule that violates a property
+
+	RunTwice int // schedules that were run a second time
+	// Differing is how many of these differed then, and Nondeterministic the first of them.
+	Differing        int
+	Nondeterministic *engine.Nondeterminism
+	DifferingLines   []string // where they began to differ, at most [differingLinesMax] lines
+
 	// OutOfContract is the first schedule with a violation that the lock's contract does not
 	// exclude; see [engine.Scenario.OutOfContract].
 	OutOfContract          *Failure
@@ -51,6 +60,8 @@ type Failure struct {
 	Strategy   string // the name of the strategy that drew it
 	Deviations []engine.Deviation
 	Violations []*history.Violation
+	// Unstable reports that a second run of the schedule differed.
+	Unstable bool
 	// OutOfContract are the violations that the lock's contract does not exclude; see
 	// [engine.Scenario.OutOfContract].
 	OutOfContract []*history.Violation
@@ -70,7 +81,7 @@ func (r *Runs) Exercised(p history.Property) int {
 
 // Finished reports whether nothing cut the search short.
 func (r *Runs) Finished() bool {
-	return (r.Failure == nil || r.KeptGoing) && r.Nondeterministic == nil && !r.Interrupted
+	return (r.Failure == nil || r.KeptGoing) && !r.Interrupted
 }
 
 // Add counts a run. The caller counts its states, and judges it.
@@ -88,6 +99,43 @@ func (r *Runs) Add(result *engine.Result) {
 	}
 }
 
+// differingLinesMax bounds the lines that a report names.
+const differingLinesMax = 8
+
+// Differ notes that a schedule differed when it was run again.
+func (r *Runs) Differ(n *engine.Nondeterminism) {
+	r.Differing++
+	if r.Nondeterministic == nil {
+		r.Nondeterministic = n
+	}
+	if n.Line != "" {
+		r.addLine(n.Line)
+	}
+}
+
+func (r *Runs) addLine(line string) {
+	if len(r.DifferingLines) < differingLinesMax && !slices.Contains(r.DifferingLines, line) {
+		r.DifferingLines = append(r.DifferingLines, line)
+	}
+}
+
+// DescribeDiffering says how many schedules differed when they were run twice, and where that
+// began. It returns "" if none did.
+func (r *Runs) DescribeDiffering() string {
+	if r.Differing == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("nondeterministic: %d of %d schedules that were run twice differed",
+		r.Differing, r.RunTwice)
+	if r.RunTwice == 0 { // An exhaustive search comes to each state many times.
+		text = fmt.Sprintf("nondeterministic: %d schedules did not run as before", r.Differing)
+	}
+	if len(r.DifferingLines) > 0 {
+		text += ", from " + strings.Join(r.DifferingLines, ", ")
+	}
+	return text
+}
+
 // append adds later runs of the same search.
 func (r *Runs) append(later *Runs) {
 	r.Digest = r.Digest.Join(later.Digest, later.Schedules)
@@ -103,8 +151,13 @@ func (r *Runs) append(later *Runs) {
 	if r.Failure == nil {
 		r.Failure = later.Failure
 	}
+	r.RunTwice += later.RunTwice
+	r.Differing += later.Differing
 	if r.Nondeterministic == nil {
 		r.Nondeterministic = later.Nondeterministic
+	}
+	for _, line := range later.DifferingLines {
+		r.addLine(line)
 	}
 	if r.OutOfContract == nil {
 		r.OutOfContract = later.OutOfContract

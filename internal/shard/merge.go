@@ -58,9 +58,6 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 	}
 	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
 	for _, s := range records {
-		if s.Nondeterminism != "" {
-			return nil, nil, &FailedError{s.path + ": " + s.Nondeterminism}
-		}
 		if len(s.Reached) != len(c.Scenario.Subject.Sometimes) {
 			return nil, nil, fmt.Errorf("%s: the shard is damaged: %d sometimes conditions, and "+
 				"the lock has %d", s.path, len(s.Reached), len(c.Scenario.Subject.Sometimes))
@@ -145,10 +142,15 @@ func (s *Record) report() *report.Campaign {
 			Elapsed: s.Elapsed, Unknown: s.Unknown, Unsettled: s.Unsettled,
 			Failure: s.Failure.report(), OutOfContract: s.OutOfContract.report(),
 			OutOfContractSchedules: s.OutOfContractSchedules,
+			RunTwice:               s.RunTwice, Differing: s.Differing,
+			DifferingLines: s.DifferingLines,
 		},
 		Strategies: s.Strategies,
 		Totals:     report.Totals{Vacuity: *s.Vacuity, Cost: s.Cost, Reached: s.Reached},
 		Effort:     report.Effort{Running: s.Running, Checking: s.Checking},
+	}
+	if s.Nondeterminism != "" {
+		r.Nondeterministic = &engine.Nondeterminism{Text: s.path + ": " + s.Nondeterminism}
 	}
 	for _, d := range s.Distinct {
 		r.Distinct = append(r.Distinct, report.DistinctFailure{

@@ -57,6 +57,9 @@ type Record struct {
 	OutOfContractSchedules int               `json:"out_of_contract_schedules"`
 	Distinct               []distinctFailure `json:"distinct,omitempty"`
 	Nondeterminism         string            `json:"nondeterminism,omitempty"`
+	RunTwice               int               `json:"run_twice,omitempty"` // if any differed
+	Differing              int               `json:"differing,omitempty"`
+	DifferingLines         []string          `json:"differing_lines,omitempty"`
 
 	// Checksum is over all other fields but Build, which says what can read them.
 	Checksum string `json:"checksum"`
@@ -108,13 +111,14 @@ func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 		Reached: r.Totals.Reached, Seen: r.Seen.Record(),
 		Failure: newFailure(r.Failure), OutOfContract: newFailure(r.OutOfContract),
 		OutOfContractSchedules: r.OutOfContractSchedules,
+		Differing:              r.Differing, DifferingLines: r.DifferingLines,
 	}
 	for _, d := range r.Distinct {
 		s.Distinct = append(s.Distinct,
 			distinctFailure{d.Property, d.Signature, d.Schedules, newFailure(d.First)})
 	}
 	if r.Nondeterministic != nil {
-		s.Nondeterminism = r.Nondeterministic.Error()
+		s.Nondeterminism, s.RunTwice = r.Nondeterministic.Error(), r.RunTwice
 	}
 	s.Checksum = s.checksum()
 	return s
@@ -242,5 +246,5 @@ func (f *failure) validate(in report.Range) error {
 
 // ended reports whether the shard ends the campaign, so that later schedules do not count.
 func (s *Record) ended() bool {
-	return s.Failure != nil && !s.Campaign.KeepGoing || s.Nondeterminism != ""
+	return s.Failure != nil && !s.Campaign.KeepGoing
 }

@@ -36,6 +36,17 @@ func (r *recorder) Choose(index int, enabled []sim.EnabledStep, defaultIndex int
 	return chosen
 }
 
+// ChooseGoroutine records the choice of the other strategy.
+func (r *recorder) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
+	chosen := 0
+	if s, ok := r.Strategy.(engine.GoroutineStrategy); ok {
+		chosen = s.ChooseGoroutine(index, choices)
+	}
+	r.steps = append(r.steps, choices[chosen].Step)
+	r.events = append(r.events, len(r.view.Events()))
+	return chosen
+}
+
 // A guide takes given steps in their order and skips those that are not enabled. After the last of
 // them it follows the default policy. A schedule without some of its steps has other numbers of
 // decisions; a guide keeps the order in which things happen.
@@ -58,6 +69,19 @@ func (g *guide) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 		}
 	}
 	return defaultIndex
+}
+
+// ChooseGoroutine returns the next of the steps if that is a possible choice.
+func (g *guide) ChooseGoroutine(_ int, choices []sim.EnabledStep) int {
+	if g.next < len(g.steps) {
+		wanted := g.steps[g.next]
+		is := func(o sim.EnabledStep) bool { return o.Step == wanted }
+		if i := slices.IndexFunc(choices, is); i >= 0 {
+			g.next++
+			return i
+		}
+	}
+	return 0
 }
 
 // A survey follows a schedule of at most one deviation and records what else could be chosen after

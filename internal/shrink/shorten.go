@@ -15,8 +15,9 @@ import (
 // violates a promise, the lock has failed, and Shorten changes the report accordingly. Shorten
 // returns nil if the report has no such schedule.
 //
-// It returns an error if the schedule does not fail when it is run again: then the lock is
-// nondeterministic. If only the short form does not fail, the schedule is recorded as it was found.
+// If a schedule does not fail in every run, the lock is nondeterministic, and the recording says in
+// how many of [recording.ReproductionRuns] it fails. Shorten returns an error if it fails in none
+// of them. If only the short form does not fail, the schedule is recorded as it was found.
 func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	found report.Report,
 ) (*recording.Counterexample, error) {
@@ -43,12 +44,75 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	failure *report.Failure, signature string, budget int,
 ) (*recording.Counterexample, error) {
+	if failure.Unstable {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
 	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
+	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
 	if err != nil {
 		c, err = recording.NewCounterexample(r, campaign.Scenario, failure.Deviations, signature,
 			campaign.Seed, failure.Schedule)
 	}
+	if err != nil {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
 	return c, err
+}
+
+// repeatRuns is how many runs of a short schedule must be alike.
+const repeatRuns = 5
+
+// repeats reports whether runs of a schedule are alike.
+func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation) bool {
+	first := r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash
+	for range repeatRuns - 1 {
+		if r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash != first {
+			return false
+		}
+	}
+	return true
+}
+
+// shortenUnstable shrinks and records a schedule that does not fail in every run. The short form
+// must fail at least half as often as the schedule.
+func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+	failure *report.Failure, signature string, budget int,
+) (*recording.Counterexample, error) {
+	found := recording.Reproduce(r, &campaign.Scenario, failure.Deviations, signature)
+	if found.Failures > 0 {
+		s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
+		scenario := s.outcome()
+		short := recording.Reproduce(r, &scenario, s.deviations, s.signature)
+		if 2*short.Failures >= found.Failures {
+			if c, err := recordUnstable(r, scenario, s.deviations, s.signature, campaign,
+				failure, short); err == nil {
+				return c, nil
+			}
+		}
+	}
+	return recordUnstable(r, campaign.Scenario, failure.Deviations, signature, campaign, failure,
+		found)
+}
+
+// recordUnstable runs a schedule until it fails, at most [recording.ReproductionRuns] times, and
+// records it.
+func recordUnstable(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+	signature string, campaign *campaign.Campaign, failure *report.Failure,
+	often recording.Reproduction,
+) (c *recording.Counterexample, err error) {
+	for range recording.ReproductionRuns {
+		c, err = recording.NewCounterexample(r, scenario, deviations, signature, campaign.Seed,
+			failure.Schedule)
+		if err == nil {
+			if often.Failures < often.Runs {
+				c.Recording.Reproduces = often
+			}
+			return c, nil
+		}
+	}
+	return nil, err
 }

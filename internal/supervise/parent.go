@@ -354,10 +354,13 @@ func autopsy(crash string, state *os.ProcessState, quit bool,
 	case strings.HasPrefix(line, "panic: unexpected call to os.Exit(0)"):
 		death.Reason, death.Message = Exited, "os.Exit(0)"
 	case strings.HasPrefix(line, "panic: interlock: a run has made no progress"):
-		_, blocked, _ := strings.Cut(header, "of the lock are not blocked within their run:\n")
-		blocked, _, _ = strings.Cut(blocked, "\nA goroutine of a lock")
 		death.Reason, death.Calls = Stalled, nil
-		death.Message = notBlocked(blocked)
+		death.Message = notBlocked(between(header,
+			"of the lock are not blocked within their run:\n", "\nA goroutine of a lock"))
+	case strings.HasPrefix(line, "panic: interlock: a run cannot go on"):
+		death.Reason, death.Calls = Stalled, nil
+		death.Message = notBlocked(between(header,
+			"whose owner waits for ZooKeeper, a channel or time:\n", "\nThe stock Go runtime"))
 	case strings.HasPrefix(line, "panic: "):
 		death.Reason = Panicked
 		death.Message = strings.TrimSuffix(strings.TrimPrefix(line, "panic: "), " [recovered]")
@@ -370,6 +373,13 @@ func autopsy(crash string, state *os.ProcessState, quit bool,
 		death.Reason, death.Message = Killed, state.String()
 	}
 	return death
+}
+
+// between returns what the message of a panic has between two texts. The runtime indents its lines.
+func between(message, before, after string) string {
+	_, text, _ := strings.Cut(strings.ReplaceAll(message, "\n\t", "\n"), before)
+	text, _, _ = strings.Cut(text, after)
+	return text
 }
 
 var (

@@ -12,15 +12,17 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A processClient is the client of one process, model or real.
+// A processClient is the client of one process, model or real, or stands for those that the process
+// opens itself.
 type processClient struct {
 	*simzk.Link
-	conn    client.Client
+	handle  any
+	conn    client.Client // handle, if it is one
 	cluster *simzk.Cluster
 }
 
-// Handle returns the [client.Client].
-func (c *processClient) Handle() any { return c.conn }
+// Handle returns the [client.Client], or the [real.Endpoint] of clients that the process opens.
+func (c *processClient) Handle() any { return c.handle }
 
 // Pending reports whether a request waits for its reply.
 func (c *processClient) Pending() bool { return c.Link.Pending() != nil }
@@ -43,7 +45,8 @@ func (c *processClient) Phase() faults.Phase {
 
 // A Connection is what the code of a process knows of its ZooKeeper.
 type Connection struct {
-	Client         client.Client
+	Client         client.Client // nil if the process opens its clients itself
+	Address        string        // of the servers, if the process opens its clients itself
 	Directory      string
 	SessionTimeout time.Duration
 }
@@ -51,9 +54,19 @@ type Connection struct {
 // ConnectionOf returns the connection of the process with the given client.
 func ConnectionOf(of sim.Client) Connection {
 	c := of.(*processClient)
-	return Connection{
+	connection := Connection{
 		Client: c.conn, Directory: lockDirectory, SessionTimeout: c.cluster.SessionTimeout(),
 	}
+	if endpoint, ok := c.handle.(*real.Endpoint); ok {
+		connection.Address, connection.SessionTimeout = endpoint.Address(), ownTimeout
+	}
+	return connection
+}
+
+// Connects reports whether the client is one of ZooKeeper.
+func Connects(c sim.Client) bool {
+	_, ok := c.(*processClient)
+	return ok
 }
 
 // OwnsFrame reports whether a function belongs to the simulated ZooKeeper or to the adapter.

@@ -56,7 +56,7 @@ func (z *System) Reset(config sim.Config) {
 	z.clients = z.clients[:0]
 	z.cluster.Reset(simzk.Config{
 		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
-		Stacks: config.Stacks,
+		Stacks: config.Stacks, MaxSessionTimeout: sessionTimeout(config),
 	}, config.Log)
 	z.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if z.service.Sequence != 0 {
@@ -64,8 +64,24 @@ func (z *System) Reset(config sim.Config) {
 	}
 }
 
-// Connect adds a client, model or real.
+// ownTimeout is the session timeout that clients get which processes open themselves, whatever they
+// ask for. It is the shortest that ZooKeeper grants, so that runs are short.
+const ownTimeout = 4 * time.Second
+
+// sessionTimeout returns the longest session timeout that the ensemble grants, 0 for the default.
+func sessionTimeout(config sim.Config) time.Duration {
+	if config.OwnClients {
+		return ownTimeout
+	}
+	return 0
+}
+
+// Connect adds a client, model or real, or a process that opens its clients itself.
 func (z *System) Connect() sim.Client {
+	if z.config.OwnClients {
+		endpoint := real.Listen(&z.cluster)
+		return z.add(endpoint, endpoint.Link())
+	}
 	if !z.config.RealClient {
 		conn := model.Connect(&z.cluster)
 		return z.add(conn, conn.Link)
@@ -84,13 +100,14 @@ func (z *System) Join() sim.Client {
 }
 
 // add adds a client, in the memory of one of an earlier run if there is one.
-func (z *System) add(conn client.Client, link *simzk.Link) sim.Client {
+func (z *System) add(handle any, link *simzk.Link) sim.Client {
 	n := len(z.clients)
 	if n == cap(z.clients) || z.clients[:n+1][n] == nil {
 		z.clients = append(z.clients, new(processClient))
 	}
 	z.clients = z.clients[:n+1]
-	*z.clients[n] = processClient{Link: link, conn: conn, cluster: &z.cluster}
+	conn, _ := handle.(client.Client)
+	*z.clients[n] = processClient{Link: link, handle: handle, conn: conn, cluster: &z.cluster}
 	return z.clients[n]
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
+	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
 )
 
 // All returns the bundled locks, the production one first. [Museum] has more broken ones.
@@ -26,7 +27,7 @@ func All() []scenarios.Subject {
 		Curator(), CuratorTimed(), CuratorListener(), CuratorRWLock(), CuratorRWLock55(),
 		CuratorSemaphore(),
 	)
-	return append(all, redislocks.All()...)
+	return slices.Concat(all, redislocks.All(), sqllocks.All())
 }
 
 // Named returns the bundled lock with the name, or an error that lists all names. The name of a

@@ -38,6 +38,39 @@ func blocks(command []string) bool {
 	return false
 }
 
+// transaction reports whether a command begins or ends a transaction.
+func transaction(command []string) bool {
+	switch strings.ToUpper(command[0]) {
+	case "MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH":
+		return true
+	}
+	return false
+}
+
+// rewrites returns the keys that a command deletes or overwrites if they exist.
+func rewrites(name string, arguments []string) (keys []rewrite) {
+	switch name {
+	case "DEL", "UNLINK":
+		for _, k := range arguments {
+			keys = append(keys, rewrite{key: k, deleted: true})
+		}
+		return keys
+	case "GETDEL":
+		if len(arguments) > 0 {
+			keys = append(keys, rewrite{key: arguments[0], deleted: true})
+		}
+	case "MSET":
+		for i := 0; i < len(arguments); i += 2 {
+			keys = append(keys, rewrite{key: arguments[i]})
+		}
+	case "SET", "SETEX", "PSETEX", "GETSET":
+		if len(arguments) > 0 && !creates(append([]string{name}, arguments...)) {
+			keys = append(keys, rewrite{key: arguments[0]})
+		}
+	}
+	return keys
+}
+
 // describe returns the command in one line, for reports: a script by its first word.
 func describe(command []string) string {
 	words := append([]string(nil), command...)

@@ -166,7 +166,7 @@ var faultActions = [faults.Kinds]faultAction{
 		},
 	},
 	faults.FailOver: {
-		possible: func(s site) bool { return serverRuns(s) && len(s.node.log) > s.node.replicated },
+		possible: func(s site) bool { return serverRuns(s) && s.node.unreplicated() },
 		apply: func(s site, _ faults.Severity) {
 			s.disconnectAll()
 			s.node.keys = s.system.changes(s.server, s.node.keys, s.node.failOver(s.system.now),

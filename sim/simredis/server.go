@@ -22,11 +22,14 @@ type redisServer struct {
 	local time.Duration // the time by the server's clock up to which keys have expired
 	peers map[int]*peer // by number of the connection and process
 
-	// log holds the commands that may have changed the data. The replica, or the disk, has the
-	// first ones.
+	// log holds the commands that have changed the data, and those of transactions. The replica,
+	// or the disk, has the first ones.
 	log        []entry
 	replicated int
-	history    uint64 // hash of all commands, because what a connection watches is no data
+	scripts    []string // that were ever loaded, for the commands of the log
+
+	rewritten []rewrite // by the last command
+	history   uint64    // hash of all commands, because what a connection watches is no data
 
 	keys []key // that the history knows of
 
@@ -44,6 +47,13 @@ type entry struct {
 	at      time.Duration // by the server's clock
 	peer    int
 	command []string
+	changed bool // the command has changed the data
+}
+
+// A rewrite is a deletion or an overwriting of a key. The key may have the same value afterwards.
+type rewrite struct {
+	key     string
+	deleted bool
 }
 
 // A key is a key that exists.
@@ -65,6 +75,7 @@ func find(keys []key, name string) (int, bool) {
 type peer struct {
 	*server.Peer
 	output *bytes.Buffer
+	queued []rewrite // by the commands of the open transaction
 }
 
 // peerBits is the number of bits for the number of a connection in the number of a peer. The
@@ -89,6 +100,7 @@ func (s *redisServer) reset() {
 		c.Close()
 	}
 	*s = redisServer{redis: redis, rate: trueClock}
+	redis.Server().SetPreHook(s.note)
 	s.empty()
 }
 
@@ -135,14 +147,41 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	}
 	s.advance(s.clock(now))
 	number := c.client.number<<peerBits | c.number
-	if !s.redis.IsReadOnlyCommand(command[0]) && !opens(command) {
-		s.log = append(s.log, entry{s.local, number, command})
-	}
 	s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
 	for _, word := range command {
 		s.history = hash64.Fold(s.history, hashOf(word))
 	}
-	return s.dispatch(number, command)
+	if s.redis.IsReadOnlyCommand(command[0]) || opens(command) {
+		return s.dispatch(number, command)
+	}
+	before := s.dataHash()
+	reply := s.dispatch(number, command)
+	changed := s.dataHash() != before
+	if changed || len(s.rewritten) > 0 || transaction(command) || string(reply) == queuedReply {
+		s.log = append(s.log, entry{s.local, number, command, changed})
+	}
+	return reply
+}
+
+// dataHash returns a hash of all keys with their expiry.
+func (s *redisServer) dataHash() uint64 {
+	sum := hashOf(s.redis.Dump())
+	for _, k := range s.redis.Keys() {
+		sum = hash64.Fold(sum, uint64(s.redis.TTL(k)))
+	}
+	return sum
+}
+
+// unreplicated reports whether the replica lacks a change of the data.
+func (s *redisServer) unreplicated() bool {
+	return slices.ContainsFunc(s.log[s.replicated:], func(e entry) bool { return e.changed })
+}
+
+// note notes which keys a command deletes or overwrites. miniredis calls it before each command,
+// also of a script.
+func (s *redisServer) note(_ *server.Peer, name string, arguments ...string) bool {
+	s.rewritten = append(s.rewritten, rewrites(name, arguments)...)
+	return false
 }
 
 // dispatch lets miniredis execute a command.
@@ -150,20 +189,51 @@ func (s *redisServer) dispatch(number int, command []string) []byte {
 	p := s.peers[number]
 	if p == nil {
 		output := new(bytes.Buffer)
-		p = &peer{server.NewPeer(bufio.NewWriter(output)), output}
+		p = &peer{Peer: server.NewPeer(bufio.NewWriter(output)), output: output}
 		s.peers[number] = p
 	}
 	if len(command) > 1 && strings.EqualFold(command[0], "EVAL") {
 		// Redis remembers the script for EVALSHA; miniredis does not.
-		s.redis.Server().Dispatch(p.Peer, []string{"SCRIPT", "LOAD", command[1]})
-		p.Flush()
-		p.output.Reset()
+		s.load(p, command[1])
 	}
+	if len(command) > 2 && strings.EqualFold(command[0], "SCRIPT") &&
+		strings.EqualFold(command[1], "LOAD") {
+		s.load(p, command[2])
+	}
+	s.rewritten = nil
 	s.redis.Server().Dispatch(p.Peer, command)
 	p.Flush()
 	reply := bytes.Clone(p.output.Bytes())
 	p.output.Reset()
+	s.transact(p, command, reply)
 	return reply
+}
+
+// load makes the server remember a script.
+func (s *redisServer) load(p *peer, script string) {
+	if !slices.Contains(s.scripts, script) {
+		s.scripts = append(s.scripts, script)
+	}
+	s.redis.Server().Dispatch(p.Peer, []string{"SCRIPT", "LOAD", script})
+	p.Flush()
+	p.output.Reset()
+}
+
+const (
+	queuedReply  = "+QUEUED\r\n"
+	abortedReply = "*-1\r\n"
+)
+
+// transact moves what the commands of a transaction rewrite to its EXEC.
+func (s *redisServer) transact(p *peer, command []string, reply []byte) {
+	switch name := strings.ToUpper(command[0]); {
+	case string(reply) == queuedReply:
+		p.queued, s.rewritten = append(p.queued, s.rewritten...), nil
+	case name == "EXEC" && string(reply) != abortedReply:
+		s.rewritten, p.queued = p.queued, nil
+	case name == "EXEC" || name == "DISCARD":
+		s.rewritten, p.queued = nil, nil
+	}
 }
 
 // value returns the string that a key holds, or "".
@@ -185,25 +255,47 @@ func (s *redisServer) present(process int) []key {
 	return keys
 }
 
+// kept reports whether a key is the one that was there before the last command, which the process
+// of the new one sent, and whether the command has deleted it meanwhile.
+func (s *redisServer) kept(before, now key) (same, deleted bool) {
+	if before.value != now.value {
+		return false, false
+	}
+	same = true
+	for _, r := range s.rewritten {
+		if r.key == now.name && before.process != now.process {
+			same, deleted = false, deleted || r.deleted
+		}
+	}
+	return same, deleted
+}
+
 // replicate gives the replica all data.
 func (s *redisServer) replicate() { s.replicated = len(s.log) }
 
 // failOver replaces the data by those of the replica, and returns the keys.
 func (s *redisServer) failOver(now time.Duration) (keys []key) {
-	log, hash := s.log[:s.replicated], s.history
+	log, hash, scripts := s.log[:s.replicated], s.history, s.scripts
 	s.empty()
+	for _, script := range scripts {
+		s.dispatch(0, []string{"SCRIPT", "LOAD", script})
+	}
 	for _, e := range log {
 		s.advance(e.at)
 		keys = slices.DeleteFunc(keys, func(k key) bool { return !s.redis.Exists(k.name) })
 		s.dispatch(e.peer, e.command)
 		set := s.present(e.peer >> peerBits)
 		for i := range set {
-			if old, found := find(keys, set[i].name); found && keys[old].value == set[i].value {
-				set[i] = keys[old]
+			if old, found := find(keys, set[i].name); found {
+				if same, _ := s.kept(keys[old], set[i]); same {
+					set[i] = keys[old]
+				}
 			}
 		}
 		keys = set
 	}
+	s.dispatch(0, []string{"SCRIPT", "FLUSH"})
+	s.rewritten = nil
 	s.log, s.replicated = log, len(log)
 	s.history = hash64.Fold(hash, uint64(len(log)))
 	s.peers = make(map[int]*peer)
@@ -215,11 +307,8 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(s.clock(now))
 	for _, key := range s.redis.Keys() {
-		if ttl := s.redis.TTL(key); ttl > 0 {
-			left := (ttl*trueClock + time.Duration(s.rate) - 1) / time.Duration(s.rate)
-			if !ok || now+left < at {
-				at, ok = now+left, true
-			}
+		if left, expires := s.left(key); expires && (!ok || now+left < at) {
+			at, ok = now+left, true
 		}
 	}
 	return at, ok

@@ -188,7 +188,7 @@ func (s *System) serve(c *Client, server int) {
 	logged := len(node.log)
 	s.expire(server)
 	m.reply = node.do(s.now, m.conn, m.command)
-	if len(node.log) > logged {
+	if len(node.log) > logged && node.log[logged].changed {
 		s.writes++
 	}
 	s.message(history.Executed, m)
@@ -250,22 +250,29 @@ func (s *System) expire(server int) {
 func (s *System) noteChanges(server, process int, gone history.Kind) {
 	node := &s.servers[server]
 	node.keys = s.changes(server, node.keys, node.present(process), gone)
+	node.rewritten = nil
 }
 
 // changes records how the keys of a server have changed, and returns the present ones, each with
 // the number of its KeySet. Both lists are sorted by name.
 func (s *System) changes(server int, before, now []key, gone history.Kind) []key {
-	e := history.Event{}
+	node, e := &s.servers[server], history.Event{}
 	if len(s.servers) > 1 {
 		e.Server = int32(server + 1)
 	}
 	for _, k := range before {
 		i, found := find(now, k.name)
-		if found && now[i].value == k.value {
+		same, deleted := false, false
+		if found {
+			same, deleted = node.kept(k, now[i])
+			// A replica may have the key of another process.
+			same = same && (gone != history.KeyLost || k.process == now[i].process)
+		}
+		if same {
 			now[i] = k
 			continue
 		}
-		if !found || gone == history.KeyLost {
+		if !found || deleted || gone == history.KeyLost {
 			e.Kind, e.Path, e.Zxid, e.Process = gone, k.name, k.set, 0
 			if gone == history.KeyDeleted {
 				e.Process = s.acting

@@ -132,12 +132,16 @@ func (c *connection) receive(frame []byte) (timeout time.Duration, ok bool) {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for c.member.network.requestsStalled && !c.closed {
+		s.unblocked.Wait()
+	}
 	s.advance()
 	s.flush()
 	if c.closed {
 		return 0, false
 	}
 	c.countRequest(frame, arrived)
+	loseReply := c.member.losesReply(c.link, frame)
 	if s.cluster.Receive(c.link, frame) != nil {
 		return 0, false
 	}
@@ -146,6 +150,9 @@ func (c *connection) receive(frame []byte) (timeout time.Duration, ok bool) {
 			break
 		}
 		s.cluster.Serve(c.link)
+	}
+	if loseReply {
+		s.cluster.ResetConnection(c.link)
 	}
 	s.flush()
 	return c.readTimeout(), !c.closed
@@ -178,6 +185,7 @@ func (c *connection) Send(frame []byte) {
 // Close implements [simzk.Socket]. The caller holds the lock.
 func (c *connection) Close() {
 	c.closed = true
+	c.member.server.unblocked.Broadcast()
 	c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
 	c.outbox.close()
 }
@@ -185,6 +193,7 @@ func (c *connection) Close() {
 // abort closes the connection without writing pending messages. The caller holds the lock.
 func (c *connection) abort() {
 	c.closed = true
+	c.member.server.unblocked.Broadcast()
 	c.outbox.close()
 	c.conn.Close()
 }

@@ -86,10 +86,24 @@ func (s *Server) Heal(server int) error {
 	})
 }
 
-// Expire expires a session as if its client had timed out. It reports whether the session existed.
+// Expire expires a session before its time, as [Server.ExpireOwner] does. It reports whether the
+// session existed.
 func (s *Server) Expire(session int64) bool {
 	var found bool
 	s.do(func() { found = s.cluster.Expire(session) })
+	return found
+}
+
+// ExpireOwner expires the session that owns the ephemeral node at the path, and reports whether
+// there is one. A real server never expires a session this early: the client learns of it only when
+// it has reconnected, a second later or so. Locks that rely on the session's timeout have two
+// holders meanwhile. To let a session time out as it does in reality, use [Server.StallRequests].
+func (s *Server) ExpireOwner(path string) bool {
+	var found bool
+	s.do(func() {
+		stat, ok := s.cluster.Tree().Stat(path)
+		found = ok && s.cluster.Expire(stat.EphemeralOwner)
+	})
 	return found
 }
 

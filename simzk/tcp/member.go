@@ -16,6 +16,7 @@ type member struct {
 	listener    net.Listener // nil while the member is down
 	connections map[*connection]struct{}
 	statistics  statistics
+	network     network
 	started     time.Time
 }
 
@@ -87,6 +88,7 @@ func (m *member) serve(conn net.Conn) {
 	s.lastConnection++
 	c := newConnection(m, conn, s.lastConnection)
 	m.connections[c] = struct{}{}
+	c.outbox.set(m.network.delay, m.network.repliesStalled)
 	s.goroutines.Go(c.run)
 }
 

@@ -3,6 +3,7 @@ package tcp
 import (
 	"io"
 	"sync"
+	"time"
 )
 
 // Limits of the messages pending for a client.
@@ -25,6 +26,15 @@ type outbox struct {
 	pending []byte
 	writing int  // bytes taken but not yet written
 	closed  bool // no more messages are accepted
+	stalled bool // nothing is written
+	delay   time.Duration
+	delayed []delayedMessage // the pending messages, if any of them was delayed
+}
+
+// A delayedMessage is the part of an outbox's bytes, up to an end, that is due at a time.
+type delayedMessage struct {
+	end int
+	due time.Time
 }
 
 func newOutbox() *outbox {
@@ -42,7 +52,13 @@ func (o *outbox) put(message []byte) bool {
 		return false
 	}
 	if !o.closed {
+		if o.delay > 0 && len(o.delayed) == 0 && len(o.pending) > 0 {
+			o.delayed = append(o.delayed, delayedMessage{end: len(o.pending)})
+		}
 		o.pending = append(o.pending, message...)
+		if o.delay > 0 || len(o.delayed) > 0 {
+			o.delayed = append(o.delayed, delayedMessage{len(o.pending), time.Now().Add(o.delay)})
+		}
 		o.changed.Broadcast()
 	}
 	return true
@@ -86,13 +102,56 @@ func (o *outbox) take(buffer []byte) []byte {
 	defer o.mu.Unlock()
 	o.writing = 0
 	o.changed.Broadcast()
-	for len(o.pending) == 0 && !o.closed {
+	ready := o.ready()
+	for ; ready == 0 && !o.closed; ready = o.ready() {
 		o.changed.Wait()
 	}
 	if cap(buffer) > bufferKeptBytes {
 		buffer = nil
 	}
-	taken := o.pending
-	o.pending, o.writing = buffer[:0], len(taken)
+	taken := o.pending[:ready]
+	o.pending = append(buffer[:0], o.pending[ready:]...)
+	o.writing = ready
+	for i := range o.delayed {
+		o.delayed[i].end -= ready
+	}
 	return taken
+}
+
+// ready returns how many bytes may be written now. If it is none because messages are delayed, the
+// outbox changes when the first is due. The caller holds o.mu.
+func (o *outbox) ready() int {
+	switch {
+	case o.closed || !o.stalled && len(o.delayed) == 0:
+		o.delayed = o.delayed[:0]
+		return len(o.pending)
+	case o.stalled:
+		return 0
+	}
+	ready := 0
+	for len(o.delayed) > 0 {
+		if wait := time.Until(o.delayed[0].due); wait > 0 {
+			if ready == 0 {
+				time.AfterFunc(wait, o.notify)
+			}
+			break
+		}
+		ready = o.delayed[0].end
+		o.delayed = o.delayed[1:]
+	}
+	return ready
+}
+
+func (o *outbox) notify() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed.Broadcast()
+}
+
+// set changes how messages are written from now on.
+func (o *outbox) set(delay time.Duration, stalled bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.delay, o.stalled = delay, stalled
+	o.changed.Broadcast()
 }

@@ -39,6 +39,8 @@ type Server struct {
 	pendingLinks   []*simzk.Link // links that may have deliverable messages
 	lastConnection uint64        // number of the latest connection
 	closed         bool
+	// changed when a connection is closed or requests are read again; uses mu
+	unblocked *sync.Cond
 }
 
 // defaultTick is the default tick of a cluster.
@@ -121,6 +123,7 @@ func newServer(config Config) *Server {
 		config: config, tick: config.Cluster.TickTime, started: now,
 		stop: make(chan struct{}),
 	}
+	s.unblocked = sync.NewCond(&s.mu)
 	config.Cluster.EpochMillis = now.UnixMilli()
 	config.Cluster.FirstSession = firstSession(now)
 	config.Cluster.Posted = func(l *simzk.Link) { s.pendingLinks = append(s.pendingLinks, l) }

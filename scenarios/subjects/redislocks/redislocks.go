@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,13 +21,15 @@ import (
 // All returns the locks on Redis.
 func All() []scenarios.Subject {
 	return []scenarios.Subject{
-		SetNX(), SetNXExpire(), SetNXLease(), SetNXFenced(), Redlock(), Redlock5(),
+		SetNX(), SetNXExpire(), SetNXLease(), SetNXFenced(), SetNXRenew(), Redlock(), Redlock5(),
+		RedlockFenced(), RedlockExtend(), RedlockSetOnExtend(),
 	}
 }
 
 const (
-	lockKey = "lock"
-	expiry  = 500 * time.Millisecond
+	lockKey  = "lock"
+	tokenKey = "lock:token"
+	expiry   = 500 * time.Millisecond
 	// EXPIRE counts in seconds only.
 	wholeExpiry = time.Second
 	retryDelay  = 150 * time.Millisecond // between two attempts at a lock that is taken
@@ -77,11 +80,41 @@ func until(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// valid returns a channel that is closed when the validity of a lock ends by the process's clock.
-func (p *process) valid(until time.Time) <-chan struct{} {
-	ctx, cancel := context.WithDeadline(p.Context(), until)
-	context.AfterFunc(ctx, cancel)
-	return ctx.Done()
+// A validity is the time until which a process relies on its lock, by its own clock.
+type validity struct {
+	mu    sync.Mutex
+	until time.Time
+	timer *time.Timer
+	done  chan struct{} // closed at the end
+}
+
+func newValidity(until time.Time) *validity {
+	v := &validity{until: until, done: make(chan struct{})}
+	v.timer = time.AfterFunc(time.Until(until), v.end)
+	return v
+}
+
+func (v *validity) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !time.Now().Before(v.until) {
+		close(v.done)
+	}
+}
+
+// errTooLate is the error of an extension that succeeds after the validity time.
+var errTooLate = errors.New("the validity time was over before the lock was extended")
+
+// extend sets a later end, unless the validity is over.
+func (v *validity) extend(until time.Time) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !time.Now().Before(v.until) {
+		return errTooLate
+	}
+	v.until = until
+	v.timer.Reset(time.Until(until))
+	return nil
 }
 
 // SetNX is the lock of CyC2018's notes on distributed locks, section "Redis 的 SETNX 指令": the key
@@ -120,16 +153,35 @@ var release = redis.NewScript(
 // from the start and a value of its own, which the release compares. The holder stops when the
 // expiry has passed since it asked for the lock.
 func SetNXLease() scenarios.Subject {
-	return subject("setnx-lease", "broken: Redis SET NX PX, compare and DEL, and a holder that "+
+	s := subject("setnx-lease", "broken: Redis SET NX PX, compare and DEL, and a holder that "+
 		"stops in time", 1,
 		func(p *process) scenarios.Locker { return &lease{process: p, redis: p.servers.Redis(0)} })
+	s.Claims = append(s.Claims, history.Validity)
+	return s
 }
 
-// A lease is the lock of [SetNXLease], with or without a token.
+// SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and does not stop at the
+// expiry as long as it believes in the renewal. PEXPIRE does not compare the value, so it renews
+// the key of the next holder as well, and reports success.
+//
+// Source: Redis's documentation of PEXPIRE; redislock, redsync and Redisson compare the value in a
+// script instead.
+func SetNXRenew() scenarios.Subject {
+	s := subject("setnx-renew", "broken: Redis SET NX PX, and PEXPIRE by a holder that does not "+
+		"compare the value", 1,
+		func(p *process) scenarios.Locker {
+			return &lease{process: p, redis: p.servers.Redis(0), renew: true}
+		})
+	s.Claims = append(s.Claims, history.Validity, history.Extension)
+	return s
+}
+
+// A lease is the lock of [SetNXLease], with or without a token and renewal.
 type lease struct {
 	*process
 	redis *redis.Client
 	token bool
+	renew bool
 }
 
 // Lock waits until it has set the key.
@@ -142,9 +194,14 @@ func (l *lease) Lock(ctx context.Context) (*scenarios.Hold, error) {
 			l.unlock(ctx, value) // A lost reply may hide that the key was set.
 			return false
 		}
-		hold.Token, hold.Done = token, l.valid(asked.Add(expiry))
+		hold.Token, hold.Until = token, asked.Add(expiry)
 		return true
 	})
+	if l.renew {
+		hold.Extend = l.extend
+	} else if err == nil {
+		hold.Done = newValidity(hold.Until).done
+	}
 	hold.Unlock = func(ctx context.Context) error { return l.unlock(ctx, value) }
 	return hold, err
 }
@@ -154,9 +211,24 @@ func (l *lease) try(ctx context.Context, value string) (set bool, token int64) {
 	if !l.token {
 		return l.redis.SetNX(ctx, lockKey, value, expiry).Val(), 0
 	}
-	token, err := acquire.Run(ctx, l.redis, []string{lockKey, lockKey + ":token"}, value,
+	token, err := acquire.Run(ctx, l.redis, []string{lockKey, tokenKey}, value,
 		expiry.Milliseconds()).Int64()
 	return err == nil && token > 0, token
+}
+
+// errGone is the error of an extension that finds no key.
+var errGone = errors.New("the key does not exist")
+
+// extend sets the expiry of the key, whoever has set it.
+func (l *lease) extend(ctx context.Context) (time.Time, error) {
+	asked := time.Now()
+	switch ok, err := l.redis.PExpire(ctx, lockKey, expiry).Result(); {
+	case err != nil:
+		return time.Time{}, err
+	case !ok:
+		return time.Time{}, errGone
+	}
+	return asked.Add(expiry), nil
 }
 
 func (l *lease) unlock(ctx context.Context, value string) error {
@@ -169,15 +241,20 @@ var acquire = redis.NewScript(
 		`return redis.call("INCR", KEYS[2]) end return 0`)
 
 // SetNXFenced is [SetNXLease] with a fencing token that the resource checks, as in M. Kleppmann,
-// How to do distributed locking, 2016. It does not claim that one process at a time believes to
-// hold the lock, but that the resource accepts no write of an older holder after one of a newer.
-// Nothing repairs a counter that a server has lost.
+// How to do distributed locking, 2016. Nothing repairs a counter that a server has lost.
 func SetNXFenced() scenarios.Subject {
 	s := subject("setnx-fenced", "Redis SET NX PX with a fencing token from INCR: no late write "+
 		"while the server keeps its data", 1,
 		func(p *process) scenarios.Locker {
 			return &lease{process: p, redis: p.servers.Redis(0), token: true}
 		})
+	return fenced(s)
+}
+
+// fenced makes the resource check the tokens of a lock. The lock does not claim that one process at
+// a time believes to hold it, but that the resource accepts no write of an older holder after one
+// of a newer.
+func fenced(s scenarios.Subject) scenarios.Subject {
 	s.Claims = []history.Property{
 		history.Fencing, history.NoLostUpdate, history.Progress, history.OwnRelease,
 	}

@@ -39,6 +39,12 @@ func TestFindings(t *testing.T) {
 		{redislocks.Redlock(), "jump-clock=2", history.ClientMutualExclusion},
 		{redislocks.Redlock(), "wipe-server=2", history.ClientMutualExclusion},
 		{redislocks.Redlock(), "pause@hold=2", history.ClientMutualExclusion},
+		{redislocks.SetNXLease(), "fail-over=1", history.Validity},
+		{redislocks.SetNXRenew(), "none", history.Validity},
+		{redislocks.SetNXRenew(), "none", history.Extension},
+		{redislocks.Redlock(), "wipe-server=2", history.Validity},
+		{redislocks.RedlockExtend(), "wipe-server=2", history.Validity},
+		{redislocks.RedlockSetOnExtend(), "jump-clock=2", history.Extension},
 	} {
 		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
@@ -76,25 +82,35 @@ func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.
 	}
 }
 
-// A fencing token that the resource checks repairs what pauses and clocks break, and the comparison
-// of values the foreign release, as long as the servers keep their data.
+// A fencing token that the resource checks repairs what pauses and clocks break, the comparison of
+// values the foreign release, and an extension by comparison the extension of a lost lock, as long
+// as the servers keep their data.
 func TestRemedies(t *testing.T) {
 	const plan = "cut=1,lose-reply=1,crash=1,pause=2,jump-clock=1,fast-clock=1,stall-server=1"
 	for _, test := range []struct {
-		lock     scenarios.Subject
-		holds    []history.Property
-		violated bool // another property
+		lock      scenarios.Subject
+		plan      string
+		holds     []history.Property
+		violated  bool // another property
+		schedules int
 	}{
-		{redislocks.SetNXFenced(), redislocks.SetNXFenced().Claims, false},
+		{redislocks.SetNXFenced(), plan, redislocks.SetNXFenced().Claims, false, 300},
+		{redislocks.RedlockFenced(), plan, redislocks.RedlockFenced().Claims, false, 30},
 		{
-			redislocks.SetNXLease(),
+			redislocks.SetNXLease(), plan,
 			[]history.Property{history.OwnRelease, history.Progress},
-			true,
+			true, 200,
+		},
+		{redislocks.SetNXLease(), "pause@hold=2", []history.Property{history.Validity}, true, 200},
+		{
+			redislocks.RedlockExtend(), "pause=2",
+			[]history.Property{history.Validity, history.Extension},
+			false, 30,
 		},
 	} {
-		s := scenario(t, test.lock, plan)
+		s := scenario(t, test.lock, test.plan)
 		runner, violated := engine.NewRunner(t), false
-		for schedule := range 600 {
+		for schedule := range test.schedules {
 			r := runner.Run(s, strategy.NewRandom(2, schedule))
 			violated = violated || len(r.Violations) > 0
 			for _, property := range test.holds {
@@ -105,7 +121,41 @@ func TestRemedies(t *testing.T) {
 			}
 		}
 		if violated != test.violated {
-			t.Errorf("%s: a property is violated: %v", test.lock.Name, violated)
+			t.Errorf("%s, %s: a property is violated: %v", test.lock.Name, test.plan, violated)
+		}
+	}
+}
+
+// redsync allows for clocks that run 1 % fast. Within that bound a validity time is honoured; beyond
+// it a violation is out of contract. SETNX states no bound, so that a violation fails.
+func TestValidityWithinClockBounds(t *testing.T) {
+	for _, test := range []struct {
+		lock             scenarios.Subject
+		drift, schedules int
+		violated, fails  bool
+	}{
+		{redislocks.Redlock(), 1, 100, false, false},
+		{redislocks.Redlock(), 50, 300, true, false},
+		{redislocks.SetNXLease(), 50, 300, true, true},
+	} {
+		test.lock.Claims = []history.Property{history.Validity}
+		s := scenario(t, test.lock, "fast-clock=3")
+		s.Severity.Drift = test.drift
+		runner, violated := engine.NewRunner(t), false
+		for schedule := range test.schedules {
+			r := runner.Run(s, strategy.NewRandom(1, schedule))
+			if !violates(r, history.Validity) {
+				continue
+			}
+			violated = true
+			if got := s.Fails(r); got != test.fails {
+				t.Errorf("%s, drift %d: the violation fails the lock: %v", test.lock.Name,
+					test.drift, got)
+			}
+			break
+		}
+		if violated != test.violated {
+			t.Errorf("%s, drift %d: violated: %v", test.lock.Name, test.drift, violated)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package real
 
 import (
 	"crypto/rand"
+	mathrand "math/rand"
 	"runtime"
 	"sync"
 
 	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/simzk/dial"
 )
 
 // guids is the source of the real client's GUIDs between [Determinize] and its end.
@@ -16,19 +18,31 @@ var determinizeMu sync.Mutex
 
 // Determinize makes the real client deterministic until the returned function is called: it limits
 // the program to one processor, and replaces crypto/rand.Reader, from which the client takes GUIDs,
-// by a reader with the same bytes in every run. Both are global to the program, so a second call
-// blocks until the first one's function is called.
+// by a reader with the same bytes in every run. For lock code that draws random delays, it seeds
+// math/rand, where GODEBUG=randseednop=0 allows that, and under interlock test math/rand/v2. All of
+// this is global to the program, so a second call blocks until the first one's function is called.
 func Determinize() (restore func()) {
 	determinizeMu.Lock()
 	processors := runtime.GOMAXPROCS(1)
 	reader := rand.Reader
 	guids.restart()
 	rand.Reader = &guids
+	//lint:ignore SA1019 There is no other way to make the global functions deterministic.
+	mathrand.Seed(1)
+	seed(1)
 	return func() {
+		seed(0)
 		guids.stop()
 		rand.Reader = reader
 		runtime.GOMAXPROCS(processors)
 		determinizeMu.Unlock()
+	}
+}
+
+// seed seeds the global functions of math/rand/v2, if that is possible.
+func seed(seed uint64) {
+	if dial.Seed != nil {
+		dial.Seed(seed)
 	}
 }
 

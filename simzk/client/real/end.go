@@ -26,6 +26,8 @@ func (e end) Key() uint64                     { return e.conn.key() }
 func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
 
+func (e end) connection() *pipe { return e.conn.pipe }
+
 func (r *Conn) connected() bool {
 	return r.phase != library.Dialing && r.phase != library.Terminated
 }

@@ -108,14 +108,14 @@ func (r *Conn) sortQueued(batch []*simzk.Exchange) {
 func isSetWatches(q *simzk.Exchange) bool { return q.Op == wire.OpSetWatches }
 
 func (r *Conn) send(q *simzk.Exchange) {
-	r.sentHash = hash64.Mix(r.sentHash, xxhash.Sum64String(q.Path)+uint64(library.Rank(&q.Request)))
+	r.sentHash = hashSent(r.sentHash, q)
 	r.cluster.Send(&r.link, q, r.sender(&q.Request))
 	r.inFlight = append(r.inFlight, q)
 }
 
 func (r *Conn) deliver(m simzk.Message) {
 	c := r.cluster
-	r.receivedHash = hash64.Mix(r.receivedHash, m.Hash())
+	r.receivedHash = hashReceived(r.receivedHash, m)
 	r.keepalive.Received(c.Now())
 	r.forward(m)
 	if r.keepalive.PingsStopped && r.phase == library.Connected {
@@ -151,22 +151,39 @@ func (r *Conn) forward(m simzk.Message) {
 // callers.
 func (r *Conn) failInFlight() {
 	for _, q := range r.inFlight {
-		r.cluster.Record(&r.link, history.Event{
-			Kind: history.Reply, Request: q.Number, Op: operation.Verb(&q.Request), Path: q.Path,
-			Err: zk.ErrConnectionClosed.Error(),
-		})
-		r.receivedHash = hash64.Mix(r.receivedHash, uint64(q.Number))
+		r.receivedHash = recordUnanswered(r.cluster, &r.link, q, r.receivedHash)
 	}
 	r.inFlight = nil
 }
 
+// recordUnanswered records that a request in flight has an unknown outcome. It adds that to the
+// hash of what the client has received.
+func recordUnanswered(c *simzk.Cluster, l *simzk.Link, q *simzk.Exchange, hash uint64) uint64 {
+	c.Record(l, history.Event{
+		Kind: history.Reply, Request: q.Number, Op: operation.Verb(&q.Request), Path: q.Path,
+		Err: zk.ErrConnectionClosed.Error(),
+	})
+	return hash64.Mix(hash, uint64(q.Number))
+}
+
+// hashSent adds a request to the hash of what the client has sent.
+func hashSent(hash uint64, q *simzk.Exchange) uint64 {
+	return hash64.Mix(hash, xxhash.Sum64String(q.Path)+uint64(library.Rank(&q.Request)))
+}
+
+// hashReceived adds a message to the hash of what the client has received.
+func hashReceived(hash uint64, m simzk.Message) uint64 { return hash64.Mix(hash, m.Hash()) }
+
 // CanFailWrite reports whether [FailWrite] applies to a client: it is a real client with a
 // connection.
 func CanFailWrite(l *simzk.Link) bool {
-	e, ok := l.End().(end)
-	return ok && e.conn.pipe != nil && !e.conn.pipe.failing() && !l.Crashed()
+	e, ok := l.End().(connected)
+	return ok && e.connection() != nil && !e.connection().failing() && !l.Crashed()
 }
+
+// connected is the end of a link of a client library.
+type connected interface{ connection() *pipe }
 
 // FailWrite makes a real client's next write to its connection fail, even that of a ping, as on a
 // host that has lost its route. The client then closes the connection.
-func FailWrite(l *simzk.Link) { l.End().(end).conn.pipe.failWrites() }
+func FailWrite(l *simzk.Link) { l.End().(connected).connection().failWrites() }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -80,10 +81,19 @@ func (r *Conn) sender(q *wire.Request) callsite.Site {
 	if known {
 		return site
 	}
+	return senderOnStacks(r.cluster, &r.link, q)
+}
+
+// senderOnStacks returns the line of the code under test that is blocked in a call of the client
+// library that can have sent a request.
+func senderOnStacks(c *simzk.Cluster, l *simzk.Link, q *wire.Request) callsite.Site {
+	if !c.GathersFacts() {
+		return callsite.Site{}
+	}
 	var calls []callsite.Call
-	for _, stack := range r.cluster.Stacks(&r.link) {
+	for _, stack := range c.Stacks(l) {
 		calls = append(calls, callsite.On(stack, client.OwnsCall))
 	}
-	site, _ = senderOf(q, calls)
+	site, _ := senderOf(q, calls)
 	return site
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Change, Data, NodeState, ProcessState } from "./data";
-import type { Inspection } from "./explore/api";
+import type { Inspection, Key } from "./explore/api";
 import { clock } from "./rows";
 import type { State } from "./state";
 import { rich } from "./timeline";
@@ -22,6 +22,8 @@ export function StatePanel({ data, state, step, now }: {
   const processes = data.lanes.filter((l) => l.kind === "process");
   const session = (id: string) => now?.system?.sessions.find((s) => s.id === id);
   const server = (number: number) => now?.system?.servers.find((s) => s.number === number);
+  const keys = now?.system?.keys;
+  const znodes = !keys && (now?.system || data.nodes.length > 0);
   return (
     <section class="state" aria-label={`State after event ${step}`}>
       <Part title="Beliefs" hint="what each process knows of the lock">
@@ -51,7 +53,7 @@ export function StatePanel({ data, state, step, now }: {
           </ol>
           {nodes.length === 0 && <p class="none">empty</p>}
         </Part>)}
-      <Part title="Watches">
+      {znodes && <Part title="Watches">
         {state.watches.size === 0 ? <p class="none">none</p> : <table>
           {[...state.watches.values()].map((w) => <tr class={changed(change.watches, w.id)}>
             <td><Chip number={w.process ?? 0} /></td>
@@ -60,8 +62,8 @@ export function StatePanel({ data, state, step, now }: {
               : awaited[w.kind ?? ""] ?? w.kind}</td>
           </tr>)}
         </table>}
-      </Part>
-      <Part title="Sessions">
+      </Part>}
+      {znodes && <Part title="Sessions">
         <table>
           {[...state.sessions.values()].map((s) => <tr
             class={`${changed(change.sessions, s.id)} ${s.state}`}>
@@ -72,11 +74,12 @@ export function StatePanel({ data, state, step, now }: {
           </tr>)}
         </table>
         {state.sessions.size === 0 && <p class="none">none</p>}
-      </Part>
+      </Part>}
       {now?.system && <InFlight system={now.system} />}
-      <Part title="Tree">
+      {keys && <Keys keys={keys} several={now!.system!.servers.length > 1} />}
+      {znodes && <Part title="Tree">
         <Tree data={data} state={state} change={change} />
-      </Part>
+      </Part>}
       {state.servers.size > 0 && <Part title="Servers">
         <table>
           {data.lanes.filter((l) => l.kind === "server").map((l) => {
@@ -95,6 +98,20 @@ export function StatePanel({ data, state, step, now }: {
   );
 }
 
+// Keys shows what servers store that have no znodes.
+function Keys({ keys, several }: { keys: Key[]; several: boolean }) {
+  return <Part title="Keys">
+    {keys.length === 0 ? <p class="none">none</p> : <table>
+      {keys.map((k) => <tr>
+        <td><Chip number={k.process} /></td>
+        <td><code>{k.name}</code>{several && ` at s${k.server}`}</td>
+        <td class="detail">{k.value ?? ""}
+          {k.expires_ns ? `, expires at ${clock(k.expires_ns)}` : ", never expires"}</td>
+      </tr>)}
+    </table>}
+  </Part>;
+}
+
 // InFlight shows the messages between the clients and the servers, the oldest first.
 function InFlight({ system }: { system: Inspection }) {
   const messages = system.clients.flatMap((c) => [
@@ -105,7 +122,7 @@ function InFlight({ system }: { system: Inspection }) {
     {messages.length === 0 ? <p class="none">nothing</p> : <table>
       {messages.map((m) => <tr>
         <td><Chip number={m.process} /></td>
-        <td>{m.arrow} s{m.server}</td>
+        <td>{m.arrow}{!system.keys && ` s${m.server}`}</td>
         <td class="detail">{rich(m.text, "")}</td>
       </tr>)}
     </table>}

@@ -47,6 +47,15 @@ export interface Inspection {
   sessions: { id: string; server?: number; expires_ns: number }[];
   servers: { number: number; up: boolean; leader?: boolean; partitioned?: boolean }[];
   clients: { process: number; server: number; requests?: string[]; messages?: string[] }[];
+  keys?: Key[]; // of a service without znodes
+}
+
+export interface Key {
+  name: string;
+  value?: string;
+  process: number;
+  server: number;
+  expires_ns?: number;
 }
 
 export interface Saved {

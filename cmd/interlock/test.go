@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/gobuild"
+	"github.com/interlock-sim/interlock/internal/program"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/strategy"
+)
+
+// testFlags are the flags of the command test.
+type testFlags struct {
+	run       string
+	glue      []string
+	schedules int
+	seed      string
+	faults    string
+	strategy  string
+	keepGoing bool
+	replay    string
+	out       string
+	json      string
+	timeout   time.Duration
+	verbose   bool
+	interlock string
+}
+
+func newTest() *cobra.Command {
+	var f testFlags
+	command := &cobra.Command{
+		Use:   "test [DIR | DIR/...]",
+		Short: "Test a lock in a module of your own, unchanged",
+		Long: `Test runs go test on the package in DIR, by default the current directory.
+Tests there call scenarios.Check; those with Client: scenarios.Dialed run code
+that opens its own client at Process.Address, of go-zookeeper/zk or of its
+forks samuel/go-zookeeper and z-division/go-zookeeper.
+
+Nothing in the module changes: the go command gets a copy of go.mod that
+requires Interlock, and a copy of the module's version of the client library in
+which a few lines lead to the simulated servers. Vendored packages are not
+used. --glue adds test files to the package from elsewhere. The flags of the
+search have the same meaning as for interlock check.
+
+A test that fails leaves a counterexample below --out, and prints the command
+that replays it.
+
+Exit status:
+  0  nothing found
+  1  a violation, or a test failed
+  2  bad usage, or the package does not build
+  3  nondeterminism, an unknown verdict, a failed write or an internal error`,
+		Example: `  interlock test ./lease -run TestLease
+  interlock test ./lease --glue /tmp/lease_interlock_test.go --faults expire=1`,
+		// Flags of go test have one dash. The command accepts its own so, too.
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			flags := cmd.Flags()
+			if err := flags.Parse(twoDashes(flags, arguments)); err != nil {
+				return err
+			}
+			if help, _ := flags.GetBool("help"); help {
+				return cmd.Help()
+			}
+			if flags.NArg() > 1 {
+				return fmt.Errorf("test takes one directory, not %q", flags.Args())
+			}
+			return f.runTest(cmd, append(flags.Args(), ".")[0])
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.run, "run", "", "run only tests that match the `regexp`")
+	flags.StringArrayVar(&f.glue, "glue", nil, "test `file` to add to the package; may be repeated")
+	flags.IntVar(&f.schedules, "schedules", 2000, "schedules of each test")
+	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
+	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
+	flags.StringVar(&f.strategy, "strategy", "",
+		"search strategy (see interlock help strategies)")
+	flags.BoolVar(&f.keepGoing, "keep-going", false,
+		"gather all distinct failures instead of only the first")
+	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
+	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	flags.StringVar(&f.json, "json", "", "write a report as JSON to `file`")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
+	flags.StringVar(&f.interlock, "interlock", "",
+		"`directory` of Interlock's source (default: this version)")
+	return command
+}
+
+// twoDashes returns the arguments with two dashes before each long flag that has one.
+func twoDashes(flags *pflag.FlagSet, arguments []string) []string {
+	long := slices.Clone(arguments)
+	for i, argument := range arguments {
+		name, _, _ := strings.Cut(strings.TrimPrefix(argument, "-"), "=")
+		if argument == "--" {
+			break
+		}
+		if strings.HasPrefix(argument, "-") && len(name) > 1 && flags.Lookup(name) != nil {
+			long[i] = "-" + argument
+		}
+	}
+	return long
+}
+
+// validate returns an error that names a wrong flag.
+func (f *testFlags) validate() error {
+	if f.schedules < 1 {
+		return fmt.Errorf("--schedules must be at least 1, not %d", f.schedules)
+	}
+	if f.faults != "" {
+		if _, err := faults.Parse(f.faults); err != nil {
+			return fmt.Errorf("--faults: %w", err)
+		}
+	}
+	if f.seed != "" {
+		if _, err := strategy.ParseSeed(f.seed); err != nil {
+			return fmt.Errorf("--seed: %w", err)
+		}
+	}
+	if f.strategy != "" && f.strategy != strategy.ExhaustiveName {
+		if _, err := strategy.Parse(f.strategy); err != nil {
+			return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
+		}
+	}
+	if f.replay != "" {
+		if _, err := recording.Read(f.replay); err != nil {
+			return fmt.Errorf("--replay: %w", err)
+		}
+	}
+	return nil
+}
+
+// runTest runs the tests and reports their outcome.
+func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	build, err := f.build(ctx, pattern)
+	switch {
+	case ctx.Err() != nil:
+		return &statusError{statusInterrupted, errors.New("interrupted")}
+	case err != nil:
+		return err
+	}
+	defer build.Close()
+	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	defer os.Remove(verdicts.Name())
+	defer verdicts.Close()
+	environment, err := f.environment(pattern, verdicts.Name())
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	var printed bytes.Buffer
+	command := build.Command(ctx)
+	command.Env = append(command.Env, environment...)
+	command.Stdout, command.Stderr = io.MultiWriter(cmd.OutOrStdout(), &printed), cmd.ErrOrStderr()
+	ended := command.Run()
+	content, err := io.ReadAll(verdicts)
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	outcome, err := readVerdicts(content)
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	if f.json != "" {
+		if err := file.WriteJSON(f.json, outcome); err != nil {
+			return &statusError{statusInternal, err}
+		}
+	}
+	if ctx.Err() != nil {
+		return &statusError{statusInterrupted, errors.New("interrupted")}
+	}
+	return outcome.status(ended, printed.String())
+}
+
+// build prepares the tests.
+func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, error) {
+	test := &gobuild.Test{
+		Pattern: pattern, Glue: f.glue, Interlock: f.interlock, Version: program.Version(),
+		Flags: []string{"-timeout=" + f.timeout.String()},
+	}
+	if f.run != "" {
+		test.Flags = append(test.Flags, "-run="+f.run)
+	}
+	if f.verbose {
+		test.Flags = append(test.Flags, "-v")
+	}
+	var err error
+	if f.interlock != "" {
+		if test.Interlock, err = filepath.Abs(f.interlock); err != nil {
+			return nil, err
+		}
+	} else if test.Interlock = sourceDirectory(); test.Interlock == "" &&
+		(!strings.HasPrefix(test.Version, "v") || strings.Contains(test.Version, "+")) {
+		return nil, errors.New("this program is no release, and its source is gone: name it " +
+			"by --interlock")
+	}
+	if test.Interlock != "" {
+		if _, err := os.Stat(filepath.Join(test.Interlock, "go.mod")); err != nil {
+			return nil, fmt.Errorf("--interlock: %w", err)
+		}
+	}
+	return gobuild.Prepare(ctx, test)
+}
+
+// sourceDirectory returns the directory of the source that the program was built from, or "" if it
+// does not exist here.
+func sourceDirectory() string {
+	_, path, _, _ := runtime.Caller(0)
+	directory := filepath.Dir(filepath.Dir(filepath.Dir(path)))
+	if _, err := os.Stat(filepath.Join(directory, "go.mod")); err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return directory
+}
+
+// environment returns the variables that tell Check what the flags say.
+func (f *testFlags) environment(pattern, verdicts string) ([]string, error) {
+	out, err := filepath.Abs(f.out)
+	if err != nil {
+		return nil, err
+	}
+	set := []string{
+		recording.OutVariable + "=" + out,
+		recording.VerdictsVariable + "=" + verdicts,
+		recording.CommandVariable + "=" + f.command(pattern),
+		"INTERLOCK_SCHEDULES=" + strconv.Itoa(f.schedules),
+		"INTERLOCK_SEED=" + f.seed, "INTERLOCK_STRATEGY=" + f.strategy,
+		recording.FaultsVariable + "=" + f.faults,
+	}
+	if f.keepGoing {
+		set = append(set, "INTERLOCK_KEEP_GOING=1")
+	}
+	replay := f.replay
+	if replay != "" {
+		if replay, err = filepath.Abs(replay); err != nil {
+			return nil, err
+		}
+	}
+	return append(set, recording.ReplayVariable+"="+replay), nil
+}
+
+// command returns the command that runs the same tests again, but for --run.
+func (f *testFlags) command(pattern string) string {
+	words := []string{invocation(), "test", shellQuote(pattern)}
+	for _, glue := range f.glue {
+		words = append(words, "--glue", shellQuote(glue))
+	}
+	if f.interlock != "" {
+		words = append(words, "--interlock", shellQuote(f.interlock))
+	}
+	return strings.Join(words, " ")
+}
+
+// A testOutcome is the report of the command test.
+type testOutcome struct {
+	Version int                 `json:"version"`
+	Checks  []recording.Verdict `json:"checks"`
+}
+
+// readVerdicts reads the lines that calls of Check have written.
+func readVerdicts(content []byte) (*testOutcome, error) {
+	outcome := &testOutcome{Version: 1, Checks: []recording.Verdict{}}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	for {
+		var verdict recording.Verdict
+		err := decoder.Decode(&verdict)
+		switch {
+		case errors.Is(err, io.EOF):
+			return outcome, nil
+		case err != nil:
+			return nil, err
+		}
+		outcome.Checks = append(outcome.Checks, verdict)
+	}
+}
+
+// has reports whether a call of Check had the outcome.
+func (o *testOutcome) has(outcome string) bool {
+	return slices.ContainsFunc(o.Checks,
+		func(v recording.Verdict) bool { return v.Outcome == outcome })
+}
+
+// status returns the error with the status of the program, from how go test ended and from what it
+// printed.
+func (o *testOutcome) status(ended error, printed string) error {
+	var failed *exec.ExitError
+	switch {
+	case ended == nil && len(o.Checks) > 0:
+		return nil
+	case ended == nil:
+		return &statusError{
+			statusInternal,
+			errors.New("no schedule run: no test that ran calls scenarios.Check"),
+		}
+	case !errors.As(ended, &failed):
+		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {
+			return fmt.Errorf("the go command: %w", ended)
+		}
+		return &statusError{statusInternal, ended}
+	case o.has(recording.Violation):
+		return &statusError{statusViolation, nil}
+	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
+		return &statusError{statusInternal, nil}
+	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),
+		printed == "":
+		return &statusError{statusUsage, errors.New("the package does not build")}
+	}
+	return &statusError{statusViolation, nil}
+}

@@ -1,0 +1,54 @@
+//go:build interlock_scheduler
+
+package exhaustive_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/shrink"
+)
+
+// Where goroutines are scheduled, an exhaustive search of a lock with concurrency of its own is
+// complete, finds its defect, and finds nothing in its twin, also with partial-order reduction. A
+// campaign finds the same, and the shrunk counterexample fails in every run.
+func TestScheduledLocks(t *testing.T) {
+	for _, lock := range locktest.Concurrent() {
+		t.Run(lock.Name, func(t *testing.T) {
+			fixed := strings.HasSuffix(lock.Name, "-fixed")
+			scenario := *locktest.Scenario(lock, 2, 1, 0)
+			for _, plain := range []bool{false, true} {
+				e := &exhaustive.Search{
+					Scenario: scenario, KeepGoing: true, NoReduction: plain,
+				}
+				r := e.Run(context.Background(), t)
+				t.Logf("%d schedules, %d states", r.Schedules, r.States)
+				if !r.Complete || r.Differing > 0 || fixed != (r.Failure == nil) {
+					t.Errorf("complete %v, failure %+v, %s", r.Complete, r.Failure,
+						r.DescribeDiffering())
+				}
+			}
+			c := &campaign.Campaign{Scenario: scenario, Seed: 1, Schedules: 500, Workers: 2}
+			found := c.Run(context.Background(), t)
+			if found.Differing > 0 || fixed != (found.Failure == nil) {
+				t.Fatalf("failure %+v, %s", found.Failure, found.DescribeDiffering())
+			}
+			if fixed {
+				return
+			}
+			short, err := shrink.Shorten(context.Background(), engine.NewRunner(t), c, found)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%v", short.Recording.Deviations)
+			if short.Recording.Reproduces.Runs > 0 || len(short.Recording.Deviations) == 0 {
+				t.Errorf("shrunk to %+v", short.Recording)
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package reportcard
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/page"
+)
+
+var (
+	//go:embed card.gohtml
+	body string
+	//go:embed card.css
+	style string
+)
+
+// WriteHTML writes the card as a web page that contains all that it needs. The links to recordings
+// are relative to the directory, in which the file is.
+func WriteHTML(w io.Writer, card *Card, directory string) error {
+	parsed, err := template.New("card").Funcs(template.FuncMap{
+		"relative": func(file string) string { return relative(directory, file) },
+		"statement": func(p history.Property) string {
+			i := slices.IndexFunc(card.Properties, func(known Property) bool {
+				return known.Name == p
+			})
+			return card.Properties[i].Statement
+		},
+		"class": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
+		"add":   func(a, b int) int { return a + b },
+	}).Parse(body)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	if err := parsed.Execute(&text, card); err != nil {
+		return err
+	}
+	return page.WriteStatic(w, "Report card · Interlock", style, text.String())
+}
+
+// First reports whether the lock is the first of its group.
+func (c *Card) First(index int) bool {
+	return index == 0 || c.Locks[index].Group != c.Locks[index-1].Group
+}
+
+// Kept returns the cells of properties that hold.
+func (l *Lock) Kept() []*Cell { return l.Of(Holds) }
+
+// Broken returns the cells of violated properties.
+func (l *Lock) Broken() []*Cell { return l.Of(Violated) }
+
+// Untested returns the cells of properties that the lock claims, and that are neither known to hold
+// nor violated.
+func (l *Lock) Untested() []*Cell {
+	return slices.Concat(l.Of(NotExercised), l.Of(Unknown), l.Of(NotSearched))
+}
+
+// Refuted returns the cells of properties that the lock does not claim and that were violated.
+func (l *Lock) Refuted() []*Cell {
+	return slices.DeleteFunc(l.Of(NotClaimed), func(c *Cell) bool { return c.Refuted == nil })
+}
+
+// Meaning describes the cell for those who do not see its symbol.
+func (c *Cell) Meaning() string {
+	switch {
+	case c.Refuted != nil:
+		return "not claimed, does not hold"
+	case c.Reach != "":
+		return "holds, exhaustively " + string(c.Reach)
+	}
+	return string(c.Verdict)
+}

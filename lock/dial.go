@@ -1,0 +1,185 @@
+package lock
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A DialOption configures [Dial].
+type DialOption func(*dialing)
+
+// WithDialer sets how connections to the servers are opened, for TLS say. The default is
+// net.DialTimeout.
+func WithDialer(dialer zk.Dialer) DialOption { return func(d *dialing) { d.dialer = dialer } }
+
+// WithClientOption adds an option of zk.Connect. [WithDialer] takes the place of zk.WithDialer.
+func WithClientOption(option func(*zk.Conn)) DialOption {
+	return func(d *dialing) { d.client = append(d.client, option) }
+}
+
+// Dial connects a client to an ensemble and returns its session once ZooKeeper has opened it. The
+// session lasts until [Session.Close], across lost connections; after an expiry the client opens
+// another.
+//
+// Servers bound the timeout of a session, by 2 and 20 ticks unless they are configured otherwise.
+// If they grant less than was asked for, [Session.Timeout] is what they have granted. A server that
+// grants even less later is treated as if it could not be reached.
+//
+// If the context ends first, Dial closes the client and returns an error that wraps the context's
+// cause.
+func Dial(ctx context.Context, servers []string, timeout time.Duration, options ...DialOption) (
+	*Session, error,
+) {
+	if timeout <= 0 {
+		return nil, fmt.Errorf("lock: session timeout %v must be positive", timeout)
+	}
+	d := &dialing{asked: timeout, dialer: net.DialTimeout, opened: make(chan struct{})}
+	for _, option := range options {
+		option(d)
+	}
+	session, err := OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event,
+		error,
+	) {
+		return zk.Connect(servers, timeout, d.configure, zk.WithDialer(d.dial),
+			zk.WithEventCallback(func(e zk.Event) {
+				callback(e)
+				d.handle(e)
+			}))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	select {
+	case <-d.opened:
+	case <-ctx.Done():
+		d.abort()
+		session.Close()
+		return nil, fmt.Errorf("lock: no session with %v: %w", servers, context.Cause(ctx))
+	}
+	session.timeout = d.timeout()
+	return session, nil
+}
+
+// dialing is the state of a client that [Dial] has made.
+type dialing struct {
+	asked  time.Duration
+	dialer zk.Dialer
+	client []func(*zk.Conn)
+	opened chan struct{} // closed once there is a session
+
+	mu      sync.Mutex
+	granted time.Duration // for the first session; 0 before
+	isOpen  bool          // opened is closed
+	conn    net.Conn      // the last one
+	aborted bool
+}
+
+// configure applies the options for the client.
+func (d *dialing) configure(conn *zk.Conn) {
+	for _, option := range d.client {
+		option(conn)
+	}
+}
+
+// handle closes opened at the first session.
+func (d *dialing) handle(e zk.Event) {
+	if e.Type != zk.EventSession || e.State != zk.StateHasSession {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.isOpen {
+		d.isOpen = true
+		close(d.opened)
+	}
+}
+
+// timeout returns the timeout of the session.
+func (d *dialing) timeout() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return min(d.asked, d.granted)
+}
+
+func (d *dialing) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := d.dialer(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.aborted {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	d.conn = conn
+	return &handshakeConn{Conn: conn, grant: d.grant}, nil
+}
+
+// abort closes the connection. The client itself would wait for a session on it for several
+// timeouts, even when it is closed.
+func (d *dialing) abort() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.aborted = true
+	if d.conn != nil {
+		d.conn.Close()
+	}
+}
+
+// grant records the timeout that a server grants, and refuses one that is shorter than that of the
+// session.
+func (d *dialing) grant(timeout time.Duration) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case !d.isOpen:
+		d.granted = timeout
+	case timeout < min(d.asked, d.granted):
+		return fmt.Errorf("lock: the server grants a session timeout of %v, the leases assume %v",
+			timeout, min(d.asked, d.granted))
+	}
+	return nil
+}
+
+// A handshakeConn reads the timeout from the first message of a server, the ConnectResponse of
+// ZooKeeper's protocol (zookeeper.jute), since go-zookeeper/zk does not report it.
+type handshakeConn struct {
+	net.Conn
+	grant func(time.Duration) error
+	read  []byte // of the message so far, up to the timeout
+}
+
+// The message begins with its length, the version of the protocol, and the timeout in milliseconds.
+const timeoutEnd = 12
+
+var errNegativeTimeout = errors.New("lock: the server grants a negative session timeout")
+
+func (c *handshakeConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if len(c.read) == timeoutEnd || n == 0 {
+		return n, err
+	}
+	c.read = append(c.read, p[:min(n, timeoutEnd-len(c.read))]...)
+	if len(c.read) < timeoutEnd {
+		return n, err
+	}
+	milliseconds := int32(binary.BigEndian.Uint32(c.read[timeoutEnd-4:]))
+	switch {
+	case milliseconds < 0:
+		return 0, errNegativeTimeout
+	case milliseconds == 0: // The session that the client asked for has expired.
+		return n, err
+	}
+	if err := c.grant(time.Duration(milliseconds) * time.Millisecond); err != nil {
+		return 0, err
+	}
+	return n, err
+}

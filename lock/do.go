@@ -1,0 +1,135 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Do takes the lock, calls the function and unlocks. The function's context ends when the lock is
+// lost, and carries the lease: see [LeaseFrom].
+//
+// Do returns the error of Lock, and then the function is not called. Otherwise it returns the
+// errors of the function, of the lease and of Unlock, joined in the order in which they happened.
+// So the first tells whether the function failed or the lock was lost first. If the context has
+// ended, Do does not wait for ZooKeeper to confirm that the lock is free. If the function panics,
+// the lock is released in the background.
+func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, m.Lock, f)
+}
+
+// TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
+// it has not learned by then whether the lock is free, because ZooKeeper does not answer, it
+// returns an error that wraps [context.DeadlineExceeded]. Without a wait it is TryLock, which waits
+// for ZooKeeper until the context ends.
+func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
+	return tryFor(ctx, wait, m)
+}
+
+// Do is [Mutex.Do] for writing. For reading, call Do of RLocker.
+func (m *RWMutex) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, m.Lock, f)
+}
+
+// TryLockFor is [Mutex.TryLockFor] for writing. For reading, call TryLockFor of RLocker.
+func (m *RWMutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
+	return tryFor(ctx, wait, m)
+}
+
+func (r reader) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, r.Lock, f)
+}
+
+func (r reader) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
+	return tryFor(ctx, wait, r)
+}
+
+// Do is [Mutex.Do] with a place of the semaphore.
+func (s *Semaphore) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, s.Lock, f)
+}
+
+// TryLockFor is [Mutex.TryLockFor] for a place of the semaphore.
+func (s *Semaphore) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
+	return tryFor(ctx, wait, s)
+}
+
+// Do is [Mutex.Do] with all of the locks. The function's context carries no lease.
+func (m *Multi) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, m.Lock, f)
+}
+
+type leaseKey struct{}
+
+// LeaseFrom returns the lease of the function that Do has called with the context, or nil.
+func LeaseFrom(ctx context.Context) *Lease {
+	lease, _ := ctx.Value(leaseKey{}).(*Lease)
+	return lease
+}
+
+// A held is a [Lease] or a [MultiLease].
+type held interface {
+	Context(context.Context) context.Context
+	Err() error
+	Unlock(context.Context) error
+}
+
+func do[L held](ctx context.Context, lock func(context.Context) (L, error),
+	f func(context.Context) error,
+) error {
+	lease, err := lock(ctx)
+	if err != nil {
+		return err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			lease.Unlock(ended)
+		}
+	}()
+	err = f(context.WithValue(lease.Context(ctx), leaseKey{}, lease))
+	returned = true
+	if lost := lease.Err(); lost != nil {
+		lease.Unlock(ended)
+		return errors.Join(lost, err)
+	}
+	unlocked := lease.Unlock(ctx)
+	if cause := context.Cause(ctx); cause != nil && errors.Is(unlocked, cause) {
+		return err
+	}
+	return errors.Join(err, unlocked)
+}
+
+// ended is a context that has ended.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+func tryFor(ctx context.Context, wait time.Duration, l Locker) (*Lease, error) {
+	if wait <= 0 {
+		return l.TryLock(ctx)
+	}
+	var blocked atomic.Bool
+	ctx = context.WithValue(ctx, blockedKey{}, &blocked)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
+	defer cancel()
+	lease, err := l.Lock(ctx)
+	switch {
+	case !errors.Is(err, errWaited):
+		return lease, err
+	case blocked.Load():
+		return nil, ErrNotAcquired
+	}
+	return nil, fmt.Errorf("lock: no answer from ZooKeeper within %v: %w", wait,
+		context.DeadlineExceeded)
+}
+
+// blockedKey is the key of a context's *atomic.Bool, which is set when others are before the
+// contender.
+type blockedKey struct{}
+
+var errWaited = errors.New("lock: the wait is over")

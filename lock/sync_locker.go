@@ -1,0 +1,50 @@
+package lock
+
+import (
+	"context"
+	"sync"
+)
+
+// SyncLocker returns the lock as a [sync.Locker], for code that takes one. Its methods have no
+// error to return: if Lock or Unlock fails, or the lock was lost before Unlock, they panic with the
+// error. Do tells the holder of a loss in time, and is preferable. The context bounds each call.
+func SyncLocker(ctx context.Context, l Locker) sync.Locker {
+	return &syncLocker{ctx: ctx, lock: l}
+}
+
+type syncLocker struct {
+	ctx  context.Context
+	lock Locker
+
+	mu     sync.Mutex
+	leases []*Lease // of the present holders, of which a semaphore and readers have several
+}
+
+func (l *syncLocker) Lock() {
+	lease, err := l.lock.Lock(l.ctx)
+	if err != nil {
+		panic(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases = append(l.leases, lease)
+}
+
+func (l *syncLocker) Unlock() {
+	if err := l.pop().Unlock(l.ctx); err != nil {
+		panic(err)
+	}
+}
+
+// pop removes a lease. Holders do not differ, so any will do.
+func (l *syncLocker) pop() *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.leases) - 1
+	if last < 0 {
+		panic(ErrNotHeld)
+	}
+	lease := l.leases[last]
+	l.leases = l.leases[:last]
+	return lease
+}

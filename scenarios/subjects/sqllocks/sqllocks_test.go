@@ -1,0 +1,253 @@
+package sqllocks_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
+	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
+	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/sim/simsql"
+)
+
+// schedulesMax bounds the search for each finding.
+const schedulesMax = 1500
+
+// What each lock does not promise, and under which faults. A schedule with a finding gives the same
+// history 20 times out of 20.
+func TestFindings(t *testing.T) {
+	for _, test := range []struct {
+		lock scenarios.Subject
+		plan string
+		want history.Property
+	}{
+		{sqllocks.UniqueIndex(), "any=2", history.Progress},
+		{sqllocks.UniqueIndex(), "crash=1", history.Progress},
+		{sqllocks.UniqueIndex(), "lose-reply=1", history.Progress},
+		{sqllocks.UniqueIndex(), "restart-server=1", history.Progress},
+		{sqllocks.UniqueIndexExpire(), "none", history.ClientMutualExclusion},
+		{sqllocks.UniqueIndexExpire(), "none", history.OwnRelease},
+		{sqllocks.UniqueIndexOwner(), "any=2", history.ClientMutualExclusion},
+		{sqllocks.UniqueIndexOwner(), "pause@hold=2", history.ClientMutualExclusion},
+		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
+		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
+		{sqllocks.OpenTransaction(), "restart-server=1", history.ClientMutualExclusion},
+	} {
+		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
+			s := scenario(t, test.lock, test.plan)
+			runner := engine.NewRunner(t)
+			for schedule := range schedulesMax {
+				r := runner.Run(s, strategy.NewRandom(1, schedule))
+				if violates(r, test.want) {
+					repeats(t, runner, s, r)
+					return
+				}
+			}
+			t.Errorf("no schedule violates %s", test.want)
+		})
+	}
+}
+
+func violates(r *engine.Result, property history.Property) bool {
+	for _, v := range r.Violations {
+		if v.Property == property {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats replays a schedule.
+func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.Result) {
+	t.Helper()
+	hash := r.TraceHash
+	replay := &engine.Replay{Deviations: append([]engine.Deviation(nil), r.Deviations...)}
+	for n := range 20 {
+		if again := runner.Run(s, replay); again.TraceHash != hash {
+			t.Fatalf("replay %d has trace hash %#x, want %#x", n, again.TraceHash, hash)
+		}
+	}
+}
+
+// What each remedy repairs: an expiry, that a crash blocks the lock; an owner, the foreign release;
+// a token that the resource checks, what pauses and clocks break; a transaction, that a crash
+// blocks the lock. All other violations stay.
+func TestRemedies(t *testing.T) {
+	for _, test := range []struct {
+		lock     scenarios.Subject
+		plan     string
+		holds    []history.Property
+		violated bool // another property
+	}{
+		{
+			sqllocks.UniqueIndexExpire(), "any=3",
+			[]history.Property{history.Progress},
+			true,
+		},
+		{
+			sqllocks.UniqueIndexOwner(), "pause=2,jump-clock=1,crash=1,lose-reply=1",
+			[]history.Property{history.Progress, history.OwnRelease},
+			true,
+		},
+		{
+			sqllocks.UniqueIndexFenced(), "any=3",
+			sqllocks.UniqueIndexFenced().Claims, false,
+		},
+		{
+			sqllocks.OpenTransaction(), "any=3",
+			[]history.Property{history.Progress},
+			true,
+		},
+		{
+			sqllocks.OpenTransaction(), "crash=1,pause=1,stall-server=1",
+			sqllocks.OpenTransaction().Claims, false,
+		},
+		{
+			sqllocks.UniqueIndex(), "pause=2,stall-server=1,stall-replies=1,stall-requests=1",
+			sqllocks.UniqueIndex().Claims, false,
+		},
+	} {
+		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
+			s := scenario(t, test.lock, test.plan)
+			runner, violated := engine.NewRunner(t), false
+			for schedule := range 1000 {
+				r := runner.Run(s, strategy.NewRandom(2, schedule))
+				violated = violated || len(r.Violations) > 0
+				for _, property := range test.holds {
+					if violates(r, property) {
+						t.Fatalf("schedule %d violates %s: %s", schedule, property,
+							r.Violations[0].Detail)
+					}
+				}
+			}
+			if violated != test.violated {
+				t.Errorf("a property is violated: %v", violated)
+			}
+		})
+	}
+}
+
+// The same schedule gives the same events.
+func TestDeterminism(t *testing.T) {
+	for _, lock := range sqllocks.All() {
+		s := scenario(t, lock, "any=3")
+		runner := engine.NewRunner(t)
+		for schedule := range 60 {
+			first := runner.Run(s, strategy.NewRandom(3, schedule))
+			again := runner.RunAgain(context.Background(), s, schedule,
+				strategy.NewRandom(3, schedule), first)
+			if again != nil {
+				t.Fatal(again)
+			}
+		}
+	}
+}
+
+// An apart is the database with a key that no other path to a state has, so that a search never
+// takes two states for the same.
+type apart struct{ simsql.Service }
+
+func (a apart) New() sim.System { return &apartSystem{System: a.Service.New()} }
+
+type apartSystem struct {
+	sim.System
+	log *history.Log
+}
+
+func (s *apartSystem) Reset(config sim.Config) {
+	s.log = config.Log
+	s.System.Reset(config)
+}
+
+func (s *apartSystem) Key() uint64 { return s.log.Hash() }
+
+func (s *apartSystem) StateHash(bool) uint64 { return s.Key() }
+
+// An exhaustive search decides the same whether it recognizes states by their keys, and merges
+// them, or not.
+func TestExhaustive(t *testing.T) {
+	for _, test := range []struct {
+		lock scenarios.Subject
+		plan string
+		want history.Property // "" for no violation
+	}{
+		{sqllocks.UniqueIndex(), "none", ""},
+		{sqllocks.UniqueIndex(), "stall-replies=1", ""},
+		{sqllocks.UniqueIndex(), "crash=1", history.Progress},
+		{sqllocks.OpenTransaction(), "none", ""},
+		{sqllocks.OpenTransaction(), "crash=1", ""},
+		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
+		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
+	} {
+		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
+			schedules := 0
+			for _, separate := range []bool{false, true} {
+				if separate {
+					test.lock.Service = apart{test.lock.Service.(simsql.Service)}
+				}
+				s := *scenario(t, test.lock, test.plan)
+				s.Clients, s.Cycles = 2, 1
+				search := exhaustive.Search{Scenario: s, NoMerge: separate}
+				r := search.Run(context.Background(), t)
+				got := history.Property("")
+				if r.Failure != nil {
+					got = r.Failure.Violations[0].Property
+				}
+				if got != test.want || r.Failure == nil && !r.Complete {
+					t.Errorf("states apart: %v, complete: %v, violates %q, want %q", separate,
+						r.Complete, got, test.want)
+				}
+				if separate && r.Schedules < schedules {
+					t.Errorf("%d schedules with states apart, %d else", r.Schedules, schedules)
+				}
+				schedules = r.Schedules
+				t.Logf("states apart: %v, %d schedules, %d states", separate, r.Schedules, r.States)
+			}
+		})
+	}
+}
+
+// scenario returns a scenario of three processes.
+func scenario(t testing.TB, lock scenarios.Subject, plan string) *engine.Scenario {
+	t.Helper()
+	parsed, err := faults.Parse(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conversion.Scenario(scenarios.Scenario{
+		Subject: lock, Clients: 3, Cycles: 2, Faults: parsed,
+		Severity: faults.Severity{Pause: time.Second, Drift: 5},
+	})
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+// BenchmarkSchedule measures a schedule of a lock on a database, without faults, beside one of the
+// same lock on Redis.
+func BenchmarkSchedule(b *testing.B) {
+	for _, lock := range []scenarios.Subject{sqllocks.UniqueIndex(), redislocks.SetNX()} {
+		b.Run(lock.Name, func(b *testing.B) {
+			s := scenario(b, lock, "none")
+			locktest.RunInTest(b, func(t *testing.T) {
+				runner, steps := engine.NewRunner(t), 0
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := range b.N {
+					steps += runner.Run(s, strategy.NewRandom(1, i)).Steps
+				}
+				b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
+			})
+		})
+	}
+}

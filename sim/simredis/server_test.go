@@ -1,0 +1,162 @@
+package simredis
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A world is a server with two clients whose commands a test serves by hand.
+type world struct {
+	*System
+	log   *history.Log
+	conns []*conn // of c1 and c2
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{System: Service{}.New().(*System), log: new(history.Log)}
+	w.Reset(sim.Config{Servers: 1, Log: w.log, Settle: func() {}})
+	for n := range 2 {
+		w.Connect()
+		c, err := w.clients[n].Dial(t.Context(), "tcp", Address(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.conns = append(w.conns, c.(*conn))
+	}
+	return w
+}
+
+// do lets a process send a command, and serves it.
+func (w *world) do(process int, command ...string) {
+	w.clients[process-1].send(w.conns[process-1], command)
+	w.serve(w.clients[process-1], 0)
+}
+
+// changesOfKeys returns the changes of keys so far, such as "key-set c1".
+func (w *world) changesOfKeys() (all []string) {
+	for _, e := range w.log.Events() {
+		if e.Kind.OfKey() {
+			all = append(all, strings.TrimSuffix(e.Kind.String()+" c"+string('0'+e.Process), " c0"))
+		}
+	}
+	return all
+}
+
+// Who has set a key is known also if the key has the same value as before.
+func TestOwnership(t *testing.T) {
+	const reset = `redis.call("DEL", KEYS[1]) redis.call("SET", KEYS[1], "1") return 1`
+	for name, test := range map[string]struct {
+		second [][]string // by c2, after c1 has set the key to 1
+		want   []string   // after that
+	}{
+		"failed SETNX":   {[][]string{{"SETNX", "k", "1"}}, nil},
+		"failed SET NX":  {[][]string{{"SET", "k", "1", "NX"}}, nil},
+		"renewal":        {[][]string{{"PEXPIRE", "k", "100"}}, nil},
+		"SET":            {[][]string{{"SET", "k", "1"}}, []string{"key-set c2"}},
+		"DEL":            {[][]string{{"DEL", "k"}}, []string{"key-deleted c2"}},
+		"DEL of another": {[][]string{{"DEL", "other"}}, nil},
+		"DEL, SET in EVAL": {
+			[][]string{{"EVAL", reset, "1", "k"}}, []string{"key-deleted c2", "key-set c2"},
+		},
+		"DEL, SET in MULTI": {
+			[][]string{{"MULTI"}, {"DEL", "k"}, {"SET", "k", "1"}, {"EXEC"}},
+			[]string{"key-deleted c2", "key-set c2"},
+		},
+		"discarded": {[][]string{{"MULTI"}, {"DEL", "k"}, {"DISCARD"}, {"GET", "k"}}, nil},
+	} {
+		w := newWorld(t)
+		w.do(1, "SET", "k", "1")
+		for _, command := range test.second {
+			w.do(2, command...)
+		}
+		if got := w.changesOfKeys()[1:]; !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// Only commands that change data count as writes.
+func TestWrites(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		command []string
+		writes  int64
+	}{
+		{[]string{"SETNX", "k", "1"}, 1},
+		{[]string{"SETNX", "k", "1"}, 1},
+		{[]string{"SET", "k", "2", "NX", "PX", "100"}, 1},
+		{[]string{"GET", "k"}, 1},
+		{[]string{"EVAL", `return redis.call("GET", KEYS[1])`, "1", "k"}, 1},
+		{[]string{"PEXPIRE", "k", "500"}, 2},
+		{[]string{"DEL", "other"}, 2},
+		{[]string{"DEL", "k"}, 3},
+	} {
+		if w.do(1, test.command...); w.Transactions() != test.writes {
+			t.Errorf("%q: %d writes, want %d", test.command, w.Transactions(), test.writes)
+		}
+	}
+}
+
+// After a fail-over a key belongs to the process whose command the replica has, even if all
+// processes write the same value, and also if the command runs a script by its hash.
+func TestOwnershipAfterFailOver(t *testing.T) {
+	const script = `redis.call("SET", KEYS[1], "1") return 1`
+	sum := fmt.Sprintf("%x", sha1.Sum([]byte(script)))
+	w := newWorld(t)
+	w.do(2, "SCRIPT", "LOAD", script)
+	w.do(1, "EVALSHA", sum, "1", "k")
+	w.do(1, "SETNX", "k", "1")
+	w.Advance(time.Second) // The replica has this.
+	if w.servers[0].unreplicated() {
+		t.Error("the replica lacks something")
+	}
+	w.do(1, "DEL", "k")
+	w.do(2, "SET", "k", "1")
+	if !w.servers[0].unreplicated() {
+		t.Error("the replica lacks nothing")
+	}
+	w.Inject(sim.OnServer(sim.Fault, 0).StruckBy(faults.FailOver), faults.DefaultSeverity())
+	want := []string{"key-set c1", "key-deleted c1", "key-set c2", "key-lost", "key-set c1"}
+	if got := w.changesOfKeys(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// RenumberAges numbers messages by process and server, requests first.
+func TestRenumberAges(t *testing.T) {
+	w := newWorld(t)
+	w.do(2, "GET", "k")
+	for _, process := range []int{2, 1} {
+		w.clients[process-1].send(w.conns[process-1], []string{"GET", "k"})
+	}
+	order := func() (all []string) {
+		steps := w.AppendMessages(nil)
+		slices.SortFunc(steps, func(a, b sim.EnabledStep) int { return int(a.Age) - int(b.Age) })
+		for _, s := range steps {
+			all = append(all, s.Step.String())
+		}
+		return all
+	}
+	want := []string{"deliver c2", "serve c2", "serve c1"}
+	if got := order(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	key := w.Key()
+	w.RenumberAges()
+	want = []string{"serve c1", "serve c2", "deliver c2"}
+	if got := order(); !slices.Equal(got, want) {
+		t.Errorf("renumbered %q, want %q", got, want)
+	}
+	if w.Key() != key {
+		t.Error("the ages are part of the key")
+	}
+}

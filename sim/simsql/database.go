@@ -1,0 +1,364 @@
+package simsql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"modernc.org/sqlite"
+
+	"github.com/interlock-sim/interlock/internal/hash64"
+)
+
+// A database is the database server: SQLite with a clock. Every session uses the same connection to
+// SQLite, because a transaction has the database to itself.
+type database struct {
+	*store
+
+	owner  *conn         // whose transaction is open; nil if there is none
+	notice time.Duration // when the server notices that the owner's connection is lost; 0: it works
+
+	committed []row  // the rows outside the open transaction, sorted by name
+	outside   uint64 // hash of what is stored outside the open transaction
+	inside    uint64 // hash of what is stored, with the changes of the open transaction
+
+	stalled bool // until it is healed
+
+	// the clock: at the time since, it showed base; since then it runs at a rate in percent
+	since, base time.Duration
+	rate        int
+	jumped      bool
+}
+
+// A row is a row of a table with a primary key.
+type row struct {
+	name    string // the table and the primary key
+	value   string
+	process int   // that has written it
+	set     int64 // the number of its last KeySet event, 0 if it has none yet
+}
+
+// A store is SQLite with a database in memory.
+type store struct {
+	sqlite sqliteConn
+	clock  *clock
+	schema string
+	empty  []byte // the database of the schema without rows
+	tables []table
+}
+
+// A sqliteConn is what SQLite's driver offers of a connection.
+type sqliteConn interface {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+	Serialize() ([]byte, error)
+	Deserialize([]byte) error
+}
+
+// A clock is what SQL statements read.
+type clock struct {
+	now  time.Duration
+	read bool // since the last reset
+}
+
+// A table is a table with the positions of the columns of its primary key.
+type table struct {
+	name    string
+	columns []int
+}
+
+// epoch is the date at the start of each run.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const trueClock = 100 // the rate of an accurate clock, in percent
+
+// spare are stores that no system uses any more. SQLite's memory is not Go's, and its functions are
+// never freed.
+var spare struct {
+	sync.Mutex
+	stores []*store
+}
+
+// newStore returns a store for a system. It becomes spare when the system is garbage.
+func newStore(system *System, schema string) *store {
+	s := takeSpare(schema)
+	if s == nil {
+		s = openStore(schema)
+	}
+	runtime.AddCleanup(system, func(s *store) {
+		spare.Lock()
+		defer spare.Unlock()
+		spare.stores = append(spare.stores, s)
+	}, s)
+	return s
+}
+
+// takeSpare returns a spare store of the schema, or nil.
+func takeSpare(schema string) *store {
+	spare.Lock()
+	defer spare.Unlock()
+	i := slices.IndexFunc(spare.stores, func(s *store) bool { return s.schema == schema })
+	if i < 0 {
+		return nil
+	}
+	s := spare.stores[i]
+	spare.stores = slices.Delete(spare.stores, i, i+1)
+	_ = s.run("ROLLBACK") // It fails unless a transaction was left open.
+	return s
+}
+
+func openStore(schema string) *store {
+	s := &store{clock: new(clock), schema: schema}
+	d := new(sqlite.Driver)
+	for name, function := range s.clock.functions() {
+		must(d.RegisterScalarFunction(name, -1,
+			func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+				return function(args)
+			}))
+	}
+	c, err := d.Open(":memory:")
+	must(err)
+	s.sqlite = c.(sqliteConn)
+	// Without a table there is nothing to serialize.
+	must(s.run("CREATE TABLE anchor (id INTEGER PRIMARY KEY)"))
+	if err := s.run(schema); err != nil {
+		panic(fmt.Errorf("simsql: the schema: %w", err))
+	}
+	must(s.run("DROP TABLE anchor"))
+	s.empty, err = s.sqlite.Serialize()
+	must(err)
+	return s
+}
+
+// must panics on an error that no lock can cause.
+func must(err error) {
+	if err != nil {
+		panic(fmt.Errorf("simsql: %w", err))
+	}
+}
+
+// functions returns the functions that replace SQLite's: those that read the clock read the
+// server's. Those that would make runs differ, or that belong to a connection, are refused.
+func (c *clock) functions() map[string]func([]driver.Value) (driver.Value, error) {
+	all := map[string]func([]driver.Value) (driver.Value, error){
+		"current_timestamp": func([]driver.Value) (driver.Value, error) {
+			c.read = true
+			return epoch.Add(c.now).Format(time.DateTime), nil
+		},
+		"unixepoch": func(args []driver.Value) (driver.Value, error) {
+			if len(args) > 0 && args[0] == "now" {
+				args = args[1:]
+			}
+			c.read = true
+			at := epoch.Add(c.now)
+			switch {
+			case len(args) == 0:
+				return at.Unix(), nil
+			case len(args) == 1 && args[0] == "subsec":
+				return float64(at.UnixMilli()) / 1000, nil
+			}
+			return nil, errors.New("simsql has unixepoch only of 'now', with or without 'subsec'")
+		},
+	}
+	for _, name := range []string{
+		"random", "randomblob", "date", "time", "datetime", "julianday", "strftime", "timediff",
+		"current_date", "current_time", "last_insert_rowid", "changes", "total_changes",
+	} {
+		all[name] = func([]driver.Value) (driver.Value, error) {
+			return nil, fmt.Errorf("simsql refuses the function %s", name)
+		}
+	}
+	return all
+}
+
+// reset begins a run with empty tables.
+func (d *database) reset() {
+	if d.owner != nil {
+		must(d.run("ROLLBACK"))
+	}
+	must(d.sqlite.Deserialize(d.empty))
+	*d.clock = clock{}
+	*d = database{store: d.store, rate: trueClock}
+	d.readTables()
+	d.committed, d.inside = d.rows()
+	d.outside = d.inside
+	for i := range d.committed {
+		d.committed[i].set = int64(i + 1)
+	}
+}
+
+// run executes SQL without arguments.
+func (s *store) run(query string) error {
+	_, err := s.sqlite.ExecContext(context.Background(), query, nil)
+	return err
+}
+
+// query returns all rows of a query.
+func (s *store) query(query string, args []driver.NamedValue) (reply, error) {
+	rows, err := s.sqlite.QueryContext(context.Background(), query, args)
+	if err != nil {
+		return reply{}, err
+	}
+	defer rows.Close()
+	r := reply{columns: rows.Columns()}
+	for {
+		values := make([]driver.Value, len(r.columns))
+		if err := rows.Next(values); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return r, err
+		}
+		r.rows = append(r.rows, values)
+	}
+}
+
+// readTables notes which tables there are, and their primary keys.
+func (s *store) readTables() {
+	s.tables = s.tables[:0]
+	names, err := s.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", nil)
+	must(err)
+	for _, name := range names.rows {
+		t := table{name: name[0].(string)}
+		info, err := s.query("SELECT pk FROM pragma_table_info("+literal(t.name)+")", nil)
+		must(err)
+		for column := range info.rows {
+			if info.rows[column][0].(int64) > 0 {
+				t.columns = append(t.columns, column)
+			}
+		}
+		s.tables = append(s.tables, t)
+	}
+}
+
+// rows returns the rows of all tables with a primary key, sorted by name, and a hash of all that is
+// stored.
+func (s *store) rows() (rows []row, key uint64) {
+	for _, t := range s.tables {
+		key = hash64.Fold(key, hashOf(t.name))
+		all, err := s.query(`SELECT * FROM "`+strings.ReplaceAll(t.name, `"`, `""`)+`"`, nil)
+		must(err)
+		for _, values := range all.rows {
+			value := literals(values)
+			key = hash64.Fold(key, hashOf(value))
+			if len(t.columns) == 0 {
+				continue
+			}
+			var primary []string
+			for _, column := range t.columns {
+				primary = append(primary, fmt.Sprint(values[column]))
+			}
+			rows = append(rows, row{name: t.name + "/" + strings.Join(primary, ","), value: value})
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return rows, key
+}
+
+// answers reports whether the server handles requests.
+func (d *database) answers() bool { return !d.stalled }
+
+// local returns the time by the server's clock.
+func (d *database) local(now time.Duration) time.Duration {
+	return d.base + (now-d.since)*time.Duration(d.rate)/trueClock
+}
+
+// setClock changes the rate of the clock and sets it ahead.
+func (d *database) setClock(now time.Duration, rate int, ahead time.Duration) {
+	d.base, d.since, d.rate = d.local(now)+ahead, now, rate
+}
+
+// do executes a request and returns the reply. It reports whether the rows outside of transactions
+// may have changed.
+func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed bool) {
+	word, err := q.classify()
+	if err != nil {
+		return &reply{err: err}, false
+	}
+	d.clock.now = d.local(now)
+	switch word {
+	case "BEGIN":
+		if d.owner == c {
+			return &reply{err: errors.New("a transaction is open already")}, false
+		}
+		must(d.run("BEGIN"))
+		d.owner = c
+		return &reply{done: true}, false
+	case "COMMIT", "END", "ROLLBACK":
+		if d.owner != c {
+			return &reply{err: errors.New("no transaction is open")}, false
+		}
+		return &reply{done: true}, d.end(word != "ROLLBACK")
+	}
+	if q.reads {
+		r := new(reply)
+		*r, r.err = d.query(q.query, q.args)
+		// A query can write, as INSERT … RETURNING.
+		return r, r.err == nil && word != "SELECT" && d.written(word)
+	}
+	result, err := d.sqlite.ExecContext(context.Background(), q.query, q.args)
+	if err != nil {
+		return &reply{err: err}, false
+	}
+	r = new(reply)
+	r.affected, _ = result.RowsAffected()
+	r.inserted, _ = result.LastInsertId()
+	return r, word != "SELECT" && d.written(word)
+}
+
+// written notes that a statement may have changed what is stored. It returns false inside of a
+// transaction.
+func (d *database) written(word string) bool {
+	if word == "CREATE" || word == "ALTER" || word == "DROP" {
+		d.readTables()
+	}
+	_, d.inside = d.rows()
+	if d.owner != nil {
+		return false
+	}
+	d.outside = d.inside
+	return true
+}
+
+// end ends the open transaction and reports whether the rows outside may have changed.
+func (d *database) end(commit bool) bool {
+	d.owner, d.notice = nil, 0
+	if !commit {
+		must(d.run("ROLLBACK"))
+		d.readTables()
+		d.inside = d.outside
+		return false
+	}
+	must(d.run("COMMIT"))
+	changed := d.inside != d.outside
+	d.outside = d.inside
+	return changed
+}
+
+// key returns a hash of the server's state.
+func (d *database) key(now time.Duration) uint64 {
+	key := hash64.Fold(uint64(d.local(now)-now), uint64(d.rate)<<8|hash64.Bit(d.stalled)|
+		hash64.Bit(d.jumped)<<1|hash64.Bit(d.clock.read)<<2)
+	key = hash64.Fold(hash64.Fold(key, d.outside), d.inside)
+	if d.owner != nil {
+		key = hash64.Fold(key, uint64(d.owner.client.number)<<32|uint64(d.owner.number))
+		if d.notice != 0 {
+			key = hash64.Fold(key, uint64(d.notice-now))
+		}
+	}
+	for i := range d.committed {
+		key = hash64.Fold(key, uint64(d.committed[i].process))
+	}
+	return key
+}
+
+func hashOf(text string) uint64 { return xxhash.Sum64String(text) }

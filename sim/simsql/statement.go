@@ -1,0 +1,151 @@
+package simsql
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"modernc.org/sqlite"
+
+	"github.com/interlock-sim/interlock/internal/hash64"
+)
+
+// A request is a statement on its way to the server, or executed there.
+type request struct {
+	query string
+	args  []driver.NamedValue
+	reads bool // the client asks for rows
+}
+
+// A reply is the result of a request.
+type reply struct {
+	columns            []string
+	rows               [][]driver.Value
+	affected, inserted int64
+	done               bool // a transaction has begun or ended
+	err                error
+}
+
+// classify returns the first word of the statement in capitals, or an error if the server refuses
+// the statement.
+func (q *request) classify() (string, error) {
+	text := strings.TrimSpace(q.query)
+	word := firstWord(text)
+	switch word {
+	case "PRAGMA", "ATTACH", "DETACH", "VACUUM", "SAVEPOINT", "RELEASE", "EXPLAIN":
+		return "", fmt.Errorf("simsql refuses %s", word)
+	}
+	upper := strings.ToUpper(text)
+	switch {
+	case strings.Contains(strings.TrimRight(text, "; \n\t"), ";"):
+		return "", errors.New("simsql takes one statement at a time, without a semicolon in it")
+	case word == "ROLLBACK" && strings.Contains(upper, " TO "):
+		return "", errors.New("simsql refuses ROLLBACK TO")
+	case strings.Contains(upper, "OR ROLLBACK"):
+		return "", errors.New("simsql refuses OR ROLLBACK")
+	case word == "CREATE" && strings.HasPrefix(strings.TrimSpace(upper[len(word):]), "TEMP"):
+		return "", errors.New("simsql refuses temporary tables")
+	}
+	return word, nil
+}
+
+func firstWord(text string) string {
+	text = strings.TrimSpace(text)
+	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
+		text = text[:end]
+	}
+	return strings.ToUpper(text)
+}
+
+// inserts reports whether a request inserts rows, as locks do that insert a row to acquire.
+func (q *request) inserts() bool { return firstWord(q.query) == "INSERT" }
+
+// String returns the statement in one line with its arguments, for reports.
+func (q *request) String() string {
+	text, args := strings.Join(strings.Fields(q.query), " "), q.args
+	var b strings.Builder
+	quoted := false
+	for i, r := range text {
+		if r == '\'' {
+			quoted = !quoted
+		}
+		numbered := i+1 < len(text) && unicode.IsDigit(rune(text[i+1]))
+		if r == '?' && !quoted && !numbered && len(args) > 0 {
+			b.WriteString(literal(args[0].Value))
+			args = args[1:]
+			continue
+		}
+		b.WriteRune(r)
+	}
+	for _, arg := range args {
+		name := arg.Name
+		if name == "" {
+			name = fmt.Sprint("?", arg.Ordinal)
+		}
+		fmt.Fprintf(&b, ", %s=%s", name, literal(arg.Value))
+	}
+	return b.String()
+}
+
+// String returns the result in one line, for reports.
+func (r *reply) String() string {
+	switch {
+	case r.err != nil:
+		return "error " + messageOf(r.err)
+	case r.columns != nil && len(r.rows) > 0:
+		rows := make([]string, len(r.rows))
+		for i := range r.rows {
+			rows[i] = literals(r.rows[i])
+		}
+		return strings.Join(rows, "; ")
+	case r.columns != nil:
+		return "no row"
+	case r.done:
+		return "ok"
+	case r.affected == 1:
+		return "1 row"
+	}
+	return fmt.Sprint(r.affected, " rows")
+}
+
+// messageOf returns the message of an error without what SQLite's driver adds to it.
+func messageOf(err error) string {
+	text := err.Error()
+	var failed *sqlite.Error
+	if errors.As(err, &failed) {
+		text = strings.TrimSuffix(text, fmt.Sprintf(" (%d)", failed.Code()))
+		if _, cause, found := strings.Cut(text, ": "); found {
+			text = cause
+		}
+	}
+	return text
+}
+
+func literals(values []driver.Value) string {
+	texts := make([]string, len(values))
+	for i := range values {
+		texts[i] = literal(values[i])
+	}
+	return strings.Join(texts, ", ")
+}
+
+// literal returns a value as SQL writes it.
+func literal(value driver.Value) string {
+	switch v := value.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	case []byte:
+		return fmt.Sprintf("x'%x'", v)
+	}
+	return fmt.Sprint(value)
+}
+
+// hash returns a hash of the reply.
+func (r *reply) hash() uint64 {
+	key := hash64.Fold(hashOf(strings.Join(r.columns, ",")), hashOf(r.String()))
+	return hash64.Fold(hash64.Fold(key, uint64(r.affected)), uint64(r.inserted))
+}

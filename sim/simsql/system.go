@@ -1,0 +1,388 @@
+// Package simsql simulates a database server as a [sim.System]. Lock code uses database/sql: see
+// [Client.DB]. Each statement waits until it is served, and each reply until it is delivered.
+// SQLite executes the statements.
+package simsql
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Service is a database as a [sim.Service].
+type Service struct {
+	// Schema is SQL that creates the tables, before each run.
+	Schema string
+}
+
+// New returns a simulated database.
+func (s Service) New() sim.System { return &System{schema: s.Schema} }
+
+// Supports reports whether the database has faults of the kind.
+func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
+
+// ServersMax returns 1: there is one server.
+func (Service) ServersMax() int { return 1 }
+
+// simulator is the prefix of the full names of this package's functions.
+var simulator = reflect.TypeFor[System]().PkgPath() + "."
+
+// library is the prefix of the full names of functions of database/sql.
+const library = "database/sql."
+
+// OwnsFrame reports whether a function belongs to the simulated database or to database/sql.
+func (Service) OwnsFrame(function string) bool {
+	return strings.HasPrefix(function, simulator) || strings.HasPrefix(function, library)
+}
+
+// OwnsCall reports whether a function belongs to the simulated database or to database/sql, which
+// is between the code of a lock and it.
+func (s Service) OwnsCall(function string) bool { return s.OwnsFrame(function) }
+
+// StepCost returns 12: a step runs database/sql and SQLite.
+func (Service) StepCost(bool) int { return 12 }
+
+// Determinize has nothing to do: database/sql is deterministic for processes that use a pool from
+// one goroutine at a time.
+func (Service) Determinize() (restore func()) { return func() {} }
+
+// noticeAfter is how long the server takes to notice that a connection is lost: by keepalives.
+const noticeAfter = time.Second
+
+// A System is a database server with its clients.
+type System struct {
+	schema   string
+	config   sim.Config
+	database database
+	clients  []*Client // by number of the process, the first at 0
+	now      time.Duration
+	ages     uint64
+	writes   int64
+	rowsSet  int64 // number of KeySet events
+	woken    bool
+	activity chan struct{}
+}
+
+// Reset begins a run with an empty database.
+func (s *System) Reset(config sim.Config) {
+	d := s.database
+	if d.store == nil {
+		d.store = newStore(s, s.schema)
+	}
+	d.reset()
+	*s = System{
+		schema: s.schema, config: config, database: d, rowsSet: int64(len(d.committed)),
+		activity: make(chan struct{}, 1),
+	}
+}
+
+// Connect adds a client. It has no connections yet.
+func (s *System) Connect() sim.Client {
+	c := &Client{system: s, number: len(s.clients) + 1}
+	s.clients = append(s.clients, c)
+	return c
+}
+
+// Join adds a client to the run under way.
+func (s *System) Join() sim.Client { return s.Connect() }
+
+// Servers returns 1.
+func (s *System) Servers() int { return 1 }
+
+// AppendMessages appends the requests that can be served and the replies that can be delivered.
+func (s *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
+	add := func(kind sim.StepKind, c *Client, m *message) {
+		step := sim.Step{Kind: kind, Process: int32(c.number)}
+		steps = append(steps, sim.EnabledStep{Step: step, Age: m.age})
+	}
+	for _, c := range s.clients {
+		if next := c.servable(); next >= 0 {
+			add(sim.Serve, c, &c.requests[next])
+		}
+	}
+	for _, c := range s.clients {
+		if c.deliverable() {
+			add(sim.Deliver, c, &c.replies[0])
+		}
+	}
+	return steps
+}
+
+// AppendRepairs appends the healing of clients' links and the ends of pauses, then the healing of
+// the server.
+func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledStep {
+	for _, c := range s.clients {
+		if c.down || c.stallsRequests || c.stallsReplies {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.number)}})
+		}
+		if c.Paused() {
+			steps = append(steps,
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.number)}})
+		}
+	}
+	if s.database.stalled {
+		steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Heal, 0)})
+	}
+	return steps
+}
+
+// Perform serves a request, delivers a reply, heals or resumes.
+func (s *System) Perform(step sim.Step) {
+	if _, ok := step.Server(); ok {
+		s.database.stalled = false
+		s.record(history.Event{Kind: history.Healed, Server: 1})
+		return
+	}
+	c := s.clients[step.Process-1]
+	switch step.Kind {
+	case sim.Serve:
+		s.serve(c)
+	case sim.Deliver:
+		s.deliver(c)
+	case sim.Resume:
+		s.resume(c)
+	case sim.Heal:
+		s.record(history.Event{Kind: history.Healed, Process: step.Process})
+		lost := c.down
+		c.setDown(false)
+		c.stallsRequests, c.stallsReplies = false, false
+		if d := &s.database; lost && d.notice != 0 && d.owner.client == c {
+			s.rollBack()
+		}
+	}
+}
+
+// serve lets the server handle the next request of a client.
+func (s *System) serve(c *Client) {
+	next := c.servable()
+	m := c.requests[next]
+	c.requests = slices.Delete(c.requests, next, next+1)
+	reply, changed := s.database.do(s.now, m.conn, m.request)
+	m.reply = reply
+	s.message(history.Executed, m)
+	if changed {
+		s.writes++
+		s.noteChanges(c.number, history.KeyDeleted)
+	}
+	if m.conn.closedByClient() {
+		s.endIdle(m.conn)
+		return
+	}
+	if c.Crashed() {
+		s.lose(c)
+		return
+	}
+	m.age = s.NextAge()
+	c.replies = append(c.replies, m)
+}
+
+// deliver gives a client its next reply.
+func (s *System) deliver(c *Client) {
+	m := c.replies[0]
+	c.replies = c.replies[1:]
+	c.received = hash64.Fold(c.received, m.reply.hash()^uint64(m.conn.number)<<48)
+	s.message(history.Answer, m)
+	s.woken = true
+	m.conn.replies <- m.reply
+}
+
+// send puts a request in flight.
+func (c *Client) send(conn *conn, r *request) {
+	m := message{conn: conn, age: c.system.NextAge(), request: r}
+	c.requests = append(c.requests, m)
+	c.system.message(history.Command, m)
+}
+
+// message records that a message has moved.
+func (s *System) message(kind history.Kind, m message) {
+	e := history.Event{
+		Kind: kind, Process: int32(m.conn.client.number), Op: m.request.String(),
+	}
+	if kind != history.Command {
+		e.Name = m.reply.String()
+	}
+	s.record(e)
+}
+
+func (s *System) record(e history.Event) {
+	e.At = s.now
+	s.config.Log.Append(e)
+}
+
+// endIdle ends the session of a connection that the client has closed, once the server has handled
+// its requests.
+func (s *System) endIdle(closed *conn) {
+	if s.database.owner == closed && !slices.ContainsFunc(closed.client.requests,
+		func(m message) bool { return m.conn == closed }) {
+		s.rollBack()
+	}
+}
+
+// lose notes that the connection of a process is lost. Its open transaction blocks others until the
+// server notices.
+func (s *System) lose(c *Client) {
+	if d := &s.database; d.owner != nil && d.owner.client == c && d.notice == 0 {
+		d.notice = s.now + noticeAfter
+	}
+}
+
+// rollBack ends the open transaction, because its connection is lost or closed, and drops requests
+// on that connection.
+func (s *System) rollBack() {
+	lost := s.database.owner
+	s.database.end(false)
+	c := lost.client
+	c.requests = slices.DeleteFunc(c.requests, func(m message) bool { return m.conn == lost })
+	s.record(history.Event{
+		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK",
+		Name: history.ConnectionLost,
+	})
+}
+
+// noteChanges records which rows exist no longer, and which have been set. The process, if it is
+// not 0, has caused the change.
+func (s *System) noteChanges(process int, gone history.Kind) {
+	before := s.database.committed
+	now, _ := s.database.rows()
+	at := func(rows []row, name string) (int, bool) {
+		return slices.BinarySearchFunc(rows, name, func(r row, name string) int {
+			return strings.Compare(r.name, name)
+		})
+	}
+	for _, r := range before {
+		i, found := at(now, r.name)
+		if found && now[i].value == r.value {
+			now[i] = r
+		} else if !found {
+			s.record(history.Event{
+				Kind: gone, Path: r.name, Zxid: r.set, Process: int32(process),
+			})
+		}
+	}
+	for i := range now {
+		if r := &now[i]; r.set == 0 {
+			s.rowsSet++
+			r.set, r.process = s.rowsSet, process
+			s.record(history.Event{
+				Kind: history.KeySet, Path: r.name, Zxid: r.set, Process: int32(process),
+			})
+		}
+	}
+	s.database.committed = now
+}
+
+// Now returns the time since the start of the run.
+func (s *System) Now() time.Duration { return s.now }
+
+// Deadline returns when the next pause ends, or the server notices that the connection of an open
+// transaction is lost.
+func (s *System) Deadline() (at time.Duration, ok bool) {
+	consider := func(other time.Duration) {
+		if !ok || other < at {
+			at, ok = other, true
+		}
+	}
+	for _, c := range s.clients {
+		if c.Paused() {
+			consider(c.resumeAt)
+		}
+	}
+	if notice := s.database.notice; notice != 0 {
+		consider(notice)
+	}
+	return at, ok
+}
+
+// Advance sets the time, lets the server notice a lost connection, and ends pauses.
+func (s *System) Advance(now time.Duration) {
+	s.now = now
+	if notice := s.database.notice; notice != 0 && notice <= now {
+		s.rollBack()
+	}
+	for _, c := range s.clients {
+		if c.Paused() && c.resumeAt <= now {
+			s.resume(c)
+		}
+	}
+}
+
+func (s *System) resume(c *Client) {
+	c.resume()
+	s.woken = true
+	s.record(history.Event{Kind: history.Resumed, Process: int32(c.number)})
+}
+
+// AwaitsTime reports whether a process is paused, or the server will notice a lost connection. What
+// the time in a row means, only the lock knows.
+func (s *System) AwaitsTime() bool {
+	return s.database.notice != 0 || slices.ContainsFunc(s.clients, (*Client).Paused)
+}
+
+// Collect receives the requests of processes, in the order of the processes.
+func (s *System) Collect() {
+	for _, c := range s.clients {
+		c.collect()
+	}
+}
+
+// Activity returns a channel that receives when a process has acted.
+func (s *System) Activity() <-chan struct{} { return s.activity }
+
+// Woken reports whether anything has reached a process since the last call.
+func (s *System) Woken() (woken bool) {
+	woken, s.woken = s.woken, false
+	return woken
+}
+
+// NextAge returns the age of the next message.
+func (s *System) NextAge() uint64 {
+	s.ages++
+	return s.ages
+}
+
+// RenumberAges makes the ages of messages follow an order that the state alone decides: by process,
+// requests first.
+func (s *System) RenumberAges() {
+	for _, c := range s.clients {
+		for i := range c.requests {
+			c.requests[i].age = s.NextAge()
+		}
+		for i := range c.replies {
+			c.replies[i].age = s.NextAge()
+		}
+	}
+}
+
+// Transactions counts the statements and transactions that have changed data.
+func (s *System) Transactions() int64 { return s.writes }
+
+// Converged returns true: there is one server.
+func (s *System) Converged() bool { return true }
+
+// FullyConnected reports whether the server answers.
+func (s *System) FullyConnected() bool { return s.database.answers() }
+
+// Leader returns false: no server leads.
+func (s *System) Leader(int) bool { return false }
+
+// Key returns a hash of what the database stores, of its open transaction, and of what is in
+// flight.
+func (s *System) Key() uint64 {
+	key := s.database.key(s.now)
+	for _, c := range s.clients {
+		key = hash64.Fold(key, c.key())
+	}
+	return key
+}
+
+// StateHash returns the key.
+func (s *System) StateHash(bool) uint64 { return s.Key() }
+
+var _ sim.Client = (*Client)(nil)
