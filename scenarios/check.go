@@ -27,6 +27,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/supervise"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/dial"
 )
@@ -61,7 +62,9 @@ var errScheduler = recording.ErrScheduler
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
 // of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
-// is, X//
+// is, one for each signature of a violation. With a random seed, run go test with -count=1, because
+// its cache does not know the seed.
+//
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
 //
@@ -72,51 +75,39 @@ var errScheduler = recording.ErrScheduler
 // client the test is skipped under the race detector; see [real.RaceDetector].
 func Check(t *testing.T, scenario Scenario) {
 	t.Helper()
-	checkScenario(t, demandSound(t, &scenario))
+	checked := demandSound(t, &scenario)
+	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
+		return
+	}
+	isolate(t, &checked, func(verdict *verdict) {
+		t.Helper()
+		checkScenario(t, checked, verdict)
+	})
 }
 
-func checkScenario(t *testing.T, scenario engine.Scenario) {
+func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 	t.Helper()
-	if replayed, subtest := replays(t); replayed != nil {
-		replayed.replay(t, &scenario, subtest)
+	if replayRecorded(t, &scenario, verdict) {
 		return
-	}
-	verdict := newVerdict(t, &scenario)
-	defer verdict.write(t)
-	if path := os.Getenv(replayVariable); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
-		}
-		if !replayInTest(t, &scenario, path, verdict) {
-			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
-				"lock",
-				path)
-		}
-		verdict.Outcome = recording.Passed
-		return
-	}
-	corpus := recording.Corpus(t.Name())
-	recorded, err := os.ReadDir(corpus)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for _, entry := range recorded {
-		// A draft of a counterexample, or what an editor or a file manager has left.
-		if !strings.HasPrefix(entry.Name(), ".") {
-			replayInTest(t, &scenario, filepath.Join(corpus, entry.Name()), verdict)
-		}
 	}
 	campaign := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
+	if job := supervise.Current(); job != nil && job.Schedules > 0 {
+		campaign.Schedules, campaign.Workers = job.Schedules, 1
+	}
+	// An exhaustive search does not number its schedules.
+	numbers := campaign.Strategy != strategy.ExhaustiveName
+	note(childNote{Seed: campaign.Seed, Searches: numbers})
 	found := search(t, campaign)
 	report := found.Common()
 	verdict.ran(campaign.Seed, report)
 	if report.Nondeterministic != nil {
 		t.Logf("%s\n%v", report.DescribeDiffering(), report.Nondeterministic)
 	}
+	demandSetUp(t, campaign, report)
 	ctx, end := inTime(t)
 	defer end()
 	if len(report.Distinct) > 0 {
@@ -159,6 +150,89 @@ func checkScenario(t *testing.T, scenario engine.Scenario) {
 	}
 	t.Log(summary(campaign, found))
 	verdict.Outcome = recording.Passed
+}
+
+// demandSetUp ends the test if the scenario does not set up the lock. That is no counterexample.
+func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs) {
+	t.Helper()
+	failures := []*report.Failure{found.Failure}
+	for i := range found.Distinct {
+		failures = append(failures, found.Distinct[i].First)
+	}
+	for _, failure := range failures {
+		if failure == nil {
+			continue
+		}
+		for _, v := range failure.Violations {
+			if mistake := engine.SetUpError(v); mistake != "" {
+				t.Fatalf("%v, seed %d: in schedule %d, %s: a mistake in the scenario, not in the "+
+					"lock", &c.Scenario, c.Seed, failure.Schedule, mistake)
+			}
+		}
+	}
+}
+
+// replayRecorded replays the counterexample that is asked for, and returns true. If none is, it
+// replays those that earlier runs of the test left.
+func replayRecorded(t *testing.T, scenario *engine.Scenario, verdict *verdict) (only bool) {
+	t.Helper()
+	if replayed, _ := replays(t); replayed != nil {
+		replayed.replay(t, scenario, verdict)
+		return true
+	}
+	if path := os.Getenv(replayVariable); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
+		}
+		if !records(t, path, scenario) {
+			verdict.Outcome = notJudged
+			return true
+		}
+		if !replayInTest(t, scenario, path, verdict) {
+			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
+				"lock",
+				path)
+		}
+		verdict.Outcome = recording.Passed
+		return true
+	}
+	for _, path := range recordings(t) {
+		if records(t, path, scenario) {
+			replayInTest(t, scenario, path, verdict)
+		}
+	}
+	return false
+}
+
+// records reports whether a recording is that of the scenario's lock. It may be that of another
+// lock that the test checks; see [checkedLocks].
+func records(t *testing.T, path string, scenario *engine.Scenario) bool {
+	t.Helper()
+	recorded, err := recording.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorded.Lock == scenario.Subject.Name
+}
+
+// recordings returns the paths of the counterexamples that earlier runs of the test left.
+func recordings(t *testing.T) (paths []string) {
+	t.Helper()
+	if path := os.Getenv(replayVariable); path != "" {
+		return []string{path}
+	}
+	corpus := recording.Corpus(t.Name())
+	recorded, err := os.ReadDir(corpus)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, entry := range recorded {
+		// A draft of a counterexample, or what an editor or a file manager has left.
+		if !strings.HasPrefix(entry.Name(), ".") {
+			paths = append(paths, filepath.Join(corpus, entry.Name()))
+		}
+	}
+	return paths
 }
 
 // demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
@@ -324,30 +398,42 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.
 	c *recording.Counterexample, verdict *verdict,
 ) string {
 	scenario := c.Scenario
-	c.Test, c.By = t.Name(), os.Getenv(recording.CommandVariable)
-	c.ReplayBy = func(directory string) string {
-		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
-	}
-	directory, err := c.Write(outDirectory(t.Name()))
+	directory, replay, err := writeCounterexample(t, c, verdict)
 	if err != nil {
-		verdict.failed(c.Recording.Signature, "", "")
 		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
 			engine.Describe(c.Explain()), err)
 	}
-	often, environment := "", ""
-	if scheduler.Enabled {
-		environment = `GOFLAGS="$(interlock scheduler)" `
-	}
+	often := ""
 	if n := c.Recording.Reproduces; n.Runs > 0 {
 		often = ", " + n.String()
 	}
-	verdict.failed(c.Recording.Signature, directory, c.ReplayBy(directory))
 	return fmt.Sprintf("%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\ncounterexample %s\n"+
 		"replay %s",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &scenario,
 		stepList(c.Recording.Deviations),
 		engine.Describe(c.Explain()),
-		directory, environment+c.ReplayBy(directory))
+		directory, replay)
+}
+
+// writeCounterexample writes a counterexample and notes it in the verdict. It returns the directory
+// and the command that replays it.
+func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *verdict) (
+	directory, replay string, err error,
+) {
+	c.Test, c.By = t.Name(), os.Getenv(recording.CommandVariable)
+	c.ReplayBy = func(directory string) string {
+		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
+	}
+	if directory, err = c.Write(outDirectory(t.Name())); err != nil {
+		verdict.failed(c.Recording.Signature, "", "")
+		return "", "", err
+	}
+	replay = c.ReplayBy(directory)
+	verdict.failed(c.Recording.Signature, directory, replay)
+	if scheduler.Enabled {
+		replay = `GOFLAGS="$(interlock scheduler)" ` + replay
+	}
+	return directory, replay, nil
 }
 
 // outDirectory returns the directory for a test's counterexamples.
@@ -374,10 +460,6 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if recording.Lock != scenario.Subject.Name {
-		t.Fatalf("%s is a schedule of the lock %q, and this is %q", path, recording.Lock,
-			scenario.Subject.Name)
-	}
 	recorded, err := recording.Scenario(scenario.Subject)
 	if errors.Is(err, errScheduler) && os.Getenv(replayVariable) == "" {
 		t.Logf("%s is not replayed: %v", path, err)
@@ -386,6 +468,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	note(childNote{Replays: path})
 	replay := &engine.Replay{Deviations: recording.Deviations}
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
@@ -433,7 +516,7 @@ func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
 }
 
 // numberFrom reads a positive number from the environment.
-func numberFrom(t *testing.T, variable string, unset int) int {
+func numberFrom(t testing.TB, variable string, unset int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -447,7 +530,7 @@ func numberFrom(t *testing.T, variable string, unset int) int {
 }
 
 // truthFrom reads a truth value from the environment, false unless it is set.
-func truthFrom(t *testing.T, variable string) bool {
+func truthFrom(t testing.TB, variable string) bool {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {

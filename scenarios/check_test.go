@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenar
 
 func TestChecked(t *testing.T) {
 	s := scenario(subjects.Textbook(), 3, 1, 1)
-	name := subjects.ExistsThenWait().Name
+	name, two := subjects.ExistsThenWait().Name, false
 	switch os.Getenv(variantVariable) {
 	case "1":
 		s.Subject = subjects.ExistsThenWait()
@@ -69,9 +70,24 @@ func TestChecked(t *testing.T) {
 		s = scenario(computing(locktest.PanicsLate(60)), 2, 60, 0)
 	case "long":
 		s.Clients, s.Cycles = 100, 21
+	case "renamed":
+		name = "new-name"
+	case "two locks":
+		two = true
+	case "no handle":
+		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+			return nil, errors.New("no handle")
+		}
 	}
 	s.Subject.Name = name // The fixed lock has the same name.
-	t.Run("lock[1]", func(t *testing.T) { scenarios.Check(t, *s) })
+	t.Run("lock[1]", func(t *testing.T) {
+		if two {
+			other := *s
+			other.Subject.Name = "other"
+			scenarios.Check(t, other)
+		}
+		scenarios.Check(t, *s)
+	})
 }
 
 // computing returns the lock with about 0.1 ms of computation in each call of Lock.
@@ -212,7 +228,7 @@ func TestCheck(t *testing.T) {
 		"a run hangs": {
 			[]string{variantVariable + "=hangs"},
 			false,
-			"  sync.Mutex.Lock in scenarios_test.",
+			"not blocked within its run: sync.Mutex.Lock in scenarios_test.",
 		},
 		"a failure is within the contract despite a pause": {[]string{
 			variantVariable + "=late", "INTERLOCK_SCHEDULES=100",
@@ -344,5 +360,63 @@ func TestCheckEndsBeforeTimeout(t *testing.T) {
 	if want := "lower the number, or raise the -timeout of go test"; passed ||
 		!strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that contains %q:\n%s", passed, want, printed)
+	}
+}
+
+// A recording is replayed by the check of its lock only. It is refused if the test has no such
+// check, and a mistake in the scenario leaves none.
+func TestCheckTidyRecords(t *testing.T) {
+	directory := t.TempDir()
+	few := "INTERLOCK_SCHEDULES=20"
+	printed, passed := runChecked(t, directory, variantVariable+"=no handle", few)
+	if passed || !strings.Contains(printed, "Subject.Open fails: no handle: a mistake in the") {
+		t.Errorf("passed %v:\n%s", passed, printed)
+	}
+	if _, err := os.Stat(filepath.Join(directory, "testdata")); !os.IsNotExist(err) {
+		t.Errorf("a mistake in the scenario leaves a counterexample; error %v", err)
+	}
+	runChecked(t, directory, variantVariable+"=1")
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("counterexamples %v, error %v", found, err)
+	}
+	for _, replay := range []string{"", "INTERLOCK_REPLAY=" + found[0]} {
+		printed, passed := runChecked(t, directory, variantVariable+"=renamed", few, replay)
+		want := `is a schedule of the lock "exists-then-wait", and the test checks new-name`
+		if passed || !strings.Contains(printed, want) {
+			t.Errorf("%q: passed %v, want %q:\n%s", replay, passed, want, printed)
+		}
+		printed, passed = runChecked(t, directory, variantVariable+"=two locks", few, replay)
+		want = ": no violation any more"
+		if !passed || strings.Count(printed, want) != 1 {
+			t.Errorf("%q: passed %v, want %q once:\n%s", replay, passed, want, printed)
+		}
+	}
+}
+
+// A replay by a test that checks several locks leaves a verdict on the lock of the counterexample.
+// A replay by a test that does not check this lock leaves the verdict that nothing can be trusted.
+func TestCheckReplayVerdicts(t *testing.T) {
+	directory := t.TempDir()
+	runChecked(t, directory, variantVariable+"=1")
+	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("counterexamples %v, error %v", found, err)
+	}
+	for variant, want := range map[string]string{
+		"1":         `"violation"`,
+		"two locks": `"passed"`,
+		"renamed":   `"unsound"`,
+	} {
+		path := filepath.Join(t.TempDir(), "verdicts")
+		printed, _ := runChecked(t, directory, variantVariable+"="+variant,
+			"INTERLOCK_REPLAY="+found[0], "INTERLOCK_VERDICTS="+path)
+		verdicts, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(verdicts), `"test":`) != 1 ||
+			!strings.Contains(string(verdicts), `"lock":"exists-then-wait"`) ||
+			!strings.Contains(string(verdicts), `"outcome":`+want) {
+			t.Errorf("%s: verdicts %s, error %v, want one with %s:\n%s", variant, verdicts, err,
+				want, printed)
+		}
 	}
 }

@@ -4,23 +4,46 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
 // the input ends, the default policy decides. With the real client the test is skipped under the
 // race detector.
+//
+// Without -fuzz, each input of the corpus runs in a child process, as a [Check] does. With -fuzz,
+// the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has
+// ended.
 func Fuzz(f *testing.F, scenario Scenario) {
 	f.Helper()
 	checked := demandSound(f, &scenario)
 	f.Add([]byte{})
 	f.Add([]byte{1, 0, 2, 0, 3, 0, 1, 1, 2, 2, 3, 3})
+	fuzzer := newFuzzer(f, &checked)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
-		if checked.Fails(result) {
-			t.Fatal(result.Describe(&checked))
-		}
+		t.Helper()
+		fuzzer.begin()
+		isolate(t, &checked, func(verdict *verdict) {
+			t.Helper()
+			if !fuzzer.works && replayRecorded(t, &checked, verdict) {
+				return
+			}
+			result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
+			if !checked.Fails(result) {
+				verdict.Outcome = recording.Passed
+				return
+			}
+			text := result.Describe(&checked)
+			if fuzzer.works {
+				fuzzer.keep(result)
+			} else {
+				text += recordResult(t, &checked, result.Deviations, verdict)
+			}
+			t.Fatal(text)
+		})
 	})
+	fuzzer.report()
 }
 
 // fuzzBytes is the strategy that takes its decisions from a fuzzer's input.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/sim"
 	"pgregory.net/rapid"
 )
@@ -13,21 +14,46 @@ import (
 // shrinks a schedule that fails and writes a file that -rapid.failfile reproduces. The number of
 // schedules is rapid's: the flag -rapid.checks or the variable RAPID_CHECKS. With the real client
 // the test is skipped under the race detector.
+//
+// As [Check] does, CheckRapid runs in a child process, replays and writes counterexamples.
 func CheckRapid(t *testing.T, scenario Scenario) {
 	t.Helper()
-	rapid.Check(t, Property(t, scenario))
+	checked := demandSound(t, &scenario)
+	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
+		return
+	}
+	isolate(t, &checked, func(verdict *verdict) {
+		t.Helper()
+		if replayRecorded(t, &checked, verdict) {
+			return
+		}
+		var failed *engine.Result
+		defer func() { // rapid ends the test.
+			if failed != nil {
+				t.Log(recordResult(t, &checked, failed.Deviations, verdict))
+			}
+		}()
+		rapid.Check(t, property(t, &checked, func(result *engine.Result) { failed = result }))
+		verdict.Outcome = recording.Passed
+	})
 }
 
 // Property returns the property that [CheckRapid] checks, for callers of rapid. It ends the test if
-// the scenario is not valid.
+// the scenario is not valid. The property runs in the process of its caller.
 func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
+	return property(t, &checked, func(*engine.Result) {})
+}
+
+// property returns the property of the scenario. It hands failed runs to the function note.
+func property(t *testing.T, scenario *engine.Scenario, note func(*engine.Result)) func(*rapid.T) {
 	runner := engine.NewRunner(t)
 	return func(rt *rapid.T) {
-		result := runner.Run(&checked, rapidDraws{rt})
-		if checked.Fails(result) {
-			rt.Fatalf("%s", result.Describe(&checked))
+		result := runner.Run(scenario, rapidDraws{rt})
+		if scenario.Fails(result) {
+			note(result)
+			rt.Fatalf("%s", result.Describe(scenario))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/supervise"
 )
 
 // A verdict tells interlock test the outcome of a [Check].
@@ -16,12 +17,23 @@ type verdict struct {
 	path string // "" unless interlock test runs the program
 }
 
+// notJudged is the outcome of a Check that runs nothing, because the counterexample to replay is
+// that of another lock. Its verdict is not written.
+const notJudged = ""
+
 // newVerdict returns a verdict for a test that ends before it has an outcome.
-func newVerdict(t *testing.T, scenario *engine.Scenario) *verdict {
-	return &verdict{recording.Verdict{
-		Test: t.Name(), Lock: scenario.Subject.Name, Scenario: scenario.String(),
-		Outcome: recording.Unsound,
-	}, os.Getenv(recording.VerdictsVariable)}
+func newVerdict(t testing.TB, scenario *engine.Scenario) *verdict {
+	v := newVerdictOf(t, scenario.Subject.Name)
+	v.Scenario = scenario.String()
+	return v
+}
+
+// newVerdictOf is newVerdict for a lock without a scenario.
+func newVerdictOf(t testing.TB, lock string) *verdict {
+	return &verdict{
+		recording.Verdict{Test: t.Name(), Lock: lock, Outcome: recording.Unsound},
+		os.Getenv(recording.VerdictsVariable),
+	}
 }
 
 // ran notes what a search has run.
@@ -37,10 +49,26 @@ func (v *verdict) failed(signature, counterexample, replay string) {
 	})
 }
 
+// handOver gives the verdict of a child to its parent, which writes it.
+func (v *verdict) handOver(job *supervise.Job) {
+	var n childNote
+	job.ReadOutput(&n) // There is none at first.
+	n.Verdict = &v.Verdict
+	job.WriteOutput(n) // Without it, the parent has the verdict of a test without an outcome.
+}
+
+// takeOver takes the verdict of a child.
+func (v *verdict) takeOver(job *supervise.Job) {
+	var n childNote
+	if job.ReadOutput(&n) == nil && n.Verdict != nil {
+		v.Verdict = *n.Verdict
+	}
+}
+
 // write appends the verdict to the file of interlock test, if there is one.
-func (v *verdict) write(t *testing.T) {
+func (v *verdict) write(t testing.TB) {
 	t.Helper()
-	if v.path == "" {
+	if v.path == "" || v.Outcome == notJudged {
 		return
 	}
 	line, err := json.Marshal(v.Verdict)

@@ -189,6 +189,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	}
 	result := new(engine.Result)
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
+		runner.Schedule = schedule
 		c.orderGoroutines(runner, schedule)
 		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
 			break

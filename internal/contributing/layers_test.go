@@ -24,6 +24,8 @@ func TestLayers(t *testing.T) {
 	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/hash64")
 	clients := with(shared, "simzk/client/model", "simzk/client/real", "simzk/dial")
 	report := with(engine, "internal/report", "internal/stateset")
+	supervise := with(engine, "internal/recording", "internal/file", "internal/page",
+		"internal/flightrecorder", "internal/supervise")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
 	replay := with(engine, "internal/replay", "internal/searchmutation")
@@ -44,10 +46,13 @@ func TestLayers(t *testing.T) {
 			[]string{"internal/zookeeper"}),
 		"sim/simredis": with(sim, "sim/simredis", "internal/hash64"),
 		"sim/simsql":   with(sim, "sim/simsql", "internal/hash64"),
-		"scenarios": slices.Concat(clients, report, recording, strategy, replay, []string{
+		"scenarios": slices.Concat(clients, report, supervise, strategy, replay, []string{
 			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
 			"internal/conversion", "internal/shrink", "internal/program", "scenarios",
 		}),
+		"internal/flightrecorder": with(engine, "internal/flightrecorder"),
+		"internal/supervise":      supervise,
+
 		"internal/page":       with(explained, "internal/page"),
 		"internal/report":     report,
 		"internal/recording":  recording,

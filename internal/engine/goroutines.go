@@ -73,8 +73,12 @@ func (l *Loop) chooseGoroutine(n int, kind scheduler.Kind) (chosen int) {
 	if l.log.GathersFacts() {
 		l.result.Starts = append(l.result.Starts, len(l.log.Events()))
 	}
+	l.recorder.Decide(l.steps, l.choices[chosen].Step, chosen != 0)
 	l.steps++
 	l.progress.Add(1)
+	if l.stop != nil && l.steps == l.stop.steps {
+		l.standStill(l.choices[chosen].Step)
+	}
 	l.touchGoroutine(uint64(n)<<16 | uint64(chosen)<<8 | uint64(step.Kind))
 	return chosen
 }

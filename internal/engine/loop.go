@@ -54,6 +54,8 @@ type Loop struct {
 	jumps      bool // the last idle tick is a time jump
 
 	executor Executor
+	recorder FlightRecorder // nil if the loop makes no decisions
+	stop     *stop          // nil if the run is performed to its end
 	live     liveExecutor
 	begun    bool
 	searched bool // the strategy is a [stateAware] one
@@ -224,6 +226,9 @@ func (l *Loop) run() {
 		l.searched = true
 		aware.Join(View{l})
 	}
+	if l.stop != nil && l.stop.steps == 0 {
+		l.standStill(sim.Step{})
+	}
 	if !l.begun { // A run that continues from a snapshot has begun.
 		l.begin()
 	}
@@ -291,9 +296,13 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 	if l.log.GathersFacts() {
 		l.result.Starts = append(l.result.Starts, len(l.log.Events()))
 	}
+	l.recorder.Decide(l.steps, step, deviates)
 	l.steps++
 	l.progress.Add(1)
 	l.acting = step.Process
+	if l.stop != nil && l.steps == l.stop.steps {
+		l.standStill(step)
+	}
 	l.touch(step)
 	l.perform(step)
 	if !l.unnoticed(step) {

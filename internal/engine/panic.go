@@ -10,12 +10,35 @@ import (
 // callsMax bounds how many calls of the lock a panic report names.
 const callsMax = 8
 
+// A setUpError is the panic of a process whose [Subject] does not give it a lock. It is a mistake
+// in the scenario, not a defect of the lock.
+type setUpError string
+
+// setUpMark begins the message of a setUpError among panics.
+const setUpMark = "set-up: "
+
+// reasonSetUp is the reason of violations by setUpErrors.
+const reasonSetUp = "the scenario does not set up the lock"
+
+// SetUpError returns the mistake in the scenario that a violation shows, or "".
+func SetUpError(v *history.Violation) string {
+	if v.Property != NoPanic || v.Reason != reasonSetUp {
+		return ""
+	}
+	return v.Evidence.Message
+}
+
 // panicked returns the violation of a run in which a process panicked. It is placed at the last
 // event that the process caused or received, and names the calls of the lock that led to the panic.
 func panicked(result *Result, owned func(function string) bool) *history.Violation {
 	message, stack, _ := strings.Cut(result.Panic, "\n")
 	_, stack, _ = strings.Cut(stack, "\npanic(")
 	calls := lockCalls(stack, owned)
+	message, setUp := strings.CutPrefix(message, setUpMark)
+	reason := "a process panicked"
+	if setUp {
+		reason = reasonSetUp
+	}
 	detail := fmt.Sprintf("%s panicked: %s", history.ProcessName(int32(result.PanicProcess)),
 		message)
 	if len(calls) > 0 {
@@ -23,7 +46,7 @@ func panicked(result *Result, owned func(function string) bool) *history.Violati
 	}
 	return &history.Violation{
 		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
-		Reason: "a process panicked",
+		Reason: reason,
 		Detail: detail,
 		Evidence: history.Evidence{
 			Process: int32(result.PanicProcess), Message: message, Calls: calls,

@@ -116,13 +116,13 @@ func (p *Process) run() {
 func (p *Process) open() {
 	locker, err := p.subject.Open(&p.Environment)
 	if err != nil && !p.stopped() {
-		panic(fmt.Sprintf("Subject.Open fails: %v", err))
+		panic(setUpError(fmt.Sprintf("Subject.Open fails: %v", err)))
 	}
 	if locker == nil {
 		if err != nil {
 			return
 		}
-		panic("Subject.Open returns neither a Locker nor an error")
+		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
 	}
 	p.progress.Add(1)
 	p.locker = locker
@@ -132,6 +132,9 @@ func (p *Process) open() {
 func (p *Process) end() {
 	p.progress.Add(1)
 	if r := recover(); r != nil && !p.stopped() {
+		if message, ok := r.(setUpError); ok {
+			r = setUpMark + string(message)
+		}
 		p.Panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
 	}
 	p.Over = true
@@ -165,10 +168,10 @@ func (p *Process) cycle(locker Locker) {
 		return
 	}
 	if hold == nil {
-		panic("Lock returns neither a Hold nor an error")
+		panic(setUpError("Lock returns neither a Hold nor an error"))
 	}
 	if hold.Unlock == nil {
-		panic("Lock returns a Hold without Unlock")
+		panic(setUpError("Lock returns a Hold without Unlock"))
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false

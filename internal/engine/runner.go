@@ -28,6 +28,11 @@ type Runner struct {
 	reached    []bool
 	claims     []history.Property // of the run under way
 
+	// Schedule is the number of the next run's schedule, for the flight recorder.
+	Schedule int
+	recorder FlightRecorder
+	stop     *stop // set only by [Runner.RunToDeath]
+
 	watchdog watchdog
 	// watched reports that the watchdog is on. It is off where the test has no deadline, because
 	// the test may be stopped in a debugger.
@@ -45,7 +50,7 @@ type Runner struct {
 // outside go test, a program has to make one, as the command interlock does.
 func NewRunner(t *testing.T) *Runner {
 	_, watched := t.Deadline()
-	return &Runner{t: t, watched: watched}
+	return &Runner{t: t, watched: watched, recorder: newRecorder()}
 }
 
 // GatherFacts sets whether the events of the runner's runs carry [history.Facts], which reports
@@ -74,7 +79,10 @@ func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strat
 	if scenario.Client.Library() {
 		defer scenario.Subject.Service.Determinize()()
 	}
+	r.recorder.Begin(scenario, r.Schedule)
+	defer r.recorder.End()
 	thrown := r.bubble(ctx, scenario, strategy, result)
+	r.recorder.Judge()
 	if thrown != nil {
 		panic(thrown)
 	}
@@ -99,14 +107,18 @@ func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strateg
 	result := &r.cachedResult
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	l := r.loop
+	r.recorder.Begin(scenario, r.Schedule)
+	defer r.recorder.End()
 	if from == nil {
 		r.log.Reset()
 		l = r.newLoop(ctx, scenario, strategy, result)
 		l.executor = on(l)
 	} else {
 		l.restore(from, result)
+		r.recorder.Resume(result.Deviations)
 	}
 	l.run()
+	r.recorder.Judge()
 	r.loop = l
 	r.keys = result.Keys
 	if result.Cancelled {
@@ -184,6 +196,7 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 	}
 	r.loop, l.planLimit = nil, r.PlanLimit
 	l.reset(scenario, strategy, &r.log, result)
+	l.recorder, l.stop = r.recorder, r.stop
 	l.noKeys, l.ctx = r.NoKeys, ctx
 	return l
 }

@@ -82,33 +82,62 @@ func (s *watchdog) check() {
 	if s.times == watchdogChecks {
 		stackReport.Lock()
 		panic(fmt.Sprintf("interlock: a run has made no progress for %v, because these goroutines "+
-			"of the lock are not blocked within their run:\n%s\n"+
-			"A goroutine of a lock under test must not\n"+
-			"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time "+
-			"(use a channel of capacity 1 as a mutex, or run go test with "+
-			"GOFLAGS=\"$(interlock scheduler)\"),\n"+
-			"  wait for a network, a file, or a channel made outside of the run, "+
-			"such as by a package's variable,\n"+
-			"  or loop without sending or sleeping.",
-			WatchdogLimit, unblocked(allStacks(), owned)))
+			"of the lock are not blocked within their run:\n%s\n%s",
+			WatchdogLimit, unblocked(owned), MustNotRun))
 	}
 	s.timer.Reset(WatchdogLimit / watchdogChecks)
 }
 
+// MustNotRun says what keeps a run from going on.
+const MustNotRun = "A goroutine of a lock under test must not\n" +
+	"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time " +
+	"(use a channel of capacity 1 as a mutex, or run go test with " +
+	"GOFLAGS=\"$(interlock scheduler)\"),\n" +
+	"  wait for a network, a file, or a channel made outside of the run, " +
+	"such as by a package's variable,\n" +
+	"  or loop without sending or sleeping."
+
 // watchdogChecks is how often a step is checked within [WatchdogLimit].
 const watchdogChecks = 15
 
-// unblocked describes the goroutines, with the given stacks, for which the bubbles wait.
-func unblocked(stacks string, owned func(function string) bool) string {
+// unblocked describes the goroutines for which the bubbles wait.
+func unblocked(owned func(function string) bool) string {
+	text, _ := Unblocked(owned)
+	return text
+}
+
+// Unblocked describes the goroutines for which the bubbles wait, and returns the stack of the first
+// of them. Owned reports whether a function belongs to the simulation.
+func Unblocked(owned func(function string) bool) (text, first string) {
+	stacks := allStacks()
 	var blocked []string
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
-		if header != nil && !strings.HasSuffix(header[1], " (durable)") {
-			blocked = append(blocked, "  "+header[1]+" in "+strings.Join(lockCalls(stack, owned),
-				", called by "))
+		if header == nil || strings.HasSuffix(header[1], " (durable)") {
+			continue
 		}
+		if strings.Contains(stack, loopStandStill+"(") {
+			continue
+		}
+		calls := lockCalls(stack, owned)
+		if first == "" && len(calls) > 0 {
+			first = stack
+		}
+		blocked = append(blocked, "  "+state(header[1])+" in "+strings.Join(calls, ", called by "))
 	}
-	return strings.Join(blocked, "\n")
+	return strings.Join(blocked, "\n"), first
+}
+
+// loopStandStill is the full name of [Loop.standStill].
+var loopStandStill = functionName((*Loop).standStill)
+
+// state returns the state of a goroutine that is not blocked. Whether it has a processor differs
+// between runs.
+func state(header string) string {
+	if header == "runnable" || header == "preempted" {
+		return "running"
+	}
+	return header
 }
 
 // onMutexes describes the goroutines of a bubble that waits for nothing but goroutines that wait

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // ReplayVariable is the environment variable that names the counterexample which a test is to
@@ -51,7 +52,26 @@ const (
 
 // Corpus returns the directory in which a test keeps its counterexamples, relative to its package.
 func Corpus(test string) string {
-	return filepath.Join("testdata", "interlock", strings.ReplaceAll(test, "/", "-"))
+	return filepath.Join("testdata", "interlock", pathElement(strings.ReplaceAll(test, "/", "-")))
+}
+
+// pathElement returns a name as an element of a path that a module may have. The go command refuses
+// to vendor, or to make an archive of, a module with other paths.
+func pathElement(name string) string {
+	var element strings.Builder
+	for i, r := range name {
+		switch {
+		case r == '.' && i == len(name)-1, r < 0x80 && !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r) && !strings.ContainsRune("!#$&()+,-.=@[]^_{}~ ", r),
+			r >= 0x80 && !unicode.IsLetter(r):
+			for _, b := range []byte(string(r)) {
+				fmt.Fprintf(&element, "%%%02X", b)
+			}
+		default:
+			element.WriteRune(r)
+		}
+	}
+	return element.String()
 }
 
 // A GoTest is a test of a user's lock that replays a counterexample.
@@ -79,7 +99,7 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	if err := json.Unmarshal(content, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if !strings.HasPrefix(r.Test, "Test") {
+	if !strings.HasPrefix(r.Test, "Test") && !strings.HasPrefix(r.Test, "Fuzz") {
 		return nil, fmt.Errorf("%s names no test that replays it", path)
 	}
 	absolute, err := filepath.Abs(directory)
@@ -131,8 +151,11 @@ func (g *GoTest) Command() string {
 		quote(g.pattern()) + " ."
 }
 
-func (g *GoTest) pattern() string {
-	return "^" + strings.ReplaceAll(regexp.QuoteMeta(g.Name), "/", "$/^") + "$"
+func (g *GoTest) pattern() string { return Pattern(g.Name) }
+
+// Pattern returns the pattern for the flag -run that matches only the test.
+func Pattern(test string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
 }
 
 // quote quotes an argument for a POSIX shell.

@@ -106,6 +106,16 @@ func Read(path string) (*Recording, error) {
 	return &r, nil
 }
 
+// ReadSchedule reads the JSON form of a schedule that need not be complete.
+func ReadSchedule(path string) (*Recording, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Recording)
+	return r, json.Unmarshal(content, r)
+}
+
 func (r *Recording) validate() error {
 	if r.Format != recordingFormat {
 		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format,
@@ -187,6 +197,19 @@ func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []
 	return c, nil
 }
 
+// NewDeadly runs a schedule that ends the program, up to the decision that does, and records it.
+func NewDeadly(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+	death *engine.Death, seed uint64, schedule int,
+) *Counterexample {
+	r.GatherFacts(true)
+	defer r.GatherFacts(false)
+	result := r.RunToDeath(&scenario, &engine.Replay{Deviations: deviations}, death)
+	c, first := newRun(scenario, result), result.Violations[0]
+	c.Recording.Seed, c.Recording.Schedule = seed, schedule
+	c.Recording.Property, c.Recording.Signature = string(first.Property), first.Signature()
+	return c
+}
+
 // NewPassing runs a schedule that violates nothing, and records it. If it violates a property,
 // NewPassing returns an error: the lock is nondeterministic. The result is valid until the runner's
 // next run.
@@ -260,7 +283,8 @@ type reportedViolation struct {
 // directory appears atomically. It holds report.json, schedule.json, trace.jsonl, timeline.txt and
 // timeline.html.
 func (c *Counterexample) Write(below string) (string, error) {
-	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s", c.Recording.Lock,
+	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s",
+		pathElement(c.Recording.Lock),
 		cmp.Or(c.Recording.Property, "no-violation"), c.Recording.TraceHash))
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", err

@@ -171,3 +171,19 @@ func TestShrinkInterrupted(t *testing.T) {
 		t.Errorf("%v with %v, want the input", &small, deviations)
 	}
 }
+
+// Directories of counterexamples may be part of a module; see module.CheckFilePath of
+// golang.org/x/mod.
+func TestCorpusIsAPathOfAModule(t *testing.T) {
+	for test, want := range map[string]string{
+		"TestLock":            "TestLock",
+		"TestLock/fair[1]":    "TestLock-fair[1]",
+		`TestLock/a:b*"c'd|?`: "TestLock-a%3Ab%2A%22c%27d%7C%3F",
+		"TestLock/50%":        "TestLock-50%25",
+		"TestLock/é→.":        "TestLock-é%E2%86%92%2E",
+	} {
+		if got := filepath.Base(recording.Corpus(test)); got != want {
+			t.Errorf("%s has the directory %s, want %s", test, got, want)
+		}
+	}
+}

@@ -77,7 +77,10 @@ func (s *shrinker) run(scenario *engine.Scenario, strategy engine.Strategy) *eng
 		return nil
 	}
 	s.recorder.reset(strategy)
-	result := s.runner.RunWithin(s.ctx, scenario, &s.recorder)
+	result := s.perform(scenario)
+	if result == nil {
+		return nil
+	}
 	s.runs++
 	s.cost += (runCost + result.Steps) * s.stepCost
 	scenario.Lead(result, s.signature)
@@ -93,11 +96,15 @@ func (s *shrinker) keep(scenario engine.Scenario, result *engine.Result, size si
 		clear(s.tried)
 		clear(s.searched)
 	}
+	s.death = s.deaths.last()
 	s.scenario, s.deviations, s.needed, s.size = scenario, result.Deviations,
 		s.runner.PlanLimit.Spent, size
 	s.scenario.Faults = usedPlan(s.deviations)
 	s.steps = slices.Clone(s.recorder.steps)
 	s.useful = sort.SearchInts(s.recorder.events, violation.Event+1)
+	if s.death != nil { // The deadly step has no event.
+		s.useful = len(s.steps)
+	}
 	s.fairPhase = slices.ContainsFunc(result.Events[:violation.Event+1],
 		func(e history.Event) bool { return e.Kind == history.FairPhase })
 }

@@ -42,19 +42,32 @@ func Shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 	deviations []engine.Deviation, signature string, bound int,
 ) *shrinker {
-	s := &shrinker{
+	s := newShrinker(ctx, r, scenario, deviations, signature, bound)
+	s.start()
+	return s
+}
+
+// newShrinker returns a shrinker that has done nothing yet.
+func newShrinker(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+	deviations []engine.Deviation, signature string, bound int,
+) *shrinker {
+	return &shrinker{
 		runner: r, ctx: ctx, signature: signature, plan: scenario.Faults, scenario: scenario,
 		deviations: deviations, needed: scenario.Faults,
 		stepCost: scenario.StepCost(), costMax: bound,
 		searched: make(map[string]bool), tried: make(map[uint64]bool),
 	}
+}
+
+// start shrinks the given schedule.
+func (s *shrinker) start() {
+	r := s.runner
 	above, keyless := r.PlanLimit, r.NoKeys
-	r.PlanLimit, r.NoKeys = &engine.PlanLimit{Plan: scenario.Faults}, true
+	r.PlanLimit, r.NoKeys = &engine.PlanLimit{Plan: s.plan}, true
 	defer func() { r.PlanLimit, r.NoKeys = above, keyless }()
 	if s.begin() {
 		s.shrink()
 	}
-	return s
 }
 
 // A shrinker holds the smallest schedule so far. The plan of its scenario is what the shrinker aims
@@ -79,6 +92,9 @@ type shrinker struct {
 	cost     int             // of these; see [costMax]
 	costMax  int             // bound on cost
 	stepCost int             // of a step
+	deaths   *Deaths         // nil unless runs may end the program
+	death    *engine.Death   // of the smallest schedule so far
+	second   *engine.Runner  // for further runs of the same schedule
 	searched map[string]bool // scenarios in which a random search found nothing
 	tried    map[uint64]bool // schedules that are no smaller or do not fail, by hash
 }

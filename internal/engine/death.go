@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Death is how the code of a lock ended the program in which it ran.
+type Death struct {
+	Steps   int      // the number of decisions of the run, the last of which was deadly
+	Reason  string   // what failures of the same kind share
+	Message string   // what the program said
+	Calls   []string // of the lock's code, innermost first
+}
+
+// Violation returns the violation of a run that ended in this way after the events, in the step.
+func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violation {
+	detail := d.Message
+	if len(d.Calls) > 0 && !strings.Contains(detail, d.Calls[0]) {
+		detail += " in " + strings.Join(d.Calls, ", called by ")
+	}
+	event := len(events) - 1
+	switch {
+	case len(events) > 0 && d.Steps == 0:
+		detail += ", before the first step"
+	case len(events) > 0:
+		detail += fmt.Sprintf(", in step %d, %v", d.Steps-1, step)
+		event = lastActionOf(events, step.Process)
+	}
+	return &history.Violation{
+		Property: NoPanic, Event: event, Reason: d.Reason, Detail: detail,
+		Evidence: history.Evidence{Message: d.Message, Calls: d.Calls},
+	}
+}
+
+// Signature returns the signature of the violation.
+func (d *Death) Signature() string { return d.Violation(nil, sim.Step{}).Signature() }
+
+// RunToDeath performs a run that is known to end the program, up to the deadly decision, which it
+// does not perform. The result has the violation. The goroutines of the run stay blocked, because
+// their end may be what is deadly. The runner lends its plan limit, and is otherwise not used.
+func (r *Runner) RunToDeath(scenario *Scenario, strategy Strategy, death *Death) *Result {
+	alone := &Runner{t: r.t, PlanLimit: r.PlanLimit, NoKeys: true, recorder: noRecorder{}}
+	alone.GatherFacts(r.log.GathersFacts())
+	result := &Result{}
+	reached := make(chan struct{})
+	stop := &stop{steps: death.Steps, reached: reached, forever: make(chan struct{})}
+	alone.stop = stop
+	if scenario.Client.Library() {
+		defer scenario.Subject.Service.Determinize()()
+	}
+	go func() {
+		defer close(reached) // The run has ended without the decision.
+		alone.bubble(context.Background(), scenario, strategy, result)
+	}()
+	<-reached
+	result.Events = alone.log.Events()
+	result.TraceHash = alone.log.Hash()
+	result.Violations = []*history.Violation{death.Violation(result.Events, stop.step)}
+	return result
+}
+
+// Sibling returns another runner for the same test, without state keys.
+func (r *Runner) Sibling() *Runner {
+	sibling := NewRunner(r.t)
+	sibling.NoKeys = true
+	return sibling
+}
+
+// A stop is where a run stands still for ever.
+type stop struct {
+	steps   int
+	step    sim.Step // the one that is not performed
+	reached chan struct{}
+	forever chan struct{} // of no bubble, so that the bubble neither ends nor finds a deadlock
+}
+
+// standStill ends the run before it performs a step. It does not return.
+func (l *Loop) standStill(step sim.Step) {
+	l.result.Steps, l.stop.step = l.steps, step
+	if step.Kind == sim.Fault {
+		l.spend(step) // The schedule needs the fault.
+	}
+	l.stop.reached <- struct{}{}
+	<-l.stop.forever
+}
+
+// LockCalls returns the calls of the lock's code on a stack, innermost first. Owned reports whether
+// a function belongs to the simulation.
+func LockCalls(stack string, owned func(function string) bool) []string {
+	return lockCalls(stack, func(function string) bool {
+		for _, prefix := range []string{"os.", "syscall.", "log.", "testing.", "panic"} {
+			if strings.HasPrefix(function, prefix) {
+				return true
+			}
+		}
+		return owned(function)
+	})
+}

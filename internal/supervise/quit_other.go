@@ -1,0 +1,8 @@
+//go:build !unix
+
+package supervise
+
+import "os"
+
+// quit ends a child.
+func quit(child *os.Process) { child.Kill() }

@@ -1,0 +1,140 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A deadlyModule is a module of a user with locks that end the program, and its test binary.
+type deadlyModule struct {
+	root    string
+	program string
+	source  string
+}
+
+// newDeadlyModule builds the module in testdata/deadly with the packages of this one.
+func newDeadlyModule(t *testing.T) *deadlyModule {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds another module")
+	}
+	here, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &deadlyModule{root: t.TempDir()}
+	m.program = filepath.Join(m.root, "deadly.test")
+	mod, err := os.ReadFile(filepath.Join(here, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`(?m)^module .*$`)
+	tools := regexp.MustCompile(`(?s)\ntool \(.*?\n\)`)
+	m.write(t, "go.mod", tools.ReplaceAllString(name.ReplaceAllString(string(mod),
+		"module example.org/user"), "")+
+		"\nrequire github.com/interlock-sim/interlock v0.0.0\n"+
+		"replace github.com/interlock-sim/interlock => "+here+"\n")
+	for _, from := range []string{
+		filepath.Join(here, "go.sum"), filepath.Join("testdata", "deadly", "deadly_test.go"),
+	} {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.source = string(content)
+		m.write(t, filepath.Base(from), m.source)
+	}
+	build := exec.Command("go", "test", "-mod=mod", "-c", "-o", m.program, ".")
+	build.Dir = m.root
+	if printed, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	return m
+}
+
+func (m *deadlyModule) write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.root, path), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line returns the place of the line that is marked with the name, as reports show it.
+func (m *deadlyModule) line(t *testing.T, name string) string {
+	t.Helper()
+	before, _, ok := strings.Cut(m.source, "// line: "+name+"\n")
+	if !ok {
+		t.Fatalf("no line is marked %s", name)
+	}
+	return fmt.Sprintf("(deadly_test.go:%d)", strings.Count(before, "\n")+1)
+}
+
+// run runs the tests of a pattern and returns what they print. They must fail.
+func (m *deadlyModule) run(t *testing.T, pattern string, environment ...string) string {
+	t.Helper()
+	command := exec.Command(m.program, "-test.run="+pattern, "-test.timeout=2m")
+	command.Dir = m.root
+	command.Env = append(os.Environ(), append(environment, "INTERLOCK_STALL=2s")...)
+	printed, err := command.CombinedOutput()
+	if err == nil {
+		t.Fatalf("%s passes:\n%s", pattern, printed)
+	}
+	return string(printed)
+}
+
+// replayCommand matches the command that replays a counterexample.
+var replayCommand = regexp.MustCompile(
+	`(?m)^ *replay INTERLOCK_REPLAY='(.*)' go test -count=1 -run '(.*)' \.$`)
+
+// Code of the lock that ends the program, wherever it runs, yields a counterexample with its line,
+// which the printed command replays.
+func TestDeadlyLocks(t *testing.T) {
+	t.Parallel()
+	m := newDeadlyModule(t)
+	for name, tc := range map[string]struct{ test, reason, message string }{
+		"panic":  {"TestPanic", "a goroutine that the lock started panicked", "no watch for "},
+		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
+		"fatal":  {"TestFatal", "a fatal error of the Go runtime", "concurrent map writes"},
+		"spin":   {"TestSpin", "a step never ended", "a goroutine is not blocked"},
+		"memory": {"TestMemory", "the heap outgrew its limit", "the heap has more than "},
+		"late":   {"TestLate", "a goroutine that the lock started panicked", "at the end"},
+		"rapid":  {"TestRapid", "a goroutine that the lock started panicked", "in rapid"},
+		"fuzz":   {"FuzzPanic", "a goroutine that the lock started panicked", "in a fuzzer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pattern := "^" + tc.test + "$"
+			if name == "fuzz" {
+				pattern += "/^seed#0$"
+			}
+			printed := m.run(t, pattern)
+			wanted := []string{"no-panic: " + tc.reason, tc.message, "; shrunk to "}
+			if name != "exit" || runtime.GOOS == "linux" {
+				wanted = append(wanted, m.line(t, name))
+			}
+			for _, want := range wanted {
+				if !strings.Contains(printed, want) {
+					t.Errorf("the output does not contain %q:\n%s", want, printed)
+				}
+			}
+			replay := replayCommand.FindStringSubmatch(printed)
+			if replay == nil {
+				t.Fatalf("no command replays it:\n%s", printed)
+			}
+			if _, err := os.Stat(filepath.Join(m.root, replay[1], "timeline.html")); err != nil {
+				t.Error(err)
+			}
+			again := m.run(t, replay[2], "INTERLOCK_REPLAY="+replay[1])
+			if !strings.Contains(again, replay[1]+" fails as recorded (in ") ||
+				!strings.Contains(again, wanted[0]) {
+				t.Errorf("the counterexample is not replayed:\n%s", again)
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+// Package deadly has locks that end the program.
+package deadly
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// A lock creates its node. If another process has it, or the connection breaks, it calls contended
+// in a goroutine of its own.
+type lock struct {
+	p         *scenarios.Process
+	contended func()
+}
+
+func (l *lock) Lock(context.Context) (*scenarios.Hold, error) {
+	for {
+		path := l.p.Directory + "/node"
+		_, err := l.p.Client.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		if err == nil {
+			return &scenarios.Hold{Unlock: func(context.Context) error {
+				return l.p.Client.Delete(path, -1)
+			}}, nil
+		}
+		if err != zk.ErrNodeExists {
+			return nil, err
+		}
+		exists, _, events, err := l.p.Client.ExistsW(path)
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			go l.onDeletion(events)
+			<-events
+		}
+	}
+}
+
+// onDeletion waits for the deletion of the node.
+func (l *lock) onDeletion(events <-chan zk.Event) {
+	if e, ok := <-events; !ok || e.Type == zk.EventNodeDeleted {
+		l.contended()
+	}
+}
+
+var sink [][]byte
+
+func grow() {
+	for {
+		sink = append(sink, make([]byte, 1<<20)) // line: memory
+	}
+}
+
+func scenario(name string, contended func(*scenarios.Process)) scenarios.Scenario {
+	return scenarios.Scenario{
+		Clients: 3, Cycles: 2, Faults: faults.Plan{},
+		Subject: scenarios.Subject{
+			Name: name, Claims: history.SpinLock(),
+			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+				return &lock{p, func() { contended(p) }}, nil
+			},
+		},
+	}
+}
+
+func check(t *testing.T, name string, contended func(*scenarios.Process)) {
+	t.Helper()
+	scenarios.Check(t, scenario(name, contended))
+}
+
+func TestRapid(t *testing.T) {
+	scenarios.CheckRapid(t, scenario("rapid", func(*scenarios.Process) {
+		panic("in rapid") // line: rapid
+	}))
+}
+
+func FuzzPanic(f *testing.F) {
+	scenarios.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
+		panic("in a fuzzer") // line: fuzz
+	}))
+}
+
+func TestPanic(t *testing.T) {
+	check(t, "panic", func(p *scenarios.Process) {
+		panic(fmt.Sprint("no watch for ", p.Number)) // line: panic
+	})
+}
+
+func TestExit(t *testing.T) {
+	check(t, "exit", func(*scenarios.Process) {
+		os.Exit(3) // line: exit
+	})
+}
+
+func TestFatal(t *testing.T) {
+	check(t, "fatal", func(*scenarios.Process) {
+		shared := map[int]int{}
+		write := func() {
+			for i := range 1 << 22 {
+				shared[i%8]++ // line: fatal
+			}
+		}
+		go write()
+		go write()
+	})
+}
+
+func TestSpin(t *testing.T) {
+	check(t, "spin", func(*scenarios.Process) {
+		for { // line: spin
+		}
+	})
+}
+
+func TestMemory(t *testing.T) {
+	check(t, "memory", func(*scenarios.Process) { grow() })
+}
+
+// The lock dies when the run ends, after its last decision.
+func TestLate(t *testing.T) {
+	s := scenario("late", func(*scenarios.Process) {})
+	open := s.Subject.Open
+	s.Subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		context.AfterFunc(p.Context(), func() {
+			panic("at the end") // line: late
+		})
+		return open(p)
+	}
+	scenarios.Check(t, s)
+}
