@@ -100,7 +100,7 @@ func TestDeadlyLocks(t *testing.T) {
 	for name, tc := range map[string]struct{ test, reason, message string }{
 		"panic":  {"TestPanic", "a goroutine that the lock started panicked", "no watch for "},
 		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
-		"fatal":  {"TestFatal", "a fatal error of the Go runtime", "concurrent map writes"},
+		"fatal":  {"TestFatal", "a fatal error of the Go runtime", "sync: unlock of unlocked mutex"},
 		"spin":   {"TestSpin", "a step never ended", "a goroutine is not blocked"},
 		"memory": {"TestMemory", "the heap outgrew its limit", "the heap has more than "},
 		"late":   {"TestLate", "a goroutine that the lock started panicked", "at the end"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -187,6 +188,9 @@ func addRow(t *testing.T, root, file, before, row string) {
 	write(t, path, []byte(strings.Replace(string(content), before, row+before, 1)))
 }
 
+// sources are the extensions of the files that packages are built from, beside bundles.
+var sources = []string{".go", ".s", ".html", ".gohtml", ".css", ".txt"}
+
 // copyModule copies the Go files of the module, without tests, and what they embed.
 func copyModule(t *testing.T, to string) {
 	t.Helper()
@@ -206,8 +210,8 @@ func copyModule(t *testing.T, to string) {
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, relative), 0o755)
 		case strings.HasSuffix(name, "_test.go"),
-			!strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, "go.") &&
-				!strings.HasSuffix(name, ".html") && !strings.HasPrefix(name, "bundle.") &&
+			!slices.Contains(sources, filepath.Ext(name)) && !strings.HasPrefix(name, "go.") &&
+				!strings.HasPrefix(name, "bundle.") &&
 				!strings.Contains(relative, "testdata"):
 			return nil
 		}
