@@ -19,11 +19,11 @@ const (
 
 	// Events between a process and its lock.
 
-	LockCall // the process calls Lock. Attempt
-	// Lock returned. Attempt, Err, Validity; Path and Zxid of its node; Name of a lock without
-	// nodes
+	LockCall // the process calls Lock. Attempt, Op (the mode)
+	// Lock returned. Attempt, Op (the mode), Err, Validity; Path and Zxid of its node; Name of a
+	// lock without nodes
 	LockReturn
-	Enter        // the process enters its critical section. Attempt
+	Enter        // the process enters its critical section. Attempt, Op (the mode)
 	Leave        // the process leaves its critical section. Attempt
 	Lost         // the process is notified that it has lost the lock. Attempt
 	UnlockCall   // the process calls Unlock. Attempt
@@ -167,7 +167,8 @@ type Event struct {
 	Peer uint8 `json:"peer,omitempty"`
 	// of a Fault: from here on a session may end before its timeout, and a sync may be stale
 	Relaxes bool `json:"relaxes,omitempty"`
-	// the process, from 1; 0 if the event concerns the ensemble alone
+	// the process, from 1, or one of its threads (see [ProcessOf]); 0 if the event concerns the
+	// ensemble alone
 	Process int32 `json:"process,omitempty"`
 	// the process's attempt at the lock, from 1
 	Attempt int32 `json:"attempt,omitempty"`
@@ -179,7 +180,7 @@ type Event struct {
 	Bytes   int32  `json:"bytes,omitempty"`
 	Zxid    int64  `json:"zxid,omitempty"`    // the transaction
 	Session int64  `json:"session,omitempty"` // the session
-	Op      string `json:"op,omitempty"`      // the operation, or the phase of the lock
+	Op      string `json:"op,omitempty"`      // the operation, the phase of the lock, or the mode
 	Path    string `json:"path,omitempty"`    // the znode
 	Name    string `json:"name,omitempty"`    // a further name; see the Kind
 	Err     string `json:"err,omitempty"`     // the error, or empty
@@ -190,6 +191,13 @@ type Event struct {
 
 	Facts *Facts `json:"facts,omitempty"` // details for reports, or nil; not in the trace hash
 }
+
+// SharedMode is the mode of an attempt that may share the lock with others of that mode, as a
+// reader. The mode of an exclusive attempt is "".
+const SharedMode = "shared"
+
+// Shared reports whether the event is of an attempt in shared mode.
+func (e *Event) Shared() bool { return e.Op == SharedMode }
 
 // FormatZxid renders a zxid. After an election it is the epoch of the leader and a counter.
 func FormatZxid(zxid int64) string {

@@ -12,9 +12,22 @@ type Limits struct {
 	// of one process in a second of virtual time in which no process progresses
 	RequestsPerSecond int
 
+	// Places is how many processes may hold the lock at once, as of a semaphore; 0 stands for 1.
+	// Shared holds, as of readers, have no number: any number of them excludes exclusive ones.
+	Places int
+
 	// Listens reports whether the lock reads the session states of its client library. If so,
 	// [SessionLoss] counts from the state "expired", otherwise only from watch events.
 	Listens bool
+}
+
+// Admits reports whether a lock may be held in the given mode beside other holders, of which so
+// many hold it exclusively and share it.
+func (l *Limits) Admits(shared bool, exclusive, sharing int) bool {
+	if shared {
+		return exclusive == 0
+	}
+	return sharing == 0 && exclusive < max(1, l.Places)
 }
 
 // DefaultLimits are those of a queue in which each process watches the node before its own.

@@ -18,6 +18,7 @@ type Log struct {
 	marked Mark
 
 	gathersFacts bool // see GatherFacts
+	threads      int  // of each process; see SetThreads
 }
 
 // A Mark is a position in a log to which the log can be truncated. The zero value is the beginning.
@@ -63,6 +64,13 @@ func (l *Log) Append(e Event) {
 		l.identify(&e)
 	}
 	l.events = append(l.events, e)
+	if l.threads > 1 && e.StrikesThreads() {
+		process := e.Process
+		for t := 2; t <= l.threads; t++ {
+			e.Process = ThreadNumber(process, t)
+			l.events = append(l.events, e)
+		}
+	}
 }
 
 // Events returns all events. The log owns the slice: the caller must not change it, and it is valid
@@ -171,7 +179,8 @@ func Read(r io.Reader) (*Log, error) {
 		if e.Kind == 0 {
 			return nil, fmt.Errorf("line %d: no kind of event", line)
 		}
-		if e.Process < 0 || e.Process > processesMax {
+		if process, thread := ProcessOf(e.Process); e.Process < 0 || process > processesMax ||
+			thread > ThreadsMax {
 			return nil, fmt.Errorf("line %d: process %d is not from 0 to %d", line, e.Process,
 				processesMax)
 		}

@@ -29,8 +29,9 @@ func WithClientOption(option func(*zk.Conn)) DialOption {
 // another.
 //
 // Servers bound the timeout of a session, by 2 and 20 ticks unless they are configured otherwise.
-// If they grant less than was asked for, [Session.Timeout] is what they have granted. A server that
-// grants even less later is treated as if it could not be reached.
+// If they grant less than was asked for, [Session.Timeout] is what they have granted. If a server
+// grants even less later, all leases end, and the client looks for another server. Configure all
+// servers alike: a server can shorten a session by an answer that never arrives.
 //
 // If the context ends first, Dial closes the client and returns an error that wraps the context's
 // cause.
@@ -59,11 +60,15 @@ func Dial(ctx context.Context, servers []string, timeout time.Duration, options 
 	select {
 	case <-d.opened:
 	case <-ctx.Done():
+	}
+	select {
+	case <-d.opened: // It takes precedence if both are ready.
+	default:
 		d.abort()
 		session.Close()
 		return nil, fmt.Errorf("lock: no session with %v: %w", servers, context.Cause(ctx))
 	}
-	session.timeout = d.timeout()
+	d.attach(session)
 	return session, nil
 }
 
@@ -79,6 +84,7 @@ type dialing struct {
 	isOpen  bool          // opened is closed
 	conn    net.Conn      // the last one
 	aborted bool
+	session *Session // nil until its timeout is known
 }
 
 // configure applies the options for the client.
@@ -101,11 +107,12 @@ func (d *dialing) handle(e zk.Event) {
 	}
 }
 
-// timeout returns the timeout of the session.
-func (d *dialing) timeout() time.Duration {
+// attach sets the timeout of the session.
+func (d *dialing) attach(s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return min(d.asked, d.granted)
+	d.session = s
+	s.timeout = min(d.asked, d.granted)
 }
 
 func (d *dialing) dial(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -134,19 +141,22 @@ func (d *dialing) abort() {
 	}
 }
 
-// grant records the timeout that a server grants, and refuses one that is shorter than that of the
-// session.
+// grant records the timeout that a server grants. If it is shorter than that of the session, the
+// leases end, and the connection is refused.
 func (d *dialing) grant(timeout time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case !d.isOpen:
+	if d.session == nil {
 		d.granted = timeout
-	case timeout < min(d.asked, d.granted):
-		return fmt.Errorf("lock: the server grants a session timeout of %v, the leases assume %v",
-			timeout, min(d.asked, d.granted))
+		return nil
 	}
-	return nil
+	if timeout >= d.session.timeout {
+		return nil
+	}
+	err := fmt.Errorf("%w: a server has shortened its timeout from %v to %v", ErrSessionLost,
+		d.session.timeout, timeout)
+	d.session.shorten(err)
+	return err
 }
 
 // A handshakeConn reads the timeout from the first message of a server, the ConnectResponse of

@@ -2,8 +2,11 @@ package lock_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +85,61 @@ func TestClose(t *testing.T) {
 	}
 	if leases[0].Token() >= leases[1].Token() {
 		t.Errorf("tokens %d and %d do not rise", leases[0].Token(), leases[1].Token())
+	}
+}
+
+// A shortConn makes the server grant a session timeout of four seconds.
+type shortConn struct {
+	net.Conn
+	read int
+}
+
+func (c *shortConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	var timeout [4]byte
+	binary.BigEndian.PutUint32(timeout[:], 4000)
+	for i := range n {
+		if at := c.read + i - 8; 0 <= at && at < len(timeout) {
+			p[i] = timeout[at]
+		}
+	}
+	c.read += n
+	return n, err
+}
+
+// If a server shortens the session, its leases end, because ZooKeeper may grant the locks to others
+// before they would.
+func TestSessionShortened(t *testing.T) {
+	server := serve(t)
+	var short atomic.Bool
+	session, err := lock.Dial(t.Context(), server.Addresses(), 10*time.Second, quiet,
+		lock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			conn, err := net.DialTimeout(network, address, timeout)
+			if err != nil || !short.Load() {
+				return conn, err
+			}
+			return &shortConn{Conn: conn}, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	mutex, err := session.NewMutex("/locks/billing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := mutex.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	short.Store(true)
+	if err := errors.Join(server.Kill(0), server.Up(0, "")); err != nil {
+		t.Fatal(err)
+	}
+	<-lease.Done()
+	if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrSessionLost) ||
+		!strings.Contains(err.Error(), "from 10s to 4s") {
+		t.Errorf("Err: %v, want a session that was shortened", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -275,6 +276,34 @@ func TestSyncLockerOfReaders(t *testing.T) {
 			w.do(func() error { readers.Unlock(); return nil })
 		}
 		synctest.Wait()
+		w.wantNodes(0)
+	})
+}
+
+// A reader that unlocks takes no live lease from another while a lease is lost.
+func TestSyncLockerOfReadersLosesOne(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		rw, err := lock.NewRWMutex(w.client(1), "/lock", sessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers := lock.SyncLocker(background, rw.RLocker())
+		for range 2 {
+			w.do(func() error { readers.Lock(); return nil })
+		}
+		w.watch()
+		nodes := w.nodes()
+		slices.Sort(nodes)
+		go w.client(2).Delete("/lock/"+nodes[0], -1)
+		w.pass(time.Second)
+		var first, second error
+		go func() { first = panicOf(readers.Unlock) }()
+		w.pass(time.Second)
+		w.wantNodes(1)
+		w.do(func() error { second = panicOf(readers.Unlock); return nil })
+		if !errors.Is(first, lock.ErrLost) || second != nil {
+			t.Errorf("the first Unlock panics with %v, the second with %v", first, second)
+		}
 		w.wantNodes(0)
 	})
 }

@@ -302,6 +302,16 @@ func (s *Session) lose(why error) {
 	}
 }
 
+// shorten ends all leases, because they assume a longer timeout.
+func (s *Session) shorten(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose(why)
+	for _, t := range s.tenures {
+		t.end(fmt.Errorf("%w: %w", ErrLost, why))
+	}
+}
+
 // register ends a tenure as soon as the client reports that its session is over, which it may have
 // done already.
 func (s *Session) register(t *tenure) {

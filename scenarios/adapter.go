@@ -18,6 +18,22 @@ func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F
 	})
 }
 
+// RWMutex returns a [SharedLocker] for the common shape of a read-write lock: the functions that
+// lock and unlock it for writing, as for [Mutex], and for reading.
+func RWMutex[F func() | func() error | func(context.Context) error](lock, unlock, rlock,
+	runlock F,
+) SharedLocker {
+	return rwMutex{Mutex(lock, unlock), Mutex(rlock, runlock)}
+}
+
+type rwMutex struct {
+	Locker
+
+	reader Locker
+}
+
+func (l rwMutex) LockShared(ctx context.Context) (*Hold, error) { return l.reader.Lock(ctx) }
+
 // withContext returns the function in the form that a [Hold] wants.
 func withContext(f any) func(context.Context) error {
 	switch f := f.(type) {

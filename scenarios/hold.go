@@ -11,6 +11,14 @@ type Locker interface {
 	Lock(context.Context) (*Hold, error)
 }
 
+// A SharedLocker is a handle on a lock that processes may share, as the readers of a read-write
+// lock. [Subject.Shared] says which attempts do.
+type SharedLocker interface {
+	Locker
+	// LockShared waits until the process holds the lock, alone or with others in this mode.
+	LockShared(context.Context) (*Hold, error)
+}
+
 // A LockerFunc is a function that implements [Locker].
 type LockerFunc func(context.Context) (*Hold, error)
 

@@ -17,8 +17,12 @@ import (
 // section as long as the schedule says, and release it, several times.
 type Scenario struct {
 	Subject Subject
-	Clients int         // number of processes, from 1 to 100
-	Cycles  int         // acquisitions per process, from 1 to 100
+	Clients int // number of processes, from 1 to 100
+	Cycles  int // acquisitions per process, from 1 to 100
+	// Threads is the number of threads of each process, which share its handle on the lock, and
+	// with it the connection and the session; from 1, the default, to 8. Each contends for itself.
+	// They need the client [Model].
+	Threads int
 	Faults  faults.Plan // the faults that a run may see; [faults.Parse] reads one
 	Client  ClientKind  // the client library of the processes; default: [Model]
 	// Severity says how hard faults strike; default: [faults.DefaultSeverity].
@@ -49,7 +53,7 @@ func (s *Subject) Fits(servers int, client ClientKind) error {
 		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
 			max(1, servers))
 	case servers > s.serversMax():
-		return fmt.Errorf("the service of the lock %s has at most %d server, not %d", s.Name,
+		return fmt.Errorf("the servers of the lock %s are limited to %d, not %d", s.Name,
 			s.serversMax(), servers)
 	case s.Service != nil && client != Model:
 		return fmt.Errorf("the lock %s does not use ZooKeeper, so there is no choice of its client",

@@ -30,6 +30,11 @@ type Subject struct {
 	Sequence int32
 	// Limits bound what the lock may cost. Default: [history.DefaultLimits].
 	Limits history.Limits
+	// Places is how many processes may hold the lock at once, as of a semaphore. Default: 1.
+	Places int
+	// Shared reports whether an attempt of a process, both from 1, shares the lock with others that
+	// do, as a reader. The handle on such a lock is a [SharedLocker]. Default: none does.
+	Shared func(process, attempt int) bool
 	// Guard says how the resource checks the holders that use it. Default: no resource is used.
 	Guard Guard
 	// Sometimes are conditions that at least one schedule of a campaign must reach; otherwise the

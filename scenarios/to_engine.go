@@ -25,9 +25,14 @@ func init() {
 
 // engine returns the scenario for the engine, which knows nothing of ZooKeeper.
 func (s *Scenario) engine() engine.Scenario {
+	threads := s.Threads
+	if threads == 1 { // One thread is 0, as in scenarios that set none.
+		threads = 0
+	}
 	return engine.Scenario{
 		Subject: s.Subject.engine(), Clients: s.Clients, Cycles: s.Cycles, Faults: s.Faults,
 		Client: engine.ClientKind(s.Client), Severity: s.Severity, Servers: s.servers(),
+		Threads: threads,
 	}
 }
 
@@ -63,7 +68,8 @@ func (s service) Guarantees() []history.Property {
 func (s *Subject) engine() engine.Subject {
 	subject := engine.Subject{
 		Name: s.Name, Summary: s.Summary, Claims: s.Claims, Severity: s.Severity, Real: s.Real,
-		Limits: s.Limits, Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
+		Limits: s.Limits, Places: s.Places, Shared: s.Shared,
+		Guard: engine.Guard(s.Guard), Sometimes: s.Sometimes,
 		Service: zookeeper.Service{Sequence: s.Sequence, Adapter: adapter},
 	}
 	if s.Service != nil {
@@ -74,6 +80,9 @@ func (s *Subject) engine() engine.Subject {
 			locker, err := open(newProcess(e))
 			if locker == nil || err != nil {
 				return nil, err
+			}
+			if sharing, ok := locker.(SharedLocker); ok {
+				return engineSharedLocker{engineLocker{locker}, sharing}, nil
 			}
 			return engineLocker{locker}, nil
 		}
@@ -87,6 +96,18 @@ type engineLocker struct{ locker Locker }
 // Lock waits until the process holds the lock.
 func (l engineLocker) Lock(ctx context.Context) (*engine.Hold, error) {
 	hold, err := l.locker.Lock(ctx)
+	return hold.engine(), err
+}
+
+// An engineSharedLocker is a handle on a lock that attempts may share.
+type engineSharedLocker struct {
+	engineLocker
+	sharing SharedLocker
+}
+
+// LockShared waits until the process shares the lock.
+func (l engineSharedLocker) LockShared(ctx context.Context) (*engine.Hold, error) {
+	hold, err := l.sharing.LockShared(ctx)
 	return hold.engine(), err
 }
 

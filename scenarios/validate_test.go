@@ -55,6 +55,23 @@ func TestValidateSubject(t *testing.T) {
 			func(s *scenarios.Scenario) { s.Subject.Sequence = -5 },
 			"cannot have the number -5",
 		},
+		"several shared places": {
+			func(s *scenarios.Scenario) {
+				s.Subject.Places = 2
+				s.Subject.Shared = func(int, int) bool { return true }
+			},
+			"the lock mutex has 2 places: set Subject.Places to at least 1",
+		},
+		"a resource of several holders": {
+			func(s *scenarios.Scenario) { s.Subject.Places = 2 },
+			"the lock mutex has 2 places, so that its holders may write a resource in any order",
+		},
+		"updates of several holders": {
+			func(s *scenarios.Scenario) {
+				s.Subject.Places, s.Subject.Guard = 2, scenarios.NoResource
+			},
+			"and cannot claim fencing",
+		},
 		"no such guard": {
 			func(s *scenarios.Scenario) { s.Subject.Guard = 9 },
 			"an unknown guard 9",

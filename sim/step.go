@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 )
 
 // The bounds of a run. They keep a schedule within a few seconds.
@@ -51,8 +52,10 @@ type Step struct {
 	Kind  StepKind
 	Fault faults.Kind // set only if Kind is Fault
 	// of a link, the server at its other end, from 1; 0 if the step concerns no link to a server
-	Peer    uint8
-	Process int32 // from 1; 0 for Tick and Fair; a negative number -n is server n
+	Peer uint8
+	// from 1, or one of its threads (see [history.ProcessOf]); 0 for Tick and Fair; a negative
+	// number -n is server n
+	Process int32
 }
 
 // String returns the name of the step, such as "serve c1", "tick", "expire c2" or "wake 2".
@@ -71,9 +74,11 @@ func (s Step) String() string {
 // target returns what the step concerns: " c1" for the first process, " s1" for the first server, "
 // c1-s2" or " s1-s2" for a link.
 func (s Step) target() string {
-	text := " c" + strconv.Itoa(int(s.Process))
+	var text string
 	if s.Process < 0 {
 		text = " s" + strconv.Itoa(int(-s.Process))
+	} else {
+		text = " " + history.ProcessName(s.Process)
 	}
 	if s.Peer != 0 {
 		text += "-s" + strconv.Itoa(int(s.Peer))
@@ -99,6 +104,9 @@ func (s Step) StruckBy(kind faults.Kind) Step {
 func (s Step) Thread() int32 {
 	if s.Process < 0 {
 		return ClientsMax - s.Process
+	}
+	if process, thread := history.ProcessOf(s.Process); thread > 1 {
+		return ServersMax + int32(thread-1)*ClientsMax + process
 	}
 	return s.Process
 }
@@ -167,8 +175,11 @@ func (s Step) OfGoroutines() bool { return s.Kind == Wake || s.Kind == Case }
 func parseTarget(text string) (Step, bool) {
 	whose, peer, linked := strings.Cut(text, "-")
 	var step Step
-	if process, ok := numberBehind(whose, "c", ClientsMax); ok {
-		step.Process = int32(process)
+	if number, ok := history.ParseProcessName(whose); ok {
+		if process, _ := history.ProcessOf(number); process > ClientsMax {
+			return Step{}, false
+		}
+		step.Process = number
 	} else if server, ok := numberBehind(whose, "s", ServersMax); ok {
 		step.Process = -int32(server)
 	} else {

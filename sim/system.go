@@ -56,6 +56,9 @@ type Config struct {
 	// Stacks returns the stacks of the goroutines of a process that the engine knows, innermost
 	// frame first. All of them must be blocked. It serves only reports.
 	Stacks func(process int) [][]runtime.Frame
+	// Thread returns the thread that runs the calling goroutine of a process, or 0 if it is
+	// unknown; nil if no process has several threads.
+	Thread func() int32
 }
 
 // A System is a simulated service with its clients: ZooKeeper, for example. It does nothing by

@@ -67,6 +67,10 @@ type Config struct {
 	// are blocked. With it, the [history.Facts] of a real client have the lines of calls that the
 	// process makes on the client itself; see package client/real. It may be nil.
 	Stacks func(process int) [][]runtime.Frame
+
+	// Thread returns the number of the thread that runs the calling goroutine of a process, or 0 if
+	// it is unknown. Nil means that no process has several threads.
+	Thread func() int32
 }
 
 // A Cluster is a simulated ensemble with its clients. One goroutine at a time may call its methods,
@@ -387,4 +391,13 @@ func (c *Cluster) Key() uint64 {
 		key = fold(key, l.key())
 	}
 	return key
+}
+
+// Thread returns the number of the thread that runs the calling goroutine of a process; see
+// [Config.Thread]. Any goroutine may call it.
+func (c *Cluster) Thread() int32 {
+	if c.config.Thread == nil {
+		return 0
+	}
+	return c.config.Thread()
 }

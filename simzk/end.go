@@ -131,7 +131,7 @@ func (c *Cluster) Send(l *Link, r *Exchange, caller callsite.Site) {
 	l.lastRequest++
 	r.Number = l.lastRequest
 	c.record(history.Event{
-		At: c.now, Kind: history.Send, Process: l.process, Request: r.Number,
+		At: c.now, Kind: history.Send, Process: r.maker(l), Request: r.Number,
 		Op: r.verb(), Path: r.Path, Facts: c.sendFacts(r, caller),
 	})
 	l.transmit(r)
@@ -141,13 +141,13 @@ func (c *Cluster) Send(l *Link, r *Exchange, caller callsite.Site) {
 func (c *Cluster) recordDelivery(l *Link, m *Message) {
 	for _, w := range m.watches {
 		c.record(history.Event{
-			At: c.now, Kind: history.WatchEvent, Process: l.process,
+			At: c.now, Kind: history.WatchEvent, Process: w.owner(),
 			Watch: w.number, Path: m.Path, Name: eventName(m.Event), Zxid: m.Zxid,
 		})
 	}
 	if r := m.Reply; r != nil {
 		c.record(history.Event{
-			At: c.now, Kind: history.Reply, Process: l.process, Request: r.Number,
+			At: c.now, Kind: history.Reply, Process: r.maker(l), Request: r.Number,
 			Op: r.verb(), Path: r.Result.Path, Zxid: m.Zxid, Err: r.Result.Code.String(),
 			Facts: c.replyFacts(r),
 		})

@@ -11,6 +11,7 @@ type execution struct {
 	cluster *Cluster
 	link    *Link
 	number  int32 // of the request
+	maker   int32 // the process or the thread that makes the request
 	write   bool  // the request is a write
 }
 
@@ -58,12 +59,12 @@ func (e *execution) Commit(r *wire.Request) tree.Result {
 		return tree.Result{Path: r.Path}
 	}
 	result := c.tree.Apply(&w)
-	c.proposeWrite(&w, l.process)
+	c.proposeWrite(&w, e.maker)
 	if c.mutation == repeatsWrites && r.Op == wire.OpCreate {
 		c.zxid++
 		w.Zxid = c.zxid
 		result = c.tree.Apply(&w)
-		c.proposeWrite(&w, l.process)
+		c.proposeWrite(&w, e.maker)
 	}
 	return result
 }

@@ -116,7 +116,7 @@ func (c *Cluster) recordWatchesGone(l *Link, watches []*watch) {
 	for _, w := range watches {
 		if w.mode == oneShot {
 			c.record(history.Event{
-				At: c.now, Kind: history.WatchGone, Process: l.process, Watch: w.number,
+				At: c.now, Kind: history.WatchGone, Process: w.owner(), Watch: w.number,
 				Path: w.path,
 			})
 		}

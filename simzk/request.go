@@ -15,6 +15,7 @@ import (
 type Exchange struct {
 	wire.Request
 	Number     int32  // of the process, in order of transmission
+	Thread     int32  // of the process that makes the request; 0 if it has only one
 	age        uint64 // set at transmission
 	malformed  bool   // the body could not be decoded
 	cachedHash uint64 // result of stateHash; 0 if not computed yet
@@ -31,6 +32,14 @@ type Exchange struct {
 	zxid       int64
 	count      int32
 	identities []wire.Identity
+}
+
+// maker returns the process or the thread that makes the request by the link.
+func (r *Exchange) maker(l *Link) int32 {
+	if r.Thread != 0 {
+		return r.Thread
+	}
+	return l.process
 }
 
 // verb returns the name of the operation in histories.

@@ -72,7 +72,9 @@ func (c *Cluster) execute(l *Link, r *Exchange) operation.Answer {
 	if r.malformed {
 		return failure(wire.MarshallingError)
 	}
-	c.execution = execution{cluster: c, link: l, number: r.Number, write: o.Write}
+	c.execution = execution{
+		cluster: c, link: l, number: r.Number, maker: r.maker(l), write: o.Write,
+	}
 	return o.Execute(&c.execution, &r.Request)
 }
 
@@ -83,7 +85,7 @@ func (c *Cluster) postReply(l *Link, r *Exchange) {
 		c.recordWatchesGone(l, c.watches.drop(l))
 	}
 	c.record(history.Event{
-		At: c.now, Kind: history.Serve, Process: l.process, Request: r.Number,
+		At: c.now, Kind: history.Serve, Process: r.maker(l), Request: r.Number,
 		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.Result.Code.String(),
 	})
 	l.post(Message{Reply: r, Zxid: r.zxid})

@@ -31,12 +31,21 @@ const (
 type watch struct {
 	number int32 // unique in the run
 	link   *Link
+	thread int32 // that has set it; 0 if the process has only one, or its client sets it again
 	path   string
 	kind   watchKind
 	mode   watchMode
 
 	prev, next *watch    // list of the connection's watches
 	inline     [1]*watch // backing array of a path with a single watch
+}
+
+// owner returns the process or the thread that has set the watch.
+func (w *watch) owner() int32 {
+	if w.thread != 0 {
+		return w.thread
+	}
+	return w.link.process
 }
 
 // watchList is the list of a connection's watches, by which closing the connection takes time

@@ -22,14 +22,18 @@ func (c *Cluster) armWatch(l *Link, request int32, kind watchKind, path string) 
 // watch that the client hands over.
 func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path string) *watch {
 	c.lastWatch++
+	maker := l.process
+	if request != 0 {
+		maker = c.execution.maker
+	}
 	c.record(history.Event{
-		At: c.now, Kind: history.WatchArmed, Process: l.process, Request: request,
+		At: c.now, Kind: history.WatchArmed, Process: maker, Request: request,
 		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id,
 		Server: c.serverNumber(l.server),
 		Zxid:   c.armedAt(l.server),
 	})
 	w := c.watchArena.Next(watchArenaSize)
-	w.number, w.link, w.path, w.kind = c.lastWatch, l, path, kind
+	w.number, w.link, w.thread, w.path, w.kind = c.lastWatch, l, maker, path, kind
 	return w
 }
 

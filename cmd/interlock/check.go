@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -39,7 +40,7 @@ const (
 // checkFlags holds the flags of check as they were given.
 type checkFlags struct {
 	lock, client, strategy, faults, seed string
-	clients, cycles, servers             int
+	clients, cycles, threads, servers    int
 	schedules, states, workers           int
 	idleTicks, maxDeviations             int
 	symmetry, fairSuffixes, keepGoing    bool
@@ -104,6 +105,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.lock, "lock", "mutex", "lock to check (see interlock locks)")
 	flags.IntVar(&f.clients, "clients", 3, "processes that contend for the lock")
 	flags.IntVar(&f.cycles, "cycles", 2, "acquisitions per process")
+	flags.IntVar(&f.threads, "threads", 1, "threads of a process that share its handle")
 	flags.IntVar(&f.servers, "servers", 1,
 		fmt.Sprintf("servers of the ensemble, at most %d", sim.ServersMax))
 	flags.StringVar(&f.client, "client", "model",
@@ -163,6 +165,9 @@ func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error)
 	s := &engine.Scenario{
 		Subject: conversion.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
 		Client: client, Severity: f.severity,
+	}
+	if f.threads > 1 { // One thread is 0, as in recordings.
+		s.Threads = f.threads
 	}
 	if s.Servers, err = servers(&subject, f.servers, given, client); err != nil {
 		return nil, err
@@ -247,6 +252,8 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 	switch {
 	case f.clients < 1 || f.clients > sim.ClientsMax:
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", sim.ClientsMax, f.clients)
+	case f.threads < 1 || f.threads > history.ThreadsMax:
+		return fmt.Errorf("--threads must be from 1 to %d, not %d", history.ThreadsMax, f.threads)
 	case f.cycles < 1 || f.cycles > engine.CyclesMax:
 		return fmt.Errorf("--cycles must be from 1 to %d, not %d", engine.CyclesMax, f.cycles)
 	case f.servers < 1 || f.servers > sim.ServersMax:

@@ -35,7 +35,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	locks := locksOf(events, clocks)
 	var vacuity check.Vacuity
 	for one := range locks {
-		vacuity.Add(one.Events)
+		vacuity.Add(one.Events, history.Limits{})
 	}
 	var judgements []judgement
 	for _, property := range properties {

@@ -231,6 +231,7 @@ func {{.Test}}(t *testing.T) {
 		lock.Name = {{printf "%q" .Recording.Lock}} // as recorded
 		scenarios.Check(t, scenarios.Scenario{
 			Subject: lock, Clients: {{.Recording.Clients}}, Cycles: {{.Recording.Cycles -}}
+			{{if .Recording.Threads}}, Threads: {{.Recording.Threads}}{{end -}}
 			{{if .Real}}, Client: scenarios.Real{{end}},
 		})
 	})

@@ -321,6 +321,7 @@ type replayReport struct {
 	Lock        string             `json:"lock"`
 	Clients     int                `json:"clients"`
 	Cycles      int                `json:"cycles"`
+	Threads     int                `json:"threads,omitempty"`
 	Servers     int                `json:"servers"`
 	Client      string             `json:"client"`
 	Faults      faults.Plan        `json:"faults"`
@@ -362,7 +363,7 @@ func (r *replayer) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
 		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
-		Servers: max(1, s.Servers), Client: s.Client.String(),
+		Threads: s.Threads, Servers: max(1, s.Servers), Client: s.Client.String(),
 		Faults: s.Faults, Severity: s.Severity, Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,

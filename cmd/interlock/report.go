@@ -119,9 +119,9 @@ func writeOutOfContract(w io.Writer, s *engine.Scenario, r *engine.Result,
 	}
 }
 
-// writeCost writes the cost of acquisitions and releases.
+// writeCost writes the cost of acquisitions and releases. Only requests to ZooKeeper are counted.
 func writeCost(w io.Writer, c *check.Cost) {
-	if c.Releases == 0 && c.Acquires == 0 {
+	if c.Releases == 0 && c.Requests == 0 {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -23,6 +23,7 @@ type checkReport struct {
 	Lock      string      `json:"lock"`
 	Clients   int         `json:"clients"`
 	Cycles    int         `json:"cycles"`
+	Threads   int         `json:"threads,omitempty"`
 	Servers   int         `json:"servers"`
 	Client    string      `json:"client"`
 	Strategy  string      `json:"strategy"`
@@ -141,8 +142,9 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	out := &checkReport{
 		Version: 3, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
 		Clients: c.Scenario.Clients,
-		Cycles:  c.Scenario.Cycles, Servers: max(1, c.Scenario.Servers),
-		Client: c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
+		Cycles:  c.Scenario.Cycles, Threads: c.Scenario.Threads,
+		Servers: max(1, c.Scenario.Servers),
+		Client:  c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
 		Seed:      c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
 		Unsettled: r.Unsettled, Interrupted: r.Interrupted,

@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -58,6 +60,7 @@ func (c *Checker) CheckAll(names []history.Property, events []history.Event) []*
 	var found []*history.Violation
 	for i := range c.pass {
 		if v := c.pass[i].violation; v != nil {
+			nameThreads(v)
 			found = append(found, v)
 		}
 	}
@@ -79,7 +82,7 @@ func (c *Checker) monitorOf(p *property) monitor {
 }
 
 func (c *Checker) checkLinearizable(events []history.Event) *history.Violation {
-	c.linearizable.Cut = c.Cut
+	c.linearizable.Cut, c.linearizable.Places = c.Cut, c.limits().Places
 	return c.linearizable.Check(events)
 }
 
@@ -92,4 +95,18 @@ func (c *Checker) limits() history.Limits {
 		return history.DefaultLimits
 	}
 	return c.Limits
+}
+
+// threadNumber matches the number of a thread after the letter c.
+var threadNumber = regexp.MustCompile(`\bc([1-9]\d{5})\b`)
+
+// nameThreads names the threads in the detail of a violation as in timelines.
+func nameThreads(v *history.Violation) {
+	v.Detail = threadNumber.ReplaceAllStringFunc(v.Detail, func(name string) string {
+		number, err := strconv.Atoi(name[1:])
+		if err != nil {
+			return name
+		}
+		return history.ProcessName(int32(number))
+	})
 }

@@ -2,41 +2,60 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 )
 
-const reasonTwoInside = "a process entered its critical section while another was inside"
+const (
+	reasonTwoInside = "a process entered its critical section while another was inside"
+	reasonAllInside = "a process entered its critical section while as many were inside as the " +
+		"lock has places"
+)
 
 // ClientMutualExclusion decides [history.ClientMutualExclusion]: at most one process at a time is
-// in the critical section without knowing that it has lost the lock.
+// in the critical section without knowing that it has lost the lock; or as many as the lock has
+// places ([history.Limits].Places), or any number in shared mode and no other beside them.
 //
 // An event of the property is an Enter. A process is inside from its Enter until a Leave, a Lost or
-// a Crashed event. The property holds if no process enters while another is inside.
+// a Crashed event. The property holds if no process enters while another is inside; with several
+// places, while as many others are inside; and in shared mode, while an exclusive one is inside.
 //
 // The property does not cover a process that has been notified of its loss and has not left yet:
 // what it does then is not the fault of the lock.
 //
-// The check takes time linear in the events, and keeps one process: a second one inside is a
-// violation.
+// The check takes time linear in the events, times the number of processes inside.
 func ClientMutualExclusion(events []history.Event) *history.Violation {
-	return decide(history.ClientMutualExclusion, new(clientExclusionMonitor), events)
+	return decide(history.ClientMutualExclusion,
+		&clientExclusionMonitor{config: new(monitorConfig)}, events)
 }
 
 type clientExclusionMonitor struct {
-	inside int32 // the process that is inside, or 0
-	since  int   // the index of its Enter
+	config *monitorConfig
+	inside []insider // in the order of their Enters
 }
 
-func (m *clientExclusionMonitor) reset() { *m = clientExclusionMonitor{} }
+// An insider is a process that is inside.
+type insider struct {
+	process int32
+	shared  bool
+	since   int // the index of its Enter
+}
 
-func (m *clientExclusionMonitor) copy(from monitor) { *m = *from.(*clientExclusionMonitor) }
+func (m *clientExclusionMonitor) reset() { m.inside = m.inside[:0] }
+
+func (m *clientExclusionMonitor) copy(from monitor) {
+	m.inside = append(m.inside[:0], from.(*clientExclusionMonitor).inside...)
+}
 
 func (m *clientExclusionMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
-func (m *clientExclusionMonitor) state(_ *queue,
-	s *State,
-) {
-	s.fold(uint64(m.inside), 0)
+
+func (m *clientExclusionMonitor) state(_ *queue, s *State) {
+	sum := uint64(0)
+	for _, in := range m.inside {
+		sum += scatter(uint64(in.process) | bit(in.shared, 32))
+	}
+	s.fold(sum, 0)
 }
 
 // visible: an earlier Enter, or a later Leave or Lost, makes the time inside longer.
@@ -45,24 +64,32 @@ func (m *clientExclusionMonitor) visible(_ *queue, e *history.Event) bool {
 }
 
 func (m *clientExclusionMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
-	switch e := &log[i]; e.Kind {
-	case history.Enter:
-		if m.inside != 0 && m.inside != e.Process {
-			return &history.Violation{
-				Property: history.ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
-				Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d", e.Process,
-					m.inside,
-					m.since),
-				Evidence: history.Evidence{
-					Process: e.Process, Other: m.inside, Events: []int{m.since},
-				},
-			}
+	e := &log[i]
+	m.inside = slices.DeleteFunc(m.inside,
+		func(in insider) bool { return in.process == e.Process })
+	if e.Kind != history.Enter {
+		return nil
+	}
+	exclusive, sharing := 0, 0
+	for _, in := range m.inside {
+		exclusive, sharing = counted(in.shared, exclusive, sharing)
+		if m.config.limits.Admits(e.Shared(), exclusive, sharing) {
+			continue
 		}
-		m.inside, m.since = e.Process, i
-	case history.Leave, history.Lost, history.Crashed:
-		if m.inside == e.Process {
-			m.inside = 0
+		reason, others, count := reasonTwoInside, "", 0
+		if exclusive > 1 {
+			reason, count = reasonAllInside, exclusive
+			others = fmt.Sprintf(", as were %d others", exclusive-1)
+		}
+		return &history.Violation{
+			Property: history.ClientMutualExclusion, Event: i, Reason: reason,
+			Detail: fmt.Sprintf("c%d entered while c%d was inside since event %d%s", e.Process,
+				in.process, in.since, others),
+			Evidence: history.Evidence{
+				Process: e.Process, Other: in.process, Events: []int{in.since}, Count: count,
+			},
 		}
 	}
+	m.inside = append(m.inside, insider{e.Process, e.Shared(), i})
 	return nil
 }

@@ -12,12 +12,16 @@ const reasonOvertookHolder = "the lock was granted by a deleted node while a pro
 const reasonOvertaken = "the lock was granted while a process with an older node was waiting"
 
 // FIFO decides [history.FIFO]: the lock is granted in the order in which the ensemble created the
-// nodes of the processes that wait.
+// nodes of the processes that wait, as far as their modes and the lock's places make them wait for
+// one another.
 //
 // An event of the property is a grant whose node is known. No other process has an older node in
 // the same directory by which it waits: a live ephemeral node that was created in an attempt that
 // has not returned, and by which the lock has not been granted. Older means created by an earlier
 // transaction.
+//   - If the lock has several places ([history.Limits].Places), the grant may precede an older
+//     waiting node if it has a place too: fewer older nodes are live than the lock has places.
+//   - A shared grant may precede an older waiting node of another in shared mode.
 //   - A process that crashed while it waited keeps its place until its node is deleted.
 //   - A process whose attempt returned an error has no place, even if its node is left over.
 //   - The node of the grant may be deleted: it never preceded an older node. If the lock claims
@@ -40,13 +44,14 @@ type fifoMonitor struct {
 
 // visible: an earlier grant still precedes older nodes, but it is not overtaken itself while it
 // waits. If the lock excludes other holders, it is overtaken as a holder instead, provided that it
-// holds the lock by the node with which it waited. A process whose attempt fails earlier is not
-// overtaken.
+// holds the lock by the node with which it waited and that is the only place. A process whose
+// attempt fails earlier is not overtaken.
 func (m fifoMonitor) visible(q *queue, e *history.Event) bool {
 	if e.Kind != history.LockReturn {
 		return false
 	}
-	return !m.config.exclusive || e.Err != "" || !q.grantIsLocal(e) || !q.waitedWithIt(e)
+	return !m.config.exclusive || !m.config.solitary() || e.Err != "" ||
+		!q.grantIsLocal(e) || !q.waitedWithIt(e)
 }
 
 // waitedWithIt reports whether a process has waited with no node other than the one of its grant.
@@ -67,9 +72,9 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 	if n < 0 {
 		return nil
 	}
-	o, reason, had := q.older(n, e.Process), reasonOvertaken, "waited with"
+	o, reason, had := q.older(n, e, &m.config.limits), reasonOvertaken, "waited with"
 	if o < 0 && m.config.exclusive && q.nodes[n].deleted != 0 {
-		o, reason, had = q.olderHolder(n, e.Process), reasonOvertookHolder, "had it by"
+		o, reason, had = q.olderHolder(n, e, &m.config.limits), reasonOvertookHolder, "had it by"
 	}
 	if o < 0 {
 		return nil
@@ -85,30 +90,49 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 	}
 }
 
-// older returns the index of a node that is older than node n and by which another process than the
-// given one waits, or -1.
-func (q *queue) older(n int, process int32) int {
+// older returns the index of a node that is older than node n and by which another process than
+// that of the grant waits, or -1 if there is none or the grant need not wait for it.
+func (q *queue) older(n int, grant *history.Event, limits *history.Limits) int {
+	found, before := -1, 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
-		if other.waiting && other.ephemeral && other.deleted == 0 && other.holder == 0 &&
-			other.process != process &&
-			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
+		if !other.ephemeral || other.deleted != 0 || !q.precedes(m, n) {
+			continue
+		}
+		if other.holder != 0 && other.holder != grant.Process ||
+			other.holder == 0 && other.waiting && other.process != grant.Process {
+			before++
+		}
+		if found < 0 && other.waiting && other.holder == 0 && other.process != grant.Process &&
+			!(grant.Shared() && other.shared) {
+			found = m
+		}
+	}
+	if before < limits.Places {
+		return -1
+	}
+	return found
+}
+
+// olderHolder returns the index of a node that is older than node n and by which another process
+// than that of the grant holds the lock and excludes the grant, or -1.
+func (q *queue) olderHolder(n int, grant *history.Event, limits *history.Limits) int {
+	exclusive, sharing := 0, 0
+	for m := range q.nodes {
+		other := &q.nodes[m]
+		if !other.ephemeral || other.deleted != 0 || other.holder == 0 || other.unlockCalled ||
+			other.holder == grant.Process || !q.precedes(m, n) {
+			continue
+		}
+		exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
+		if !limits.Admits(grant.Shared(), exclusive, sharing) {
 			return m
 		}
 	}
 	return -1
 }
 
-// olderHolder returns the index of a node that is older than node n and by which another process
-// than the given one holds the lock, or -1.
-func (q *queue) olderHolder(n int, process int32) int {
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if other.ephemeral && other.deleted == 0 && other.holder != 0 && !other.unlockCalled &&
-			other.holder != process &&
-			other.zxid < q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
-			return m
-		}
-	}
-	return -1
+// precedes reports whether node m was created before node n in the same directory.
+func (q *queue) precedes(m, n int) bool {
+	return q.nodes[m].zxid < q.nodes[n].zxid && sameDirectory(&q.nodes[m], &q.nodes[n])
 }

@@ -16,6 +16,14 @@ func lockCall(p, attempt int32) history.Event {
 	return history.Event{Kind: history.LockCall, Process: p, Attempt: attempt}
 }
 
+// in returns the event as one of an attempt in the mode.
+func in(mode string, e history.Event) history.Event {
+	e.Op = mode
+	return e
+}
+
+func shared(e history.Event) history.Event { return in(history.SharedMode, e) }
+
 func lockOK(p, attempt int32, path string) history.Event {
 	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Path: path}
 }

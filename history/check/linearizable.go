@@ -37,6 +37,7 @@ const (
 // operations.
 type grant struct {
 	process, attempt int32
+	shared           bool
 	token            int64
 	node             int // the index of the creation of its node, -1 if unknown
 	call, granted    int // LockCall and LockReturn
@@ -49,6 +50,7 @@ type grant struct {
 type operation struct {
 	process   int32
 	release   bool
+	shared    bool
 	token     int64 // of an acquire
 	event     int   // the index of the event that shows that the operation has returned
 	number    int   // in the order of the calls
@@ -77,12 +79,15 @@ const (
 // their first appearance. Most runs have the same canonical history as an earlier run, and so cost
 // a lookup. The zero value is ready for use. A LinearizableChecker is not safe for concurrent use.
 type LinearizableChecker struct {
-	Cut bool // the histories are prefixes of longer ones
+	Cut    bool // the histories are prefixes of longer ones
+	Places int  // how many processes may hold the lock at once; 0 stands for 1
 
 	// the number of endpoints of the shortest prefix that is not linearizable, 0 if there is none,
 	// or undecided
 	verdicts map[string]int
+	places   int  // of the verdicts
 	unknown  bool // the last check was undecided
+	sharing  bool // a process has shared the lock
 
 	// scratch for one check
 	queue      queue
@@ -111,9 +116,10 @@ func LockOperations(events []history.Event) []porcupine.Operation {
 // sequential execution of one lock that respects the real-time order of the operations.
 //
 // The events of the property are the operations of the grants: the acquire and the release of each
-// attempt in which Lock returned without an error. [models.Owner] must allow some order of them in
-// which an operation that returned before another was called precedes it. The ensemble's events
-// supply what a process did not learn:
+// attempt in which Lock returned without an error. The model must allow some order of them in which
+// an operation that returned before another was called precedes it. The model is [models.Owner];
+// with several places [models.Semaphore], and with attempts in shared mode [models.ReadWrite]. The
+// ensemble's events supply what a process did not learn:
 //   - The acquire of a grant lasts from the call of Lock to its return. If the node was deleted
 //     before that return, as when a session expires while the reply is in flight, the process held
 //     the lock before the deletion or never: the acquire ends at the deletion, and the release is
@@ -141,6 +147,10 @@ func LockOperations(events []history.Event) []porcupine.Operation {
 // in the length.
 func (c *LinearizableChecker) Check(events []history.Event) *history.Violation {
 	c.build(events)
+	if c.places != c.Places {
+		clear(c.verdicts)
+		c.places = c.Places
+	}
 	wrong, known := c.verdicts[string(c.key)]
 	if !known {
 		wrong = c.shortestViolation()
@@ -170,10 +180,27 @@ func (c *LinearizableChecker) Check(events []history.Event) *history.Violation {
 func (c *LinearizableChecker) Undecided() bool { return c.unknown }
 
 func (o *operation) input() models.Input {
-	if o.release {
-		return models.Input{Process: o.process, Verb: models.Release}
+	verb := models.Acquire
+	switch {
+	case o.release && o.shared:
+		verb = models.ReleaseShared
+	case o.release:
+		verb = models.Release
+	case o.shared:
+		verb = models.AcquireShared
 	}
-	return models.Input{Process: o.process, Verb: models.Acquire}
+	return models.Input{Process: o.process, Verb: verb}
+}
+
+// model returns the lock that the operations must be those of.
+func (c *LinearizableChecker) model() porcupine.Model {
+	switch {
+	case c.sharing:
+		return models.ReadWrite
+	case c.Places > 1:
+		return models.Semaphore(c.Places)
+	}
+	return models.Owner
 }
 
 // shortestViolation returns the number of endpoints of the shortest prefix that is not
@@ -194,7 +221,7 @@ func (c *LinearizableChecker) shortestViolation() int {
 }
 
 func (c *LinearizableChecker) checkPrefix(n int) models.Verdict {
-	return models.Check(models.Owner, c.prefix(n), models.Limits{Steps: maxSteps})
+	return models.Check(c.model(), c.prefix(n), models.Limits{Steps: maxSteps})
 }
 
 // prefix returns the operations of the first n endpoints. It omits an acquire that has not returned
@@ -219,7 +246,7 @@ func (c *LinearizableChecker) prefix(n int) []porcupine.Operation {
 // build makes the operations of the events and their canonical history.
 func (c *LinearizableChecker) build(events []history.Event) {
 	c.queue.reset()
-	c.grants = c.grants[:0]
+	c.grants, c.sharing = c.grants[:0], false
 	for i := range events {
 		e := &events[i]
 		if queueKinds>>e.Kind&1 == 0 {
@@ -245,7 +272,11 @@ func (c *LinearizableChecker) build(events []history.Event) {
 }
 
 func (c *LinearizableChecker) grant(e *history.Event, i int) {
-	g := grant{process: e.Process, attempt: e.Attempt, token: e.Zxid, node: -1, call: i, granted: i}
+	g := grant{
+		process: e.Process, attempt: e.Attempt, shared: e.Shared(), token: e.Zxid, node: -1,
+		call: i, granted: i,
+	}
+	c.sharing = c.sharing || g.shared
 	if o := c.queue.openAttempt(e.Process); o >= 0 {
 		g.call = c.queue.open[o].call
 	}
@@ -286,15 +317,15 @@ func (c *LinearizableChecker) unlock(e *history.Event, i int) {
 
 // addGrant adds the acquire and the release of a grant.
 func (c *LinearizableChecker) addGrant(g *grant, end int) {
+	acquire := operation{
+		process: g.process, shared: g.shared, token: g.token, event: g.granted,
+	}
 	if g.deleted != 0 && g.deleted < g.granted {
-		c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+
-			slotAcquire,
-			g.deleted*slots+slotAcquire)
-		c.addRelease(g.process, g.deleted, g.deleted)
+		c.add(acquire, g.call*slots+slotAcquire, g.deleted*slots+slotAcquire)
+		c.addRelease(g, g.deleted, g.deleted)
 		return
 	}
-	c.add(operation{process: g.process, token: g.token, event: g.granted}, g.call*slots+slotAcquire,
-		g.granted*slots+slotAcquire)
+	c.add(acquire, g.call*slots+slotAcquire, g.granted*slots+slotAcquire)
 	from, to := g.unlock, g.deleted
 	switch {
 	case g.node < 0 && g.unlock == 0, g.node >= 0 && g.deleted == 0 && !(c.Cut && g.unlock != 0):
@@ -306,12 +337,12 @@ func (c *LinearizableChecker) addGrant(g *grant, end int) {
 	case g.unlock == 0 || g.deleted < g.unlock:
 		from = g.deleted
 	}
-	c.addRelease(g.process, from, to)
+	c.addRelease(g, from, to)
 }
 
-func (c *LinearizableChecker) addRelease(process int32, from, to int) {
-	c.add(operation{process: process, release: true, event: to}, from*slots+slotRelease,
-		to*slots+slotReleased)
+func (c *LinearizableChecker) addRelease(g *grant, from, to int) {
+	c.add(operation{process: g.process, release: true, shared: g.shared, event: to},
+		from*slots+slotRelease, to*slots+slotReleased)
 }
 
 func (c *LinearizableChecker) add(o operation, from, to int) {
@@ -338,10 +369,7 @@ func (c *LinearizableChecker) canonicalize() {
 		}
 		o.number, o.call = calls, i
 		calls++
-		word := uint64(c.canonicalProcess(o.process)) << 2
-		if o.release {
-			word |= 2
-		}
+		word := uint64(c.canonicalProcess(o.process))<<3 | bit(o.release, 1) | bit(o.shared, 2)
 		c.key = binary.AppendUvarint(c.key, word)
 	}
 }

@@ -19,14 +19,27 @@ import (
 //   - only for the instant of the deletion of its node, if that precedes the return of Lock.
 //
 // If no node is known, the call of Unlock ends the tenure.
+//
+// Tenures in shared mode may overlap one another. Of a lock with several places, so many tenures
+// may overlap; a crowd is an overlap of more, if enough of them last forever.
 type linearizableMonitor struct {
+	config       *monitorConfig
 	tenures      []tenure
 	instantHolds []instantHold
+	crowds       []crowd // only of a lock with several places
+}
+
+// A crowd is the tenures for which Unlock had been called when another process held the lock. It is
+// a violation if more of their nodes are never deleted than there were places left.
+type crowd struct {
+	left  int
+	nodes []int // the indexes of their creations; the slice never changes
 }
 
 // A tenure is a grant that holds the lock, or that may turn out to hold it forever.
 type tenure struct {
 	process, attempt int32
+	shared           bool
 	node             int    // the index of the creation of its node, -1 if unknown
 	path             string // of the node
 	unlockCalled     bool   // the tenure ended with the call, if the node is deleted later
@@ -38,21 +51,22 @@ type tenure struct {
 // attempt is granted the lock by the node, it held the lock at that instant only.
 type instantHold struct {
 	node     int
-	excluded bool // another grant held the lock then
+	excluded bool // other grants held the lock then and left no place
+	left     int  // with several places: how many were left
 	// the nodes of the tenures for which Unlock had been called then, by the indexes of their
 	// creations
 	unlockCalled []int
 }
 
 func (m *linearizableMonitor) reset() {
-	m.tenures, m.instantHolds = m.tenures[:0],
-		m.instantHolds[:0]
+	m.tenures, m.instantHolds, m.crowds = m.tenures[:0], m.instantHolds[:0], m.crowds[:0]
 }
 
 func (m *linearizableMonitor) copy(from monitor) {
 	other := from.(*linearizableMonitor)
 	m.tenures = append(m.tenures[:0], other.tenures...)
 	m.instantHolds = append(m.instantHolds[:0], other.instantHolds...) // Their slices never change.
+	m.crowds = append(m.crowds[:0], other.crowds...)
 }
 
 func (m *linearizableMonitor) state(q *queue, s *State) {
@@ -60,7 +74,7 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 	for i := range m.tenures {
 		t := &m.tenures[i]
 		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)),
-			bit(t.unlockCalled, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2))
+			bit(t.unlockCalled, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2)|bit(t.shared, 3))
 		sum += fold(h, xxhash.Sum64String(t.path))
 	}
 	s.fold(sum, 0)
@@ -70,7 +84,7 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 		if n < 0 || s.ended(q.nodes[n].process) {
 			continue
 		}
-		s.fold(xxhash.Sum64String(q.nodes[n].path), bit(g.excluded, 0))
+		s.fold(xxhash.Sum64String(q.nodes[n].path), bit(g.excluded, 0)|uint64(g.left)<<1)
 		if g.excluded {
 			continue
 		}
@@ -81,6 +95,20 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 			}
 		}
 	}
+	if len(m.crowds) == 0 {
+		return
+	}
+	sum = 0
+	for _, one := range m.crowds {
+		members := uint64(0)
+		for _, t := range m.tenures {
+			if slices.Contains(one.nodes, t.node) {
+				members += fold(uint64(t.process), xxhash.Sum64String(t.path))
+			}
+		}
+		sum += fold(members, uint64(one.left))
+	}
+	s.fold(sum, 0)
 }
 
 // visible: an earlier grant or a later unlock makes the tenure longer.
@@ -106,7 +134,8 @@ func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *his
 func (m *linearizableMonitor) violation(e *history.Event, i int) *history.Violation {
 	return &history.Violation{
 		Property: history.Linearizable, Event: i, Reason: reasonNoOrder,
-		Detail: "two grants held the lock at once", Evidence: history.Evidence{Process: e.Process},
+		Detail:   "more grants held the lock at once than it admits",
+		Evidence: history.Evidence{Process: e.Process},
 	}
 }
 
@@ -119,24 +148,76 @@ func (m *linearizableMonitor) grant(q *queue, e *history.Event) bool {
 		if m.instantHolds[g].excluded {
 			return false
 		}
+		if !m.config.solitary() {
+			m.crowd(m.instantHolds[g].left, m.instantHolds[g].unlockCalled)
+			return true
+		}
 		for t := range m.tenures {
 			m.tenures[t].overlapped = m.tenures[t].overlapped ||
 				slices.Contains(m.instantHolds[g].unlockCalled, m.tenures[t].node)
 		}
 		return true
 	}
-	for t := range m.tenures {
-		if !m.tenures[t].unlockCalled {
-			return false
+	if excluded, left, unlockCalled := m.beside(e.Shared(), -1); excluded {
+		return false
+	} else if !m.config.solitary() {
+		m.crowd(left, unlockCalled)
+	} else {
+		for t := range m.tenures {
+			s := &m.tenures[t]
+			s.overlapped = s.overlapped || !(s.shared && e.Shared())
 		}
-		m.tenures[t].overlapped = true
 	}
-	newTenure := tenure{process: e.Process, attempt: e.Attempt, node: -1}
+	newTenure := tenure{process: e.Process, attempt: e.Attempt, shared: e.Shared(), node: -1}
 	if n >= 0 {
 		newTenure.node, newTenure.path = q.nodes[n].created, q.nodes[n].path
 	}
 	m.tenures = append(m.tenures, newTenure)
 	return true
+}
+
+// beside returns what a grant in the given mode finds now, apart from tenures by its own node:
+// whether others exclude it, how many places they leave it besides its own, and the nodes of the
+// tenures that ended if their nodes are deleted later.
+func (m *linearizableMonitor) beside(shared bool, own int) (excluded bool, left int,
+	unlockCalled []int,
+) {
+	exclusive, sharing := 0, 0
+	for t := range m.tenures {
+		switch s := &m.tenures[t]; {
+		case !s.unlockCalled:
+			exclusive, sharing = counted(s.shared, exclusive, sharing)
+		case s.node != own && !(shared && s.shared) && (own >= 0 || !m.config.solitary()):
+			unlockCalled = append(unlockCalled, s.node)
+		}
+	}
+	if !m.config.limits.Admits(shared, exclusive, sharing) {
+		return true, 0, unlockCalled
+	}
+	if m.config.solitary() {
+		return false, 0, unlockCalled
+	}
+	return false, m.config.limits.Places - 1 - exclusive, unlockCalled
+}
+
+// crowd records that so many places were left beside tenures that may last forever.
+func (m *linearizableMonitor) crowd(left int, nodes []int) {
+	m.crowds = append(m.crowds, crowd{left, nodes})
+	m.disperse()
+}
+
+// disperse drops the crowds for which there are places enough, even if all of their nodes that
+// exist are never deleted.
+func (m *linearizableMonitor) disperse() {
+	m.crowds = slices.DeleteFunc(m.crowds, func(c crowd) bool {
+		forever := 0
+		for t := range m.tenures {
+			if slices.Contains(c.nodes, m.tenures[t].node) {
+				forever++
+			}
+		}
+		return forever <= c.left
+	})
 }
 
 // forget drops the instantHolds of the process's attempt, which has returned.
@@ -172,22 +253,17 @@ func (m *linearizableMonitor) delete(q *queue, path string) {
 	node := q.nodes[n].created
 	if q.nodes[n].waiting {
 		g := instantHold{node: node}
-		for t := range m.tenures {
-			switch s := &m.tenures[t]; {
-			case !s.unlockCalled:
-				g.excluded = true
-			case s.node != node:
-				g.unlockCalled = append(g.unlockCalled, s.node)
-			}
-		}
+		g.excluded, g.left, g.unlockCalled = m.beside(q.nodes[n].shared, node)
 		m.instantHolds = append(m.instantHolds, g)
 	}
 	m.tenures = slices.DeleteFunc(m.tenures, func(s tenure) bool { return s.node == node })
+	m.disperse()
 }
 
 // finish reports an overlap with a tenure whose node was never deleted.
 func (m *linearizableMonitor) finish(_ *queue, log []history.Event) *history.Violation {
-	if slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
+	if len(m.crowds) > 0 ||
+		slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
 		return m.violation(&log[len(log)-1], len(log)-1)
 	}
 	return nil

@@ -47,6 +47,9 @@ type monitorConfig struct {
 	linearizable bool // the lock claims [history.Linearizable]
 }
 
+// solitary reports whether the lock has one place.
+func (c *monitorConfig) solitary() bool { return c.limits.Places <= 1 }
+
 func newMonitorConfig(claims []history.Property, limits history.Limits) monitorConfig {
 	return monitorConfig{
 		limits, slices.Contains(claims, history.ServerMutualExclusion),
@@ -190,7 +193,10 @@ func (m *Monitor) Observe(log []history.Event) {
 		}
 		for n, mask := range m.masks {
 			if mask&kind != 0 && m.violations[n] == nil {
-				m.violations[n] = m.monitors[n].observe(&m.queue, log, i)
+				if v := m.monitors[n].observe(&m.queue, log, i); v != nil {
+					nameThreads(v)
+					m.violations[n] = v
+				}
 			}
 		}
 		if kind&queueKinds != 0 {
@@ -252,6 +258,7 @@ func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 			v = m.monitors[n].finish(&m.queue, log)
 		}
 		if v != nil {
+			nameThreads(v)
 			found = append(found, v)
 		}
 	}

@@ -24,6 +24,9 @@ type arbitraryWorld struct {
 	stages   [4]stage
 	nodes    map[string]int32 // the creators of the nodes that are live
 	watches  map[int32]int32  // the owners of the watches that are armed
+	paths    []string         // of the nodes
+	sharing  bool             // attempts may share the lock
+	modes    [4]string        // of the attempts
 }
 
 type stage uint8
@@ -37,7 +40,9 @@ const (
 )
 
 func newBedlam(t *rapid.T) *arbitraryWorld {
-	return &arbitraryWorld{t: t, nodes: make(map[string]int32), watches: make(map[int32]int32)}
+	return &arbitraryWorld{
+		t: t, paths: bedlamPaths, nodes: make(map[string]int32), watches: make(map[int32]int32),
+	}
 }
 
 func (b *arbitraryWorld) log(e history.Event) { b.events = append(b.events, e) }
@@ -57,7 +62,11 @@ func (b *arbitraryWorld) step() {
 	case outside:
 		b.attempts[p]++
 		b.stages[p] = asking
-		b.log(lockCall(p, attempt+1))
+		b.modes[p] = ""
+		if b.sharing && rapid.Bool().Draw(b.t, "shared") {
+			b.modes[p] = history.SharedMode
+		}
+		b.log(in(b.modes[p], lockCall(p, attempt+1)))
 	case asking:
 		b.grant(p, failed)
 	case holdingLock:
@@ -75,15 +84,15 @@ func (b *arbitraryWorld) step() {
 func (b *arbitraryWorld) grant(p int32, failed bool) {
 	if failed {
 		b.stages[p] = outside
-		b.log(lockFailed(p, b.attempts[p]))
+		b.log(in(b.modes[p], lockFailed(p, b.attempts[p])))
 		return
 	}
 	b.stages[p] = holdingLock
 	e := lockOK(p, b.attempts[p],
-		rapid.SampledFrom(append([]string{"", "", "/l/never"}, bedlamPaths...)).Draw(b.t, "path"))
+		rapid.SampledFrom(append([]string{"", "", "/l/never"}, b.paths...)).Draw(b.t, "path"))
 	e.Zxid = rapid.Int64Range(0, 6).Draw(b.t, "token")
 	e.Validity = time.Duration(rapid.IntRange(0, 2).Draw(b.t, "validity")) * time.Second
-	b.log(e)
+	b.log(in(b.modes[p], e))
 }
 
 // hold appends an event of a holder.
@@ -91,7 +100,7 @@ func (b *arbitraryWorld) hold(p int32, failed bool) {
 	attempt := b.attempts[p]
 	switch rapid.IntRange(0, 9).Draw(b.t, "holds") {
 	case 0:
-		b.log(enter(p, attempt))
+		b.log(in(b.modes[p], enter(p, attempt)))
 	case 1:
 		b.log(on(history.Leave, p))
 	case 2:
@@ -124,7 +133,7 @@ func (b *arbitraryWorld) hold(p int32, failed bool) {
 
 // happen appends an event of a process, or one that it causes in the ensemble.
 func (b *arbitraryWorld) happen(p int32) {
-	path := rapid.SampledFrom(bedlamPaths).Draw(b.t, "path")
+	path := rapid.SampledFrom(b.paths).Draw(b.t, "path")
 	_, live := b.nodes[path]
 	switch what := rapid.IntRange(-3, 12).Draw(b.t, "what"); {
 	case what <= 3 && !live && b.stages[p] != dead:
@@ -207,14 +216,30 @@ func signature(c *check.Checker, p history.Property, events []history.Event) str
 // according to the checkers of whole histories. The second history is the first with some events
 // moved, left out, repeated, or done by another process.
 func TestEqualStatesHaveEqualFutures(t *testing.T) {
+	for _, tc := range capacities {
+		t.Run(tc.name, func(t *testing.T) { haveEqualFutures(t, tc.places, tc.sharing) })
+	}
+}
+
+// The locks of the tests of all monitors.
+var capacities = []struct {
+	name    string
+	places  int
+	sharing bool
+}{
+	{name: "one place"}, {name: "two places", places: 2}, {name: "shared", sharing: true},
+}
+
+func haveEqualFutures(t *testing.T, places int, sharing bool) {
 	equal, apart, broken := 0, 0, 0
 	limits := history.Limits{
 		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
-		RequestsPerSecond: 3, Listens: true,
+		RequestsPerSecond: 3, Listens: true, Places: places,
 	}
 	c := check.Checker{Limits: limits}
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBedlam(t)
+		b.sharing = sharing
 		for range rapid.IntRange(4, 25).Draw(t, "steps") {
 			b.step()
 		}
@@ -354,8 +379,12 @@ func ofTree(k history.Kind) bool {
 }
 
 // drawArbitraryWorld returns the history of an arbitraryWorld.
-func drawArbitraryWorld(t *rapid.T) []history.Event {
+func drawArbitraryWorld(t *rapid.T, places int, sharing bool) []history.Event {
 	b := newBedlam(t)
+	b.sharing = sharing
+	if places > 1 {
+		b.paths = []string{"/l/a", "/l/b", "/l/c", "/m/c"}
+	}
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		b.step()
 	}
@@ -366,16 +395,23 @@ func drawArbitraryWorld(t *rapid.T) []history.Event {
 // A monitor that observes a history in parts, is copied, and is truncated finds the same violations
 // as the checkers of whole histories.
 func TestMonitorsAgreeWithCheckers(t *testing.T) {
+	for _, tc := range capacities {
+		t.Run(tc.name, func(t *testing.T) { agreeWithCheckers(t, tc.places, tc.sharing) })
+	}
+}
+
+func agreeWithCheckers(t *testing.T, places int, sharing bool) {
+	draw := func(t *rapid.T) []history.Event { return drawArbitraryWorld(t, places, sharing) }
 	limits := history.Limits{
 		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
-		RequestsPerSecond: 3, Listens: true,
+		RequestsPerSecond: 3, Listens: true, Places: places,
 	}
 	c := check.Checker{Limits: limits, Exclusive: true}
 	claims := judged()
 	m, saved := check.NewMonitor(claims, limits), check.NewMonitor(claims, limits)
 	found := make(map[history.Property]int)
-	for seed := range 1500 {
-		events := rapid.Custom(drawArbitraryWorld).Example(seed)
+	for seed := range 1500 * max(1, 3*places) { // With several places few histories break fifo.
+		events := rapid.Custom(draw).Example(seed)
 		middle := seed % len(events)
 		m.Reset()
 		for i := range middle {

@@ -75,7 +75,8 @@ type armedWatch struct {
 //   - A release, which is the deletion of a holder's node by any process. It wakes a waiting
 //     process if its transaction fires a watch of the process on the node or on the directory. Each
 //     process counts once, and only for a watch that it has set in its open attempt, while its own
-//     node, if any, was live.
+//     node, if any, was live. A process in shared mode does not count if nobody waits for exclusive
+//     mode before it: the release lets it in.
 //   - An acquire, which is a LockCall up to a LockReturn without an error. Its requests are those
 //     that its process sends in between, except connects, pings, auths, renewals of watches and
 //     closes.
@@ -157,9 +158,12 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 }
 
 // visible: an earlier LockCall may allow more requests or need more, as more nodes are deleted in
-// the attempt. A process that returns earlier cannot be woken.
+// the attempt. A process that returns earlier cannot be woken, and no longer keeps others waiting
+// that share the lock.
 func (m *herdMonitor) visible(q *queue, e *history.Event) bool {
+	sharing := func(o openAttempt) bool { return o.shared }
 	return e.Kind == history.LockCall || !q.grantIsLocal(e) ||
+		e.Kind == history.LockReturn && !e.Shared() && slices.ContainsFunc(q.open, sharing) ||
 		e.Kind == history.LockReturn &&
 			slices.ContainsFunc(m.armed, func(a armedWatch) bool { return a.process == e.Process })
 }
@@ -189,7 +193,7 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 			}
 		}
 	case history.WatchFired:
-		if woken := m.fired(e); woken > m.limits.WakeUps {
+		if woken := m.fired(q, e); woken > m.limits.WakeUps {
 			return &history.Violation{
 				Property: history.NoHerd, Event: i, Reason: reasonHerd,
 				Detail:   m.wokenDetail(log, i),
@@ -228,8 +232,8 @@ func (m *herdMonitor) deleted(e *history.Event, n *node) {
 
 // fired counts a watch that has fired, and returns the number of processes that its release has
 // woken so far.
-func (m *herdMonitor) fired(e *history.Event) int {
-	if findArmed(m.armed, e) < 0 {
+func (m *herdMonitor) fired(q *queue, e *history.Event) int {
+	if findArmed(m.armed, e) < 0 || q.letsIn(e.Process) {
 		return 0
 	}
 	released := m.releaseOf(e)
@@ -237,7 +241,8 @@ func (m *herdMonitor) fired(e *history.Event) int {
 		return 0
 	}
 	if !released.woke(e.Process) {
-		released.woken[e.Process>>6&1] |= uint64(1) << (e.Process & 63)
+		bit := releaseBit(e.Process)
+		released.woken[bit>>6] |= uint64(1) << (bit & 63)
 		m.cost.WakeUps++
 	}
 	woken := bits.OnesCount64(released.woken[0]) + bits.OnesCount64(released.woken[1])
@@ -258,9 +263,16 @@ func (m *herdMonitor) releaseOf(e *history.Event) *release {
 	return nil
 }
 
+// releaseBit returns the bit of a process or thread in a release.
+func releaseBit(number int32) int32 {
+	process, thread := history.ProcessOf(number)
+	return (process + int32(thread-1)*16) & 127
+}
+
 // woke reports whether the release has woken a process.
 func (r *release) woke(process int32) bool {
-	return r.woken[process>>6&1]&(1<<(process&63)) != 0
+	bit := releaseBit(process)
+	return r.woken[bit>>6]&(1<<(bit&63)) != 0
 }
 
 // wokenDetail names the processes that a release has woken, in order, the last one by event i.
@@ -309,6 +321,28 @@ func findArmed(armed []armedWatch, e *history.Event) int {
 		}
 	}
 	return -1
+}
+
+// letsIn reports whether a process waits in shared mode and no process waits for exclusive mode by
+// an older node.
+func (q *queue) letsIn(process int32) bool {
+	o := q.openAttempt(process)
+	if o < 0 || !q.open[o].shared {
+		return false
+	}
+	for n := range q.nodes {
+		m := &q.nodes[n]
+		if !m.waiting || m.deleted != 0 || !m.ephemeral {
+			continue
+		}
+		if m.process == process {
+			return true
+		}
+		if !m.shared {
+			return false
+		}
+	}
+	return false
 }
 
 // orphaned reports whether the process has created nodes in its open attempt and all are deleted.

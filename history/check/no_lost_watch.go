@@ -172,7 +172,10 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 func (m *watchMonitor) visible(*queue, *history.Event) bool { return false }
 
 func (m *watchMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
-	e := &log[i]
+	e := ofClient(&log[i])
+	if e == nil {
+		return nil
+	}
 	if m.due > 0 && e.Kind != history.WatchFired {
 		return notFired(m.watches, i, m.changed)
 	}

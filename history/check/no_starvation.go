@@ -18,6 +18,7 @@ type queuePlace struct {
 	made        bool
 	lateCreates int  // the number of nodes that earlier attempts may still create
 	cancelled   bool // the process has cancelled the attempt, and need not get the lock
+	shared      bool // the mode of the attempt
 	overtaken   int  // the number of overtakes
 }
 
@@ -25,7 +26,7 @@ type queuePlace struct {
 func (p *queuePlace) withoutNode() queuePlace {
 	return queuePlace{
 		process: p.process, made: p.made, lateCreates: p.lateCreates,
-		cancelled: p.cancelled,
+		cancelled: p.cancelled, shared: p.shared,
 	}
 }
 
@@ -33,9 +34,11 @@ func (p *queuePlace) withoutNode() queuePlace {
 // more than Limits.Overtakings times before it is granted the lock.
 //
 // An event of the property is a grant after the FairPhase event. It overtakes each process that had
-// queued before the LockCall of the grant. A process queues when it creates an ephemeral node while
-// it waits for the lock, except that a node which an earlier attempt may still create does not
-// count.
+// queued before the LockCall of the grant, if the grant is out of turn: as many contenders as the
+// lock has places ([history.Limits].Places) had queued before and still wait or hold the lock. A
+// shared grant overtakes no process that waits in shared mode. A process queues when it creates an
+// ephemeral node while it waits for the lock, except that a node which an earlier attempt may still
+// create does not count.
 //   - The process must queue again when the state of its connection changes, when its session ends,
 //     or when its node is deleted before the FairPhase event. From that event on it keeps its place
 //     even if its node is deleted.
@@ -73,7 +76,7 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 			continue
 		}
 		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
-			2) | uint64(p.lateCreates)<<3
+			2) | bit(p.shared, 3) | uint64(p.lateCreates)<<4
 		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
 	}
 	s.fold(sum, bit(m.fair, 0))
@@ -102,6 +105,7 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		m.places = append(withoutPlace(m.places, e.Process), queuePlace{
 			process:     e.Process,
 			lateCreates: late,
+			shared:      e.Shared(),
 		})
 	case history.NodeCreated:
 		if p >= 0 && e.Session != 0 {
@@ -120,7 +124,7 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		if p >= 0 {
 			m.places[p] = queuePlace{
 				process: e.Process, lateCreates: m.places[p].lateCreates,
-				cancelled: m.places[p].cancelled,
+				cancelled: m.places[p].cancelled, shared: m.places[p].shared,
 			}
 		}
 	case history.Fault:
@@ -138,7 +142,8 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 
 // returned records the end of an attempt.
 func (m *starvationMonitor) returned(q *queue, e *history.Event, i int) *history.Violation {
-	if p := overtake(m.places, q, e); p != nil && m.fair && p.overtaken > m.limits.Overtakings {
+	p := overtake(m.places, q, e, m.limits)
+	if p != nil && m.fair && p.overtaken > m.limits.Overtakings {
 		return &history.Violation{
 			Property: history.NoStarvation, Event: i, Reason: reasonStarved,
 			Detail: fmt.Sprintf("c%d, which has waited since event %d, was overtaken %d times, "+
@@ -182,14 +187,18 @@ func withoutReturned(places []queuePlace, e *history.Event) []queuePlace {
 
 // overtake counts a grant against all processes that it overtakes, and returns the place that was
 // overtaken most often, or nil.
-func overtake(places []queuePlace, q *queue, e *history.Event) *queuePlace {
+func overtake(places []queuePlace, q *queue, e *history.Event,
+	limits *history.Limits,
+) *queuePlace {
 	o := q.openAttempt(e.Process)
-	if e.Err != "" || o < 0 {
+	if e.Err != "" || o < 0 || limits.Places > 1 &&
+		contendersBefore(places, q, q.open[o].call) < limits.Places {
 		return nil
 	}
 	var most *queuePlace
 	for p := range places {
-		if places[p].queued != 0 && places[p].queued < q.open[o].call {
+		if places[p].queued != 0 && places[p].queued < q.open[o].call &&
+			!(places[p].shared && e.Shared()) {
 			places[p].overtaken++
 			if most == nil || places[p].overtaken > most.overtaken {
 				most = &places[p]
@@ -197,6 +206,19 @@ func overtake(places []queuePlace, q *queue, e *history.Event) *queuePlace {
 		}
 	}
 	return most
+}
+
+// contendersBefore returns the number of processes that had queued before a LockCall, and that wait
+// or hold the lock.
+func contendersBefore(places []queuePlace, q *queue, call int) (before int) {
+	for p := range places {
+		before += int(bit(places[p].queued != 0 && places[p].queued < call, 0))
+	}
+	for n := range q.nodes {
+		m := &q.nodes[n]
+		before += int(bit(m.holder != 0 && m.deleted == 0 && m.created < call, 0))
+	}
+	return before
 }
 
 func findPlace(places []queuePlace, process int32) int {

@@ -34,9 +34,11 @@ type node struct {
 	zxid          int64 // of its creation
 	process       int32 // its creator
 	ephemeral     bool
+	shared        bool  // the mode of that attempt
 	waiting       bool  // the attempt in which it was created has not returned
 	holder        int32 // the process that was granted the lock by the node, or 0
 	attempt       int32 // the attempt of the holder
+	sharedHold    bool  // its mode
 	unlockCalled  bool  // the holder has called Unlock for that attempt
 	created       int   // the index of its creation, which distinguishes nodes of the same path
 	deleted       int   // the index of its deletion, 0 while it is live
@@ -46,7 +48,8 @@ type node struct {
 // An openAttempt is a call of Lock that has not returned. A process has at most one.
 type openAttempt struct {
 	process int32
-	call    int // the index of the LockCall
+	shared  bool // its mode
+	call    int  // the index of the LockCall
 }
 
 // queueKinds holds the kinds of events that change a queue.
@@ -58,11 +61,14 @@ const queueKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Unlo
 func (q *queue) observe(e *history.Event, i int) {
 	switch e.Kind {
 	case history.LockCall:
-		q.open = append(withoutOpenAttempt(q.open, e.Process), openAttempt{e.Process, i})
+		q.open = append(withoutOpenAttempt(q.open, e.Process),
+			openAttempt{e.Process, e.Shared(), i})
 	case history.NodeCreated:
+		o := q.openAttempt(e.Process)
 		q.nodes = append(q.nodes, node{
 			path: e.Path, zxid: e.Zxid, process: e.Process, ephemeral: e.Session != 0, created: i,
-			waiting: q.openAttempt(e.Process) >= 0, directoryEnds: len(directory(e.Path)),
+			waiting: o >= 0, shared: o >= 0 && q.open[o].shared,
+			directoryEnds: len(directory(e.Path)),
 		})
 	case history.NodeDeleted:
 		q.delete(e.Path, i)
@@ -71,6 +77,7 @@ func (q *queue) observe(e *history.Event, i int) {
 		if n := q.granted(e); n >= 0 {
 			q.nodes[n].holder, q.nodes[n].attempt, q.nodes[n].unlockCalled = e.Process, e.Attempt,
 				false
+			q.nodes[n].sharedHold = e.Shared()
 		}
 		q.endWaiting(e.Process)
 		if e.Err != "" {
@@ -144,6 +151,15 @@ func (q *queue) waitingNodes(process int32) (nodes int) {
 		}
 	}
 	return nodes
+}
+
+// mode reports whether the holder of the node shares the lock, or else the process that waits by
+// it.
+func (n *node) mode() (shared bool) {
+	if n.holder != 0 {
+		return n.sharedHold
+	}
+	return n.shared
 }
 
 // sameDirectory reports whether two nodes contend for the same lock.
@@ -234,7 +250,7 @@ func (q *queue) state(s *State) {
 		}
 		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0,
 			2) | bit(m.unlockCalled,
-			3)
+			3) | bit(m.shared, 4) | bit(m.sharedHold, 5)
 		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue
@@ -248,7 +264,7 @@ func (q *queue) state(s *State) {
 	open := uint64(0)
 	for _, o := range q.open {
 		if !s.ended(o.process) {
-			open += scatter(uint64(o.process))
+			open += scatter(uint64(o.process) | bit(o.shared, 32))
 		}
 	}
 	s.fold(open, 0)

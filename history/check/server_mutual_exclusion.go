@@ -9,17 +9,21 @@ import (
 const (
 	reasonTwoServed = "the lock was granted while a granted node of the same directory was live " +
 		"and not given back"
+	reasonAllServed = "the lock was granted while as many granted nodes of the same directory as " +
+		"it has places were live and not given back"
 	reasonSharedNode = "the lock was granted by a node by which another process still held it"
 )
 
 // ServerMutualExclusion decides [history.ServerMutualExclusion]: as far as the ensemble's state
-// shows, at most one process at a time holds the lock.
+// shows, at most one process at a time holds the lock; or at most as many as it has places
+// ([history.Limits].Places); or any number in shared mode, and no other beside them.
 //
 // An event of the property is a grant: a LockReturn without an error. Its node is the one that it
 // names, or else the last ephemeral node that the process created in the attempt. At every grant by
 // a live node
 //   - no other live node of the same directory has been granted to a holder that has not called
-//     Unlock for that attempt;
+//     Unlock for that attempt; with several places, fewer such nodes than places; and if the grant
+//     is shared, none to an exclusive holder;
 //   - the node is not one by which another process still holds the lock.
 //
 // The node of a crashed holder counts while it is live, because the ensemble still keeps the lock
@@ -31,11 +35,15 @@ const (
 // The check takes time linear in the events, times the number of live nodes, and allocates only if
 // more than a few nodes are live.
 func ServerMutualExclusion(events []history.Event) *history.Violation {
-	return decide(history.ServerMutualExclusion, serverExclusionMonitor{}, events)
+	return decide(history.ServerMutualExclusion,
+		serverExclusionMonitor{config: new(monitorConfig)}, events)
 }
 
 // A serverExclusionMonitor has no state besides the queue.
-type serverExclusionMonitor struct{ stateless }
+type serverExclusionMonitor struct {
+	stateless
+	config *monitorConfig
+}
 
 // visible: an earlier grant or a later unlock makes the tenure longer. If the process does not own
 // the node of the grant, an earlier grant may find no node.
@@ -43,34 +51,60 @@ func (serverExclusionMonitor) visible(q *queue, e *history.Event) bool {
 	return e.Kind == history.UnlockCall || e.Kind == history.LockReturn && !q.grantIsLocal(e)
 }
 
-func (serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
+func (x serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
 	n := q.granted(e)
 	if n < 0 || q.nodes[n].deleted != 0 {
 		return nil
 	}
+	exclusive, sharing := 0, 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
 		if other.holder == 0 || other.unlockCalled || other.deleted != 0 ||
 			!sameDirectory(other, &q.nodes[n]) {
 			continue
 		}
-		reason := reasonTwoServed
+		reason, count := reasonTwoServed, 0
 		if m == n {
 			if other.holder == e.Process {
 				continue // The process is granted the lock that it holds.
 			}
 			reason = reasonSharedNode
+		} else {
+			exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
+			if x.config.limits.Admits(e.Shared(), exclusive, sharing) {
+				continue
+			}
+			if exclusive > 1 {
+				reason, count = reasonAllServed, exclusive
+			}
 		}
 		return &history.Violation{
 			Property: history.ServerMutualExclusion, Event: i, Reason: reason,
 			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since "+
-				"attempt %d",
-				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt),
+				"attempt %d%s",
+				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt,
+				besides(count)),
 			Evidence: history.Evidence{
-				Process: e.Process, Other: other.holder, Path: other.path,
+				Process: e.Process, Other: other.holder, Path: other.path, Count: count,
 			},
 		}
 	}
 	return nil
+}
+
+// counted counts a holder as an exclusive or a sharing one.
+func counted(shared bool, exclusive, sharing int) (int, int) {
+	if shared {
+		return exclusive, sharing + 1
+	}
+	return exclusive + 1, sharing
+}
+
+// besides says how many other holders than the named one take places of a lock that is full.
+func besides(holders int) string {
+	if holders < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d others held the other places", holders-1)
 }

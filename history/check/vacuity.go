@@ -50,9 +50,11 @@ const (
 
 // Add counts the tests in a history:
 //   - server-mutual-exclusion, fifo: grants by a live node while another process holds the lock or
-//     waits by a node in the same directory;
+//     waits by a node in the same directory; with several places as many others, and in shared mode
+//     an exclusive one;
 //   - client-mutual-exclusion: processes that enter while another has called Lock, holds the lock,
-//     has not returned from Unlock, or is inside;
+//     has not returned from Unlock, or is inside; with several places as many others, and in shared
+//     mode an exclusive one;
 //   - fencing: writes to the resource, accepted or refused, by another process than the previous
 //     write;
 //   - no-lost-update: accepted writes of a process that has read the resource;
@@ -75,12 +77,13 @@ const (
 //   - extension: extensions, granted or refused.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
-func (x *Vacuity) Add(events []history.Event) {
+func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
 	var nodeSpace [12]node
 	var openSpace [12]openAttempt
-	var faultedSpace, holdingSpace, criticalSpace [16]int32
+	var faultedSpace [16]int32
+	var holdingSpace, criticalSpace [5]insider
 	c := contentionCounter{
-		Vacuity: x, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+		Vacuity: x, limits: limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
 		critical: criticalSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
@@ -103,9 +106,10 @@ func (x *Vacuity) Add(events []history.Event) {
 // A contentionCounter is the state of [Vacuity.Add].
 type contentionCounter struct {
 	*Vacuity
-	faulted  []int32 // the processes whose open attempt a fault has struck
-	holding  []int32 // the processes between a grant and the return of Unlock
-	critical []int32 // the processes in their critical sections
+	limits   history.Limits
+	faulted  []int32   // the processes whose open attempt a fault has struck
+	holding  []insider // the processes between a grant and the return of Unlock
+	critical []insider // the processes in their critical sections
 	fair     bool
 	granted  bool  // a grant has had a token
 	pending  int   // calls of Unlock that have not returned
@@ -135,9 +139,7 @@ func (c *contentionCounter) countQueue(q *queue, e *history.Event) {
 	case history.UnlockReturn:
 		c.pending--
 		c.counts[xLeakedNodes]++
-		if n := slices.Index(c.holding, e.Process); n >= 0 {
-			c.holding = slices.Delete(c.holding, n, n+1)
-		}
+		c.holding = withoutInsider(c.holding, e.Process)
 	case history.NodeDeleted:
 		n := q.live(e.Path)
 		if n < 0 || q.nodes[n].holder == 0 {
@@ -160,18 +162,22 @@ func (c *contentionCounter) grant(q *queue, e *history.Event) {
 		}
 		c.granted = true
 	}
-	if !slices.Contains(c.holding, e.Process) {
-		c.holding = append(c.holding, e.Process)
-	}
+	c.holding = append(withoutInsider(c.holding, e.Process),
+		insider{process: e.Process, shared: e.Shared()})
 	n := q.granted(e)
 	if n < 0 || q.nodes[n].deleted != 0 {
 		return
 	}
+	exclusive, sharing := 0, 0
 	for m := range q.nodes {
 		other := &q.nodes[m]
 		if other.process != e.Process && other.deleted == 0 &&
 			(other.waiting || other.holder != 0) &&
 			sameDirectory(other, &q.nodes[n]) {
+			exclusive, sharing = counted(other.mode(), exclusive, sharing)
+			if c.limits.Admits(e.Shared(), exclusive, sharing) {
+				continue
+			}
 			c.counts[xServerExclusion]++
 			c.counts[xFIFO]++
 			if c.fair {
@@ -192,22 +198,17 @@ func (c *contentionCounter) countOther(open []openAttempt, e *history.Event) {
 	case history.WatchFired:
 		c.counts[xWatch]++
 	case history.SessionState:
-		if e.Name == expiredState && slices.Contains(c.holding, e.Process) {
+		if e.Name == expiredState && hasInsider(c.holding, e.Process) {
 			c.counts[xSession]++
 		}
 	case history.Enter:
-		other := func(p int32) bool { return p != e.Process }
-		if len(open) > 0 || slices.ContainsFunc(c.holding, other) ||
-			slices.ContainsFunc(c.critical, other) {
+		if c.contended(open, e) {
 			c.counts[xClientExclusion]++
 		}
-		if !slices.Contains(c.critical, e.Process) {
-			c.critical = append(c.critical, e.Process)
-		}
+		c.critical = append(withoutInsider(c.critical, e.Process),
+			insider{process: e.Process, shared: e.Shared()})
 	case history.Leave:
-		if n := slices.Index(c.critical, e.Process); n >= 0 {
-			c.critical = slices.Delete(c.critical, n, n+1)
-		}
+		c.critical = withoutInsider(c.critical, e.Process)
 	case history.Lost:
 		c.counts[xLoss]++
 	case history.Fault:
@@ -231,4 +232,33 @@ func (c *contentionCounter) countOther(open []openAttempt, e *history.Event) {
 		c.fair = true
 		c.counts[xProgress] += len(open) + c.pending
 	}
+}
+
+// contended reports whether the lock would not admit a process that enters if all others that use
+// it were inside.
+func (c *contentionCounter) contended(open []openAttempt, e *history.Event) bool {
+	exclusive, sharing := 0, 0
+	for _, o := range open {
+		exclusive, sharing = counted(o.shared, exclusive, sharing)
+	}
+	for _, in := range c.holding {
+		if in.process != e.Process && findOpenAttempt(open, in.process) < 0 {
+			exclusive, sharing = counted(in.shared, exclusive, sharing)
+		}
+	}
+	for _, in := range c.critical {
+		if in.process != e.Process && findOpenAttempt(open, in.process) < 0 &&
+			!hasInsider(c.holding, in.process) {
+			exclusive, sharing = counted(in.shared, exclusive, sharing)
+		}
+	}
+	return !c.limits.Admits(e.Shared(), exclusive, sharing)
+}
+
+func hasInsider(all []insider, process int32) bool {
+	return slices.ContainsFunc(all, func(in insider) bool { return in.process == process })
+}
+
+func withoutInsider(all []insider, process int32) []insider {
+	return slices.DeleteFunc(all, func(in insider) bool { return in.process == process })
 }

@@ -153,7 +153,7 @@ func TestExercise(t *testing.T) {
 		{"none", "no such property", after(two, first), 0},
 	} {
 		var x, sum check.Vacuity
-		x.Add(tc.events)
+		x.Add(tc.events, history.Limits{})
 		if got := x.Of(tc.property); got != tc.want {
 			t.Errorf("%s, %s: %d, want %d", tc.property, tc.name, got, tc.want)
 		}

@@ -79,7 +79,9 @@ func (c *consistencyMonitor) visible(*queue, *history.Event) bool { return false
 
 func (c *consistencyMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	c.event = i
-	c.check(&log[i])
+	if e := ofClient(&log[i]); e != nil {
+		c.check(e)
+	}
 	return c.violation
 }
 
@@ -404,4 +406,24 @@ func (c *consistencyMonitor) checkServer(e *history.Event) {
 	}
 	c.applied[e.Server] = e.Zxid
 	c.highestApplied = max(c.highestApplied, e.Zxid)
+}
+
+// ofClient returns the event as one of the client of its process, which is the same for all
+// threads. It returns nil for an event that another thread has too.
+func ofClient(e *history.Event) *history.Event {
+	if e.Process < history.ThreadNumber(1, 2) {
+		return e
+	}
+	return clientOfThread(e)
+}
+
+// clientOfThread is ofClient for an event of a thread other than the first.
+func clientOfThread(e *history.Event) *history.Event {
+	if e.StrikesThreads() {
+		return nil
+	}
+	process, _ := history.ProcessOf(e.Process)
+	client := *e
+	client.Process = process
+	return &client
 }

@@ -189,7 +189,7 @@ func (s *story) earlier() (event int, known bool) {
 	return event, event >= 0 && event < len(s.Events)
 }
 
-func process(number int32) string { return fmt.Sprintf("c%d", number) }
+func process(number int32) string { return history.ProcessName(number) }
 
 // upper returns a text with its first letter in upper case.
 func upper(text string) string {

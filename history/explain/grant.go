@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/timeline"
@@ -19,8 +20,34 @@ func (s *story) serverMutualExclusion() bool {
 	s.say("%s was granted the lock %s while %s held it: %s was granted it %s by %s, which still "+
 		"existed, and had not unlocked.", process(e.Process), s.in(grant), q, q, s.in(holder),
 		s.node(path))
+	s.full(s.holders(grant))
 	s.basis(grant, path)
 	return true
+}
+
+// full tells which processes took all places of a lock that has several.
+func (s *story) full(holders []string) {
+	if s.v.Evidence.Count > 1 {
+		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(holders, ", "))
+	}
+}
+
+// holders returns the processes other than that of a grant that hold the lock just before it.
+func (s *story) holders(grant int) (names []string) {
+	for i := range s.Events[:grant] {
+		if e := &s.Events[i]; granted(e) && e.Process != s.Events[grant].Process &&
+			s.holds(i, grant) {
+			names = append(names, process(e.Process))
+		}
+	}
+	return names
+}
+
+// holds reports whether the grant of event i lasts at the servers until just before an event.
+func (s *story) holds(i, before int) bool {
+	released := s.next(s.Events[i].Process, i, of(history.UnlockCall))
+	path := s.contender(i)
+	return (released < 0 || released > before) && path != "" && s.Live(path, before)
 }
 
 // holder returns the grant by which another process holds the lock just before an event: its znode
@@ -28,12 +55,8 @@ func (s *story) serverMutualExclusion() bool {
 func (s *story) holder(before int) int {
 	for i := before - 1; i >= 0; i-- {
 		e := &s.Events[i]
-		if !granted(e) || e.Process == s.Events[before].Process {
-			continue
-		}
-		released := s.next(e.Process, i, of(history.UnlockCall))
-		path := s.contender(i)
-		if (released < 0 || released > before) && path != "" && s.Live(path, before) {
+		if granted(e) && e.Process != s.Events[before].Process &&
+			!(e.Shared() && s.Events[before].Shared()) && s.holds(i, before) {
 			return i
 		}
 	}
@@ -189,7 +212,8 @@ func (s *story) linearizable() bool {
 	for i := grant - 1; i >= 0; i-- {
 		o := &s.Events[i]
 		released := s.next(o.Process, i, of(history.UnlockCall))
-		if !granted(o) || o.Process == e.Process || released >= 0 && released < grant {
+		if !granted(o) || o.Process == e.Process || released >= 0 && released < grant ||
+			o.Shared() && e.Shared() {
 			continue
 		}
 		q := process(o.Process)
@@ -273,7 +297,7 @@ func (s *story) fifo() bool {
 		n := &s.Events[i]
 		if n.Kind == history.NodeCreated && n.Process != e.Process && i < created && i < born &&
 			s.Live(n.Path, grant) && s.queued(n.Process, grant) == n.Path &&
-			s.waits(n.Process, grant) {
+			s.waits(n.Process, grant) && !(e.Shared() && s.shares(n.Process, grant)) {
 			rival, created = n.Path, i
 		}
 	}
@@ -286,6 +310,12 @@ func (s *story) fifo() bool {
 		s.node(own), q, q, s.node(rival), s.at(created), s.node(own), s.at(born))
 	s.basis(grant, rival)
 	return true
+}
+
+// shares reports whether the last call of Lock of a process before an event is in shared mode.
+func (s *story) shares(process int32, before int) bool {
+	i := s.last(process, before, of(history.LockCall))
+	return i >= 0 && s.Events[i].Shared()
 }
 
 // waits reports whether a process has called Lock, which has not returned before an event.

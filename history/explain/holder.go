@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,24 +41,43 @@ func (s *story) gone(grant, before int) int {
 	return -1
 }
 
+// insider returns the Enter of a process that is inside when another enters, and that excludes it:
+// one that has lost its znode, if there is one, or else the last. It returns -1 if there is none.
+func (s *story) insider(enter int) int {
+	var inside []int
+	for i := range s.Events[:enter] {
+		o := &s.Events[i]
+		if o.Process == s.Events[enter].Process || o.Kind != history.Enter &&
+			o.Kind != history.Leave && o.Kind != history.Lost && o.Kind != history.Crashed {
+			continue
+		}
+		inside = slices.DeleteFunc(inside,
+			func(n int) bool { return s.Events[n].Process == o.Process })
+		if o.Kind == history.Enter && !(o.Shared() && s.Events[enter].Shared()) {
+			inside = append(inside, i)
+		}
+	}
+	for _, since := range inside {
+		grant := s.grantOf(s.Events[since].Process, since)
+		if grant >= 0 && s.gone(grant, enter) >= 0 {
+			return since
+		}
+	}
+	if len(inside) == 0 {
+		return -1
+	}
+	return inside[len(inside)-1]
+}
+
 // clientMutualExclusion explains an entry while another process was inside.
 func (s *story) clientMutualExclusion() bool {
 	enter := s.v.Event
 	e := &s.Events[enter]
-	inside, since := int32(0), -1
-	for i := range s.Events[:enter] {
-		switch o := &s.Events[i]; {
-		case o.Process == e.Process:
-		case o.Kind == history.Enter:
-			inside, since = o.Process, i
-		case o.Process == inside && (o.Kind == history.Leave || o.Kind == history.Lost ||
-			o.Kind == history.Crashed):
-			since = -1
-		}
-	}
+	since := s.insider(enter)
 	if e.Kind != history.Enter || since < 0 {
 		return false
 	}
+	inside := s.Events[since].Process
 	p, q := process(e.Process), process(inside)
 	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
 	deleted := -1

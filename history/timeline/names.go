@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -45,7 +44,7 @@ func NewNames(events []history.Event) *Names {
 		if number = strings.TrimLeft(number, "0"); number == "" {
 			number = "0"
 		}
-		name := fmt.Sprintf("c%d#%s", e.Process, number)
+		name := history.ProcessName(e.Process) + "#" + number
 		n.short[e.Path] = name
 		n.order = append(n.order, e.Path)
 		used[name]++

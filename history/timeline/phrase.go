@@ -55,7 +55,7 @@ func (t *teller) source(i int) string {
 	return ""
 }
 
-func process(number int32) string { return "c" + strconv.Itoa(int(number)) }
+func process(number int32) string { return history.ProcessName(number) }
 
 // failed returns how a text ends that tells of an error, or "".
 func failed(e *history.Event) string {
@@ -70,20 +70,21 @@ func (t *teller) ofLock(e *history.Event) string {
 	p := process(e.Process)
 	switch e.Kind {
 	case history.LockCall:
+		asks := p + " asks for the lock" + mode(e)
 		if e.Attempt > 1 {
-			return fmt.Sprintf("%s asks for the lock, attempt %d", p, e.Attempt)
+			return fmt.Sprintf("%s, attempt %d", asks, e.Attempt)
 		}
-		return p + " asks for the lock"
+		return asks
 	case history.LockReturn:
 		switch {
 		case e.Err != "":
 			return p + " gets no lock: " + e.Err
 		case e.Path != "":
-			return p + " HAS THE LOCK by " + t.node(e.Path) + token(e)
+			return p + " HAS THE LOCK" + mode(e) + " by " + t.node(e.Path) + token(e)
 		}
-		return p + " HAS THE LOCK" + token(e)
+		return p + " HAS THE LOCK" + mode(e) + token(e)
 	case history.Enter:
-		return p + " ENTERS its critical section"
+		return p + " ENTERS its critical section" + mode(e)
 	case history.Leave:
 		return p + " leaves its critical section"
 	case history.Lost:
@@ -99,6 +100,14 @@ func (t *teller) ofLock(e *history.Event) string {
 		return p + " is finished"
 	}
 	return p + " " + e.Kind.String()
+}
+
+// mode describes the mode of an attempt that shares the lock.
+func mode(e *history.Event) string {
+	if e.Shared() {
+		return " (shared)"
+	}
+	return ""
 }
 
 // token describes the fencing token of a grant.
@@ -398,7 +407,7 @@ func (t *teller) ofHarness(e *history.Event) string {
 	case e.Server != 0 && e.Peer != 0:
 		target = fmt.Sprintf("s%d-s%d", e.Server, e.Peer)
 	case e.Process != 0 && e.Peer != 0:
-		target = fmt.Sprintf("c%d-s%d", e.Process, e.Peer)
+		target = fmt.Sprintf("%s-s%d", history.ProcessName(e.Process), e.Peer)
 	case e.Server != 0:
 		target = fmt.Sprintf("s%d", e.Server)
 	case e.Process != 0:

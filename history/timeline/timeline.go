@@ -4,6 +4,7 @@ package timeline
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -199,7 +200,11 @@ func (s *sheet) measure() {
 	for lane := range lanes {
 		s.lanes = append(s.lanes, lane)
 	}
-	slices.Sort(s.lanes)
+	slices.SortFunc(s.lanes, func(a, b int) int { // The threads of a process are side by side.
+		one, first := history.ProcessOf(int32(a))
+		other, second := history.ProcessOf(int32(b))
+		return cmp.Or(cmp.Compare(one, other), cmp.Compare(first, second))
+	})
 	if len(s.lanes) > laneMaximum || s.width-s.margin() < textMinimum {
 		s.lanes = nil
 	}

@@ -17,7 +17,7 @@ func TestLayers(t *testing.T) {
 	sim := with(events, "sim", "faults")
 	engine := slices.Concat(sim, explained, []string{
 		"internal/engine", "internal/hash64",
-		"internal/callsite", "internal/scheduler",
+		"internal/callsite", "internal/scheduler", "internal/goroutine",
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
 		"simzk/internal/memory", "internal/callsite")

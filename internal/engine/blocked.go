@@ -22,7 +22,7 @@ import (
 func (l *Loop) blocked() []history.Wait {
 	var waits []history.Wait
 	for _, of := range l.profile() {
-		if l.Processes[of.process-1].done() {
+		if l.contender(int32(of.process)).done() {
 			continue
 		}
 		wait, ok := blockedAt(of.stack, l.service.OwnsCall)
@@ -43,7 +43,7 @@ func (l *Loop) blocked() []history.Wait {
 // Goroutines with equal stacks are in it once.
 func (l *Loop) stacks(process int) (all [][]runtime.Frame) {
 	for _, of := range l.profile() {
-		if of.process == process {
+		if owner, _ := history.ProcessOf(int32(of.process)); int(owner) == process {
 			all = append(all, of.stack)
 		}
 	}
@@ -71,13 +71,19 @@ func (l *Loop) profile() (found []profiledGoroutine) {
 			continue
 		}
 		number, err := strconv.Atoi(owner[1])
-		if err != nil || number < 1 || number > len(l.Processes) {
+		if err != nil || number < 1 || !l.knows(int32(number)) {
 			continue
 		}
 		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])
 		found = append(found, profiledGoroutine{number, times, profiledStack(record)})
 	}
 	return found
+}
+
+// knows reports whether a process or thread with the number exists.
+func (l *Loop) knows(number int32) bool {
+	process, thread := history.ProcessOf(number)
+	return int(process) <= len(l.Processes) && thread <= l.threads
 }
 
 // lastAction returns the time of the last event that a process's code caused or received.

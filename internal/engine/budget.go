@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -26,7 +27,7 @@ func (c *PlanLimit) spend(kind faults.Kind, phase faults.Phase, at faults.Place)
 // servers that is the first process connected to it.
 func (l *Loop) phaseOf(step sim.Step) faults.Phase {
 	if step.Process > 0 {
-		return l.Processes[step.Process-1].phase()
+		return l.contender(step.Process).phase()
 	}
 	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.Processes {
@@ -46,7 +47,8 @@ func (l *Loop) place(step sim.Step) (at faults.Place) {
 	}
 	switch step.Victim() {
 	case faults.OneClient:
-		at.Client = uint8(step.Process)
+		process, _ := history.ProcessOf(step.Process)
+		at.Client = uint8(process)
 	case faults.LinkToServer:
 		at.Client, at.Server = uint8(step.Process), step.Peer
 	default:

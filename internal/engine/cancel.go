@@ -12,6 +12,6 @@ import (
 // which a process has panicked continues, so that the panic is reported.
 func (l *Loop) cancelRun() bool {
 	l.result.Cancelled = l.ctx.Err() != nil &&
-		!slices.ContainsFunc(l.Processes, func(p *Process) bool { return p.Panics != "" })
+		!slices.ContainsFunc(l.Contenders, func(p *Process) bool { return p.Panics != "" })
 	return l.result.Cancelled
 }

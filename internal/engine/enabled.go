@@ -8,7 +8,7 @@ import (
 // listEnabled lists the enabled steps in canonical order: by kind, then by process, faults last.
 func (l *Loop) listEnabled() {
 	enabled := l.System.AppendMessages(l.enabled[:0])
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if p.Waiting && !p.Client.Crashed() && !p.Client.Paused() {
 			enabled = append(enabled, sim.EnabledStep{
 				Step: sim.Step{Kind: p.Gate, Process: int32(p.Number)},
@@ -34,13 +34,16 @@ func (l *Loop) appendFaults(enabled []sim.EnabledStep) []sim.EnabledStep {
 		}
 		from := len(enabled)
 		enabled = l.System.AppendFaults(enabled, kind)
-		kept := enabled[:from]
+		kept, further := enabled[:from], []sim.EnabledStep(nil)
 		for _, option := range enabled[from:] {
 			if l.suffers(option.Step) && (l.everywhere[kind] || l.affords(option.Step)) {
 				kept = append(kept, option)
 			}
+			if kind == faults.Cancel && l.threads > 1 {
+				further = l.appendCancels(further, option)
+			}
 		}
-		enabled = kept
+		enabled = append(kept, further...)
 	}
 	return enabled
 }
@@ -51,9 +54,9 @@ func (l *Loop) suffers(fault sim.Step) bool {
 	if fault.Process <= 0 {
 		return true
 	}
-	p := l.Processes[fault.Process-1]
+	p := l.contender(fault.Process)
 	switch {
-	case p.done():
+	case p.done() && (fault.Fault == faults.Cancel || p.allDone()):
 		return false
 	case fault.Fault == faults.Restart:
 		return len(l.Processes) < sim.ClientsMax
@@ -61,6 +64,18 @@ func (l *Loop) suffers(fault sim.Step) bool {
 		return p.Stage == locking && !p.Cancelled && !p.Client.Paused()
 	}
 	return true
+}
+
+// appendCancels appends the steps in which the calls of the further threads of a process are
+// cancelled. The option is that of its first thread.
+func (l *Loop) appendCancels(options []sim.EnabledStep, option sim.EnabledStep) []sim.EnabledStep {
+	for _, thread := range l.Processes[option.Process-1].Threads[1:] {
+		option.Process = int32(thread.Number)
+		if l.suffers(option.Step) && (l.everywhere[faults.Cancel] || l.affords(option.Step)) {
+			options = append(options, option)
+		}
+	}
+	return options
 }
 
 // allowsLinkFaults reports whether faults can strike a single link to or between servers.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing/synctest"
 	"time"
 )
@@ -111,12 +112,16 @@ func (e *liveExecutor) TearDown(judged bool) {
 		l.log.SetWaits(l.blocked())
 	}
 	for _, p := range l.Processes {
-		if judged && p.Stage == finished && !p.Client.Crashed() {
+		finishes := func(p *Process) bool { return p.Stage == finished }
+		if judged && finishes(p) && !p.Client.Crashed() &&
+			!slices.ContainsFunc(p.Threads, func(t *Process) bool { return !finishes(t) }) {
 			p.Client.ShutDown()
 		} else {
 			p.tornDown = true
 			p.Client.TearDown()
 		}
+	}
+	for _, p := range l.Contenders {
 		close(p.resume)
 	}
 	l.Cancel() // Until here every process is blocked, so that its fields can be read.

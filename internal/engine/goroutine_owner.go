@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/interlock-sim/interlock/internal/goroutine"
 )
 
 // owners record which process a blocked goroutine belongs to. They are profiler labels, which a
@@ -19,8 +21,11 @@ import (
 // call to the client, so other goroutines of the process may wait for them for ever. That is no
 // leak. A run that gathers facts needs owners as well; see [Loop.blocked].
 type owners struct {
-	run    string            // unique among the runs of the program that left goroutines behind
-	labels []context.Context // by number of the process
+	// unique among the runs of the program that left goroutines behind
+	run    string
+	labels map[int]context.Context // by number of the process or thread
+	// the numbers of processes with several threads, by the labels of their goroutines
+	threads map[goroutine.Label]int32
 }
 
 const (
@@ -38,11 +43,37 @@ func (o *owners) prepare(processes int) {
 	if o.run == "" {
 		o.run = strconv.FormatInt(runsLabelled.Add(1), 10)
 	}
-	for number := len(o.labels); number <= processes; number++ {
-		labels := pprof.Labels(runLabel, o.run, processLabel, strconv.Itoa(number))
-		o.labels = append(o.labels, pprof.WithLabels(context.Background(), labels))
+	for number := 1; number <= processes; number++ {
+		o.label(number)
 	}
 }
+
+// label makes the label of a process or thread, unless it exists.
+func (o *owners) label(number int) {
+	if o.labels[number] != nil {
+		return
+	}
+	if o.labels == nil {
+		o.labels = make(map[int]context.Context)
+	}
+	labels := pprof.Labels(runLabel, o.run, processLabel, strconv.Itoa(number))
+	o.labels[number] = pprof.WithLabels(context.Background(), labels)
+}
+
+// prepareThreads makes labels for the threads of a process.
+func (o *owners) prepareThreads(threads []*Process) {
+	if o.threads == nil {
+		o.threads = make(map[goroutine.Label]int32)
+	}
+	for _, p := range threads {
+		o.label(p.Number)
+		o.threads[goroutine.LabelOf(o.labels[p.Number])] = int32(p.Number)
+	}
+}
+
+// thread returns the number of the thread that the calling goroutine belongs to, or 0 if it is
+// unknown.
+func (o *owners) thread() int32 { return o.threads[goroutine.Current()] }
 
 // left describes where leaked goroutines are blocked, of processes for which judged returns true.
 // Owned reports whether a function belongs to the simulation. It returns "" if there are none.

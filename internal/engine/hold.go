@@ -11,6 +11,13 @@ type Locker interface {
 	Lock(context.Context) (*Hold, error)
 }
 
+// A SharedLocker is a handle on a lock that attempts may share; see [Subject.Shared].
+type SharedLocker interface {
+	Locker
+	// LockShared is as Lock for an attempt that shares the lock.
+	LockShared(context.Context) (*Hold, error)
+}
+
 // A Hold is a lock that a process holds. Only Unlock is required.
 type Hold struct {
 	Unlock func(context.Context) error

@@ -30,14 +30,18 @@ type Loop struct {
 	strategy  Strategy
 	service   sim.Service // of the system
 	System    sim.System
-	Processes []*Process
-	space     []Process    // the processes that exist from the start
-	register  Register     // the protected resource of the run
-	plan      *faults.Plan // of the scenario
-	budget    faults.Plan  // what the plan still allows
-	planLimit *PlanLimit   // nil unless shrinking
-	bounds    faults.Severity
-	allowed   [faults.Kinds]bool // by the budget, in any phase
+	Processes []*Process // the first threads of processes with several
+	// Contenders are all threads of all processes, by process. Without several threads they are the
+	// processes.
+	Contenders []*Process
+	threads    int          // of each process
+	space      []Process    // the processes that exist from the start
+	register   Register     // the protected resource of the run
+	plan       *faults.Plan // of the scenario
+	budget     faults.Plan  // what the plan still allows
+	planLimit  *PlanLimit   // nil unless shrinking
+	bounds     faults.Severity
+	allowed    [faults.Kinds]bool // by the budget, in any phase
 	// by the budget, in every phase and at every target
 	everywhere [faults.Kinds]bool
 	faultless  bool // the budget is empty
@@ -87,6 +91,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		Cancel: cancel, fairStepsMax: scenario.fairSteps(),
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns, choices: choices,
+		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
 		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
 	l.live = liveExecutor{loop: l, began: time.Now()}
@@ -106,8 +111,9 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
 		OwnClients: scenario.Client == Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
-		Stacks: l.stacks,
+		Stacks: l.stacks, Thread: l.threadOf(),
 	})
+	log.SetThreads(l.threads)
 	if len(l.space) != scenario.Clients {
 		l.space = make([]Process, scenario.Clients)
 	}
@@ -117,7 +123,51 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		p.ctx, p.subject, p.Cycles = ctx, &scenario.Subject, scenario.Cycles
 		p.cancellable = scenario.Faults.Allows(faults.Cancel)
 		p.Register = &l.register
-		l.Processes = append(l.Processes, p)
+		l.addProcess(p)
+	}
+}
+
+// addProcess adds a process with its further threads.
+func (l *Loop) addProcess(p *Process) {
+	p.started = true
+	l.Processes, l.Contenders = append(l.Processes, p), append(l.Contenders, p)
+	if l.threads < 2 {
+		return
+	}
+	p.Threads = []*Process{p}
+	for t := 2; t <= l.threads; t++ {
+		thread := new(Process)
+		l.prepare(thread, p.Client)
+		thread.Number = int(history.ThreadNumber(int32(p.Number), t))
+		thread.random.state = uint64(thread.Number - 1)
+		thread.ctx, thread.subject, thread.Cycles = p.ctx, p.subject, p.Cycles
+		thread.cancellable, thread.Register, thread.first = p.cancellable, p.Register, p
+		p.Threads = append(p.Threads, thread)
+		l.Contenders = append(l.Contenders, thread)
+	}
+}
+
+// contender returns the process or thread of a number.
+func (l *Loop) contender(number int32) *Process {
+	process, thread := history.ProcessOf(number)
+	p := l.Processes[process-1]
+	if thread > 1 {
+		return p.Threads[thread-1]
+	}
+	return p
+}
+
+// threadOf returns the function that tells the thread of the calling goroutine, or nil if there is
+// nothing to tell.
+func (l *Loop) threadOf() func() int32 {
+	if l.threads < 2 {
+		return nil
+	}
+	return func() int32 {
+		if owners := l.Processes[0].owners; owners != nil {
+			return owners.thread()
+		}
+		return 0
 	}
 }
 
@@ -135,6 +185,9 @@ func (l *Loop) prepare(p *Process, client sim.Client) {
 func (l *Loop) own(o *owners) {
 	o.prepare(len(l.Processes))
 	for _, p := range l.Processes {
+		o.prepareThreads(p.Threads)
+	}
+	for _, p := range l.Contenders {
 		p.owners = o
 	}
 }
@@ -151,11 +204,15 @@ func (l *Loop) newcomer(cycles int) *Process {
 	l.prepare(p, l.System.Join())
 	p.ctx, p.subject, p.cancellable, p.Register = first.ctx, first.subject, first.cancellable,
 		first.Register
-	if p.owners = first.owners; p.owners != nil {
-		p.owners.prepare(p.Number)
-	}
 	p.Cycles = cycles
-	l.Processes = append(l.Processes, p)
+	l.addProcess(p)
+	if first.owners != nil {
+		first.owners.prepare(p.Number)
+		first.owners.prepareThreads(p.Threads)
+		for _, thread := range p.threads() {
+			thread.owners = first.owners
+		}
+	}
 	return p
 }
 
@@ -277,13 +334,14 @@ func (l *Loop) settle() { l.executor.Settle() }
 // observe waits until every process is blocked, and logs what they did.
 func (l *Loop) observe() {
 	l.settle()
+	l.startThreads()
 	l.progress.Add(1)
 	now := l.System.Now()
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		p.Resuming = (p.Resuming || p.Client.Paused()) && p.Waiting && p.Gate == sim.Leave
 	}
 	l.executor.CheckLosses()
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if p.Client.Paused() {
 			continue // Nobody knows what it would say.
 		}
@@ -304,8 +362,25 @@ func (l *Loop) observe() {
 		}
 	}
 	l.System.Collect()
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		p.wake()
+	}
+}
+
+// startThreads starts the further threads of each process whose handle is open, one after the
+// other.
+func (l *Loop) startThreads() {
+	if l.threads < 2 {
+		return
+	}
+	for _, p := range l.Processes {
+		for _, thread := range p.Threads {
+			if !thread.started && p.locker != nil && !p.Client.Crashed() {
+				thread.started = true
+				l.executor.Begin(thread)
+				l.settle()
+			}
+		}
 	}
 }
 
@@ -345,7 +420,7 @@ func (l *Loop) exhausted(now time.Duration) bool {
 // on the path to it.
 func (l *Loop) beginFairPhase() {
 	l.System.RenumberAges()
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if p.Waiting {
 			p.age = l.System.NextAge()
 		}
@@ -356,7 +431,7 @@ func (l *Loop) beginFairPhase() {
 }
 
 func (l *Loop) allDone() bool {
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if !p.done() {
 			return false
 		}
@@ -388,7 +463,7 @@ func (l *Loop) busy() bool {
 func (l *Loop) tearDown(judged bool) {
 	l.ending = true
 	l.executor.TearDown(judged)
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if p.Panics != "" && l.result.Panic == "" {
 			l.result.Panic, l.result.PanicProcess = p.Panics, p.Number
 		}

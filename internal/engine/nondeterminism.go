@@ -50,7 +50,7 @@ func describe(e *history.Event) string {
 	}
 	text := fmt.Sprintf("%q", e.Kind)
 	if e.Process > 0 {
-		text += fmt.Sprintf(" of c%d", e.Process)
+		text += " of " + history.ProcessName(e.Process)
 	}
 	text += fmt.Sprintf(" at %v", e.At)
 	for _, field := range []struct{ name, value string }{

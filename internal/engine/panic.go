@@ -39,7 +39,8 @@ func panicked(result *Result, owned func(function string) bool) *history.Violati
 	if setUp {
 		reason = reasonSetUp
 	}
-	detail := fmt.Sprintf("c%d panicked: %s", result.PanicProcess, message)
+	detail := fmt.Sprintf("%s panicked: %s", history.ProcessName(int32(result.PanicProcess)),
+		message)
 	if len(calls) > 0 {
 		detail += " in " + strings.Join(calls, ", called by ")
 	}

@@ -19,14 +19,18 @@ func (l *Loop) perform(step sim.Step) {
 	l.IdleTicks = 0
 	switch step.Kind {
 	case sim.Enter, sim.Leave:
-		p := l.Processes[step.Process-1]
+		p := l.contender(step.Process)
 		p.Waiting, p.age = false, 0
 		l.executor.OpenGate(p)
 	case sim.Fault:
 		l.strike(step)
 	case sim.Deliver:
 		p := l.Processes[step.Process-1]
-		p.Woken = p.Woken || p.Client.EventNext()
+		event := p.Client.EventNext()
+		p.Woken = p.Woken || event
+		for _, thread := range p.Threads {
+			thread.Woken = thread.Woken || event
+		}
 		l.System.Perform(step)
 	default:
 		l.System.Perform(step)
@@ -45,12 +49,16 @@ func (l *Loop) strike(step sim.Step) {
 		e.Process = step.Process
 	}
 	l.log.Append(e)
-	l.System.Inject(step, l.bounds)
+	struck := step
+	if step.Process > 0 {
+		struck.Process, _ = history.ProcessOf(step.Process)
+	}
+	l.System.Inject(struck, l.bounds)
 	switch step.Fault {
 	case faults.Restart:
 		l.replace(l.Processes[step.Process-1])
 	case faults.Cancel:
-		l.executor.CancelAttempt(l.Processes[step.Process-1])
+		l.executor.CancelAttempt(l.contender(step.Process))
 	}
 }
 
@@ -58,7 +66,7 @@ func (l *Loop) strike(step sim.Step) {
 // longer than a bound, so that the strategy can decide while time passes. A process that was paused
 // has resumed by then; see [Process.write].
 func (l *Loop) tick() {
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		p.Resuming = p.Resuming && p.Client.Paused()
 	}
 	pause := tickMax
@@ -81,7 +89,7 @@ func (l *Loop) tick() {
 
 // canMove reports whether a step other than a tick or a fault can happen now.
 func (l *Loop) canMove() bool {
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		if p.Waiting && !p.Client.Crashed() {
 			return true
 		}

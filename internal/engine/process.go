@@ -38,6 +38,13 @@ type Process struct {
 	subject *Subject
 	Cycles  int
 
+	// Threads are all threads of the process, the process itself first. They share the client and
+	// the handle on the lock. Only the first thread, which opens the handle, has them.
+	Threads []*Process
+	first   *Process // of the threads; nil if the process is that
+	locker  Locker   // the handle, once the first thread has opened it
+	started bool
+
 	owners   *owners   // nil if goroutines need no owner
 	Register *Register // the protected resource, shared by all processes
 
@@ -87,10 +94,26 @@ type ProcessState struct {
 // run is the process's goroutine.
 func (p *Process) run() {
 	defer p.end()
-	growStack(p.Number)
+	growStack(p.Client.Process())
 	if p.owners != nil {
 		p.owners.adopt(p.Number)
 	}
+	if p.first == nil {
+		p.open()
+	} else {
+		p.locker = p.first.locker
+	}
+	if p.locker == nil { // The process stopped while it opened the handle.
+		return
+	}
+	for range p.Cycles {
+		p.cycle(p.locker)
+	}
+	p.record(history.Event{Kind: history.Finished}, finished)
+}
+
+// open opens the handle on the lock.
+func (p *Process) open() {
 	locker, err := p.subject.Open(&p.Environment)
 	if err != nil && !p.stopped() {
 		panic(setUpError(fmt.Sprintf("Subject.Open fails: %v", err)))
@@ -101,10 +124,8 @@ func (p *Process) run() {
 		}
 		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
 	}
-	for range p.Cycles {
-		p.cycle(locker)
-	}
-	p.record(history.Event{Kind: history.Finished}, finished)
+	p.progress.Add(1)
+	p.locker = locker
 }
 
 // end runs when the goroutine ends, by return, panic or Goexit.
@@ -132,10 +153,18 @@ func (p *Process) cycle(locker Locker) {
 		ctx, p.cancel = context.WithCancel(p.ctx)
 		p.Cancelled = false
 	}
-	p.record(history.Event{Kind: history.LockCall}, locking)
-	hold, err := locker.Lock(ctx)
+	lock, mode := locker.Lock, ""
+	if p.subject.shares(p.Client.Process(), p.Attempt) {
+		sharing, ok := locker.(SharedLocker)
+		if !ok {
+			panic(setUpError("Subject.Shared needs a handle with LockShared"))
+		}
+		lock, mode = sharing.LockShared, history.SharedMode
+	}
+	p.record(history.Event{Kind: history.LockCall, Op: mode}, locking)
+	hold, err := lock(ctx)
 	if err != nil {
-		p.record(history.Event{Kind: history.LockReturn, Err: err.Error()}, idle)
+		p.record(history.Event{Kind: history.LockReturn, Op: mode, Err: err.Error()}, idle)
 		return
 	}
 	if hold == nil {
@@ -147,13 +176,14 @@ func (p *Process) cycle(locker Locker) {
 	p.progress.Add(1)
 	p.hold, p.Lost = hold, false
 	p.record(history.Event{
-		Kind: history.LockReturn, Path: hold.Node, Zxid: hold.Token, Validity: validity(hold.Until),
+		Kind: history.LockReturn, Op: mode, Path: hold.Node, Zxid: hold.Token,
+		Validity: validity(hold.Until),
 	}, holding)
 	again := p.reenter(hold)
 	p.pass(sim.Enter)
 	// A process that is told of its loss before it enters does not enter.
 	if !p.Lost {
-		p.stay(hold)
+		p.stay(hold, mode)
 	}
 	p.exit(again)
 	p.record(history.Event{Kind: history.UnlockCall}, releasing)
@@ -161,17 +191,18 @@ func (p *Process) cycle(locker Locker) {
 	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
 }
 
-// stay is the process's critical section.
-func (p *Process) stay(hold *Hold) {
-	p.record(history.Event{Kind: history.Enter}, holding)
+// stay is the process's critical section. A process that shares the lock writes nothing.
+func (p *Process) stay(hold *Hold, mode string) {
+	shared := mode == history.SharedMode
+	p.record(history.Event{Kind: history.Enter, Op: mode}, holding)
 	resource := hold.Resource
 	if resource == nil && p.subject.Guard != NoResource {
-		resource = p.Register.of(p.subject.Guard, hold.Token)
+		resource = p.Register.of(p.subject.Guard, hold.Token, shared)
 	}
 	sound := p.read(resource)
 	p.extend(hold)
 	p.pass(sim.Leave)
-	if sound {
+	if sound && !shared {
 		p.write(resource)
 	}
 	p.record(history.Event{Kind: history.Leave}, holding)
@@ -256,7 +287,10 @@ func (p *Process) pass(gate sim.StepKind) {
 }
 
 // done reports whether the process will do nothing more.
-func (p *Process) done() bool { return p.Stage == finished || p.Over || p.Client.Crashed() }
+func (p *Process) done() bool {
+	return p.Stage == finished || p.Over || p.Client.Crashed() ||
+		p.first != nil && !p.started && p.first.Over
+}
 
 // checkLoss records the loss of the hold if the hold reports it.
 func (p *Process) checkLoss() {
@@ -282,4 +316,22 @@ func growStack(i int) byte {
 	var room [6 << 10]byte
 	room[i]++ // Or else the compiler would see that no room is needed.
 	return room[len(room)-1-i]
+}
+
+// threads returns all threads of a process.
+func (p *Process) threads() []*Process {
+	if len(p.Threads) == 0 {
+		return []*Process{p}
+	}
+	return p.Threads
+}
+
+// allDone reports whether no thread of a process will do anything more.
+func (p *Process) allDone() bool {
+	for _, thread := range p.Threads {
+		if !thread.done() {
+			return false
+		}
+	}
+	return p.done()
 }

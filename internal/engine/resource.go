@@ -43,19 +43,21 @@ var ErrStaleToken = errors.New("the token is lower than one seen before")
 type Register struct {
 	version int64
 	token   int64 // the highest seen
+	written int64 // the highest seen of a holder that shares the lock with nobody
 }
 
-// of returns the register as the holder of the token uses it.
-func (r *Register) of(guard Guard, token int64) *Resource {
+// of returns the register as the holder of the token uses it. Holders that share the lock come in
+// any order, so their tokens are compared with those of the others only.
+func (r *Register) of(guard Guard, token int64, shared bool) *Resource {
 	return &Resource{
 		Read: func(context.Context) (int64, error) {
-			if !r.admit(guard, token) {
+			if !r.admit(guard, token, shared) {
 				return 0, ErrStaleToken
 			}
 			return r.version, nil
 		},
 		Write: func(context.Context) (int64, error) {
-			if !r.admit(guard, token) {
+			if !r.admit(guard, token, shared) {
 				return 0, ErrStaleToken
 			}
 			r.version++
@@ -64,18 +66,28 @@ func (r *Register) of(guard Guard, token int64) *Resource {
 	}
 }
 
-func (r *Register) admit(guard Guard, token int64) bool {
-	if guard == TokenChecked && token < r.token {
+func (r *Register) admit(guard Guard, token int64, shared bool) bool {
+	least := r.token
+	if shared {
+		least = r.written
+	}
+	if guard == TokenChecked && token < least {
 		return false
 	}
 	r.token = max(r.token, token)
+	if !shared {
+		r.written = max(r.written, token)
+	}
 	return true
 }
 
 // Key folds the register's state into a state key.
 func (r *Register) Key(key uint64) uint64 {
-	return hash64.Mix(hash64.Mix(key, uint64(r.version)),
-		uint64(r.token))
+	key = hash64.Mix(hash64.Mix(key, uint64(r.version)), uint64(r.token))
+	if r.written == r.token {
+		return key
+	}
+	return hash64.Mix(key, uint64(r.written))
 }
 
 // read reads the resource, if there is one, and reports whether a write may be based on what it

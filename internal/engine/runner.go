@@ -156,7 +156,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
 		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
-			r.log.GathersFacts() || scheduler.Enabled {
+			r.log.GathersFacts() || scheduler.Enabled || l.threads > 1 {
 			l.own(&r.owners)
 		}
 		var decides bool
@@ -181,7 +181,8 @@ func (r *Runner) leak(l *Loop, scenario *Scenario) string {
 	if !slices.ContainsFunc(l.Processes, crashed) {
 		return leakedGoroutines(owned)
 	}
-	return r.owners.left(func(process int) bool { return !crashed(l.Processes[process-1]) }, owned)
+	lives := func(process int) bool { return !crashed(l.contender(int32(process))) }
+	return r.owners.left(lives, owned)
 }
 
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
@@ -207,7 +208,7 @@ func Properties() []history.Property {
 
 // count adds up what the run has tested.
 func (r *Runner) count(subject *Subject, result *Result) {
-	result.Vacuity.Add(result.Events)
+	result.Vacuity.Add(result.Events, subject.EffectiveLimits())
 	r.reached = r.reached[:0]
 	for i := range subject.Sometimes {
 		condition := &subject.Sometimes[i]

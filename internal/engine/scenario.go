@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ type Scenario struct {
 	// how hard faults strike; default: [faults.DefaultSeverity]
 	Severity faults.Severity
 	Servers  int // size of the ensemble, default 1; followers lag behind the leader
+	Threads  int // threads of each process, which share its handle on the lock; default 1
 }
 
 // CyclesMax bounds the acquisitions of a process, which keeps a schedule within a few seconds.
@@ -43,6 +45,11 @@ func (s *Scenario) Validate() error {
 		return s.Severity.Validate()
 	case s.Clients < 1 || s.Clients > sim.ClientsMax:
 		return fmt.Errorf("clients must be from 1 to %d, not %d", sim.ClientsMax, s.Clients)
+	case s.Threads < 0 || s.Threads > history.ThreadsMax:
+		return fmt.Errorf("threads must be from 1 to %d, not %d", history.ThreadsMax, s.Threads)
+	case s.Threads > 1 && s.Client == Real:
+		return errors.New("several threads need the model client: the real one does not tell " +
+			"which thread makes a request")
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}
@@ -130,6 +137,10 @@ func (s *Scenario) String() string {
 	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients,
 		s.Cycles,
 		s.Faults)
+	if s.Threads > 1 {
+		text = fmt.Sprintf("%s, %d clients × %d threads × %d cycles, faults %v", s.Subject.Name,
+			s.Clients, s.Threads, s.Cycles, s.Faults)
+	}
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
@@ -153,7 +164,8 @@ func (s *Scenario) EffectiveSeverity() faults.Severity {
 // fairSteps returns how many steps the fair phase may take: far more than a lock needs in which
 // every release wakes all, and few enough for a lock that sends for ever while time does not pass.
 func (s *Scenario) fairSteps() int {
-	return min(20_000+100*s.Clients*s.Clients*s.Cycles, 2_000_000)
+	contenders := s.Clients * max(1, s.Threads)
+	return min(20_000+100*contenders*contenders*s.Cycles, 2_000_000)
 }
 
 // The bounds of a run.

@@ -51,10 +51,11 @@ func (l *Loop) restore(s *Snapshot, result *Result) {
 	l.log.Return(s.log)
 	l.System.(sim.Snapshotter).Restore(s.system)
 	l.executor.Restore(s.executor)
-	l.Processes = l.Processes[:0]
+	l.Processes, l.Contenders = l.Processes[:0], l.Contenders[:0]
 	for i := range s.processes {
 		one := &s.processes[i]
 		l.Processes = append(l.Processes, one.process)
+		l.Contenders = append(l.Contenders, one.process)
 		*one.process = one.was
 		copy(one.process.Pending, one.pending)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -21,7 +22,7 @@ import (
 //   - when the server last heard from the process, because session expiry counts from then.
 func (l *Loop) timelineKey() uint64 {
 	key := hash64.Fold(l.System.Key(), uint64(l.System.Now()))
-	for _, p := range l.Processes {
+	for _, p := range l.Contenders {
 		key = hash64.Fold(hash64.Fold(key, uint64(p.gateOpened)<<8|uint64(p.Stage)),
 			p.timeline^uint64(p.notified))
 		if p.Resuming {
@@ -48,12 +49,16 @@ func (l *Loop) touch(step sim.Step) {
 	if step.Process <= 0 {
 		return
 	}
-	p, now := l.Processes[step.Process-1], l.System.Now()
+	process, _ := history.ProcessOf(step.Process)
+	p, now := l.Processes[process-1], l.System.Now()
 	switch step.Kind {
 	case sim.Serve: // It reaches the server, and not the process.
 		p.notified, p.served = now, true
 	case sim.Heal: // It reaches neither.
 	default:
+		if step.Process != process { // The threads share the handle, so their order matters.
+			p.timeline = hash64.Mix(p.timeline, uint64(step.Process))
+		}
 		p.timeline = hash64.Mix(p.timeline,
 			uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
 	}

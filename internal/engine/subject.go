@@ -32,6 +32,12 @@ type Subject struct {
 	// Limits bound what the lock may cost. Default: [history.DefaultLimits].
 	Limits history.Limits
 
+	// Places is how many processes may hold the lock at once, as of a semaphore. Default: 1.
+	Places int
+	// Shared reports whether an attempt of a process, both from 1, shares the lock with others that
+	// do, as a reader. The handle on such a lock is a [SharedLocker]. Default: none does.
+	Shared func(process, attempt int) bool
+
 	// Guard says how the resource checks the holders that use it. Default: no resource is used.
 	Guard Guard
 
@@ -81,6 +87,12 @@ func (s *Subject) validate() error {
 			"set Subject.Claims to some of %v", s.Name, Properties())
 	case s.Guard > TokenChecked:
 		return fmt.Errorf("the lock %s has an unknown guard %d", s.Name, s.Guard)
+	case s.Places < 0 || s.Places > 1 && s.Shared != nil:
+		return fmt.Errorf("the lock %s has %d places: set Subject.Places to at least 1, and to 1 "+
+			"if attempts share the lock", s.Name, s.Places)
+	case s.Places > 1 && s.Guard != NoResource:
+		return fmt.Errorf("the lock %s has %d places, so that its holders may write a resource in "+
+			"any order: remove Subject.Guard", s.Name, s.Places)
 	}
 	for _, claim := range s.Claims {
 		if !slices.Contains(Properties(), claim) {
@@ -88,6 +100,10 @@ func (s *Subject) validate() error {
 				s.Name,
 				claim,
 				Properties())
+		}
+		if s.Places > 1 && (claim == history.Fencing || claim == history.NoLostUpdate) {
+			return fmt.Errorf("the lock %s has %d places, so that its holders may write a "+
+				"resource in any order, and cannot claim %s", s.Name, s.Places, claim)
 		}
 	}
 	for _, condition := range s.Sometimes {
@@ -102,10 +118,17 @@ func (s *Subject) validate() error {
 
 // EffectiveLimits returns the limits that the lock is judged by.
 func (s *Subject) EffectiveLimits() history.Limits {
-	if s.Limits == (history.Limits{}) {
-		return history.DefaultLimits
+	limits := s.Limits
+	if limits == (history.Limits{}) {
+		limits = history.DefaultLimits
 	}
-	return s.Limits
+	limits.Places = s.Places
+	return limits
+}
+
+// shares reports whether an attempt of a process shares the lock.
+func (s *Subject) shares(process int, attempt int32) bool {
+	return s.Shared != nil && s.Shared(process, int(attempt))
 }
 
 // The properties that every run checks in addition to those of package history.

@@ -11,7 +11,7 @@ import (
 // of their clients, from 1.
 type View struct{ loop *Loop }
 
-func (v View) process(number int32) *Process { return v.loop.Processes[number-1] }
+func (v View) process(number int32) *Process { return v.loop.contender(number) }
 
 // Processes returns the number of processes, those that have crashed included.
 func (v View) Processes() int { return len(v.loop.Processes) }
@@ -43,6 +43,18 @@ func (v View) Ended(number int32) bool { return v.loop.executor.Ended(v.process(
 func (v View) Untouched(number int32) bool {
 	p := v.process(number)
 	return p.timeline == 0 && !p.served
+}
+
+// Alike reports whether the attempts of two processes have the same modes.
+func (v View) Alike(a, b int32) bool {
+	p, q := v.process(a), v.process(b)
+	for cycle := range max(p.Cycles, q.Cycles) {
+		attempt := int32(cycle + 1)
+		if p.subject.shares(p.Number, attempt) != q.subject.shares(q.Number, attempt) {
+			return false
+		}
+	}
+	return true
 }
 
 // Events returns the events so far.

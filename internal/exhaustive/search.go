@@ -226,6 +226,9 @@ func (e *Search) runLive(ctx context.Context, t *testing.T,
 // support.
 func (e *Search) restrict() {
 	system := e.Scenario.Subject.Service.New()
+	if e.Scenario.Threads > 1 { // What reaches one thread of a process may concern the others.
+		e.NoReduction, e.NoReplayCache = true, true
+	}
 	if _, ok := system.(sim.Independent); !ok || len(check.Unmonitored(e.properties())) > 0 {
 		e.NoReduction = true
 	}

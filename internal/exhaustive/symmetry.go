@@ -1,11 +1,15 @@
 package exhaustive
 
-import "github.com/interlock-sim/interlock/sim"
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
 
 // symmetric reports whether a step has an equivalent of a lower number: of the processes that
-// nothing has touched yet, only the first need move. A schedule in which another one moves becomes
-// one that is searched if the two swap names from beginning to end (Ip and Dill, "Better
-// Verification Through Symmetry", 1996, restricted to such states).
+// nothing has touched yet and whose attempts have the same modes, only the first need move. A
+// schedule in which another one moves becomes one that is searched if the two swap names from
+// beginning to end (Ip and Dill, "Better Verification Through Symmetry", 1996, restricted to such
+// states).
 //
 // Processes are not quite alike, so symmetry is an option: each has its own randomness and its own
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
@@ -14,8 +18,9 @@ func (x *dfs) symmetric(step sim.Step) bool {
 	if step.Process <= 0 || !x.view.Untouched(step.Process) {
 		return false
 	}
-	for number := int32(1); number < step.Process; number++ {
-		if x.view.Untouched(number) {
+	process, _ := history.ProcessOf(step.Process)
+	for number := int32(1); number < process; number++ {
+		if x.view.Untouched(number) && x.view.Alike(number, process) {
 			return true
 		}
 	}

@@ -336,7 +336,7 @@ func (f *follower) waits(process int32, peer *sim.Peer, names *timeline.Names) s
 
 // describe says what a step does.
 func (f *follower) describe(o *sim.EnabledStep, names *timeline.Names) string {
-	c, peer := fmt.Sprintf("c%d", o.Process), f.seen.peer(o.Process)
+	c, peer := history.ProcessName(o.Process), f.seen.peer(o.Process)
 	switch o.Kind {
 	case sim.Serve:
 		return "the server handles " + c + "'s " + first(peer.Requests, "request", names)

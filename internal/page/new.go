@@ -66,10 +66,12 @@ type builder struct {
 // processes.
 func lanesOf(events []history.Event) []Lane {
 	var servers, processes int32
+	threads := 1
 	for i := range events {
 		e := &events[i]
 		servers = max(servers, e.Server, int32(e.Peer))
-		processes = max(processes, e.Process)
+		process, thread := history.ProcessOf(e.Process)
+		processes, threads = max(processes, process), max(threads, thread)
 	}
 	lanes := []Lane{{Ensemble, 0, timeline.ServiceName(events)}}
 	if servers > 1 {
@@ -78,7 +80,10 @@ func lanesOf(events []history.Event) []Lane {
 		}
 	}
 	for n := range processes {
-		lanes = append(lanes, Lane{Process, n + 1, fmt.Sprintf("c%d", n+1)})
+		for thread := range threads {
+			number := history.ThreadNumber(n+1, thread+1)
+			lanes = append(lanes, Lane{Process, number, history.ProcessName(number)})
+		}
 	}
 	return lanes
 }
@@ -188,7 +193,7 @@ func (b *builder) stuck(violations []*history.Violation) {
 		return
 	}
 	p := events[violations[0].Event].Process
-	text := fmt.Sprintf("c%d STILL WAITS", p)
+	text := history.ProcessName(p) + " STILL WAITS"
 	if facts := events[len(events)-1].Facts; facts != nil {
 		for _, w := range facts.Waits {
 			if w.Process == p && w.Line != "" {

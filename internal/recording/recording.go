@@ -26,6 +26,7 @@ type Recording struct {
 	Lock    string      `json:"lock"`
 	Clients int         `json:"clients"`
 	Cycles  int         `json:"cycles"`
+	Threads int         `json:"threads,omitempty"`
 	Faults  faults.Plan `json:"faults"`
 	// the next three unless they have their defaults
 	Severity faults.Severity   `json:"severity,omitzero"`
@@ -148,7 +149,8 @@ var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
 // Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 	s := &engine.Scenario{
-		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults,
+		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads,
+		Faults:   r.Faults,
 		Severity: r.Severity,
 		Client:   r.Client,
 		Servers:  r.Servers,
@@ -229,7 +231,8 @@ func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
 	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
-		Faults: scenario.Faults, Client: scenario.Client,
+		Threads: scenario.Threads,
+		Faults:  scenario.Faults, Client: scenario.Client,
 		Severity: scenario.Severity, Servers: scenario.Servers, Scheduler: scheduler.Enabled,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),

@@ -16,6 +16,7 @@ type description struct {
 	Lock      string            `json:"lock"`
 	Clients   int               `json:"clients"`
 	Cycles    int               `json:"cycles"`
+	Threads   int               `json:"threads,omitempty"`
 	Servers   int               `json:"servers"`
 	Client    engine.ClientKind `json:"client"`
 	Faults    faults.Plan       `json:"faults"`
@@ -32,6 +33,7 @@ type description struct {
 func describe(c *campaign.Campaign) description {
 	d := description{
 		Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles,
+		Threads: c.Scenario.Threads,
 		Servers: c.Scenario.Servers, Client: c.Scenario.Client, Faults: c.Scenario.Faults,
 		Severity: c.Scenario.Severity, Strategy: c.Strategy, Seed: c.Seed, Schedules: c.Schedules,
 		KeepGoing: c.KeepGoing,
@@ -50,8 +52,9 @@ func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
 	}
 	c := &campaign.Campaign{
 		Scenario: engine.Scenario{
-			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Servers: d.Servers,
-			Client: d.Client, Faults: d.Faults, Severity: d.Severity,
+			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Threads: d.Threads,
+			Servers: d.Servers,
+			Client:  d.Client, Faults: d.Faults, Severity: d.Severity,
 		},
 		Strategy: d.Strategy, Seed: d.Seed, Schedules: d.Schedules, KeepGoing: d.KeepGoing,
 		Workers: 1,
@@ -79,6 +82,7 @@ func (d *description) difference(other *description) string {
 		{"lock", d.Lock, other.Lock},
 		{"clients", d.Clients, other.Clients},
 		{"cycles", d.Cycles, other.Cycles},
+		{"threads", d.Threads, other.Threads},
 		{"servers", max(1, d.Servers), max(1, other.Servers)},
 		{"client", d.Client, other.Client},
 		{"faults", d.Faults, other.Faults},

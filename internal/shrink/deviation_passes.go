@@ -115,11 +115,11 @@ func (s *shrinker) swapProcesses() bool {
 func swapped(steps []sim.Step, one, other int32) []sim.Step {
 	steps = slices.Clone(steps)
 	for i := range steps {
-		switch steps[i].Process {
+		switch processOf(steps[i]) {
 		case one:
-			steps[i].Process = other
+			steps[i].Process += other - one
 		case other:
-			steps[i].Process = one
+			steps[i].Process += one - other
 		}
 	}
 	return steps

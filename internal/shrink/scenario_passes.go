@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -112,14 +113,14 @@ func (s *shrinker) dropProcess() bool {
 	for process := int32(s.scenario.Clients); process > 0; process-- {
 		var deviations []engine.Deviation
 		for _, d := range s.deviations {
-			if d.Step.Process != process {
+			if processOf(d.Step) != process {
 				d.Step = withoutProcess(d.Step, process)
 				deviations = append(deviations, d)
 			}
 		}
 		var steps []sim.Step
 		for _, step := range s.steps {
-			if step.Process != process {
+			if processOf(step) != process {
 				steps = append(steps, withoutProcess(step, process))
 			}
 		}
@@ -132,10 +133,31 @@ func (s *shrinker) dropProcess() bool {
 
 // withoutProcess returns a step of another process as it is called without the given one.
 func withoutProcess(step sim.Step, process int32) sim.Step {
-	if step.Process > process {
+	if processOf(step) > process {
 		step.Process--
 	}
 	return step
+}
+
+// processOf returns the process of a step, or of the thread that takes it. Servers are negative.
+func processOf(step sim.Step) int32 {
+	if step.Process <= 0 {
+		return step.Process
+	}
+	process, _ := history.ProcessOf(step.Process)
+	return process
+}
+
+// fewerThreads looks for a failure with one thread less in each process.
+func (s *shrinker) fewerThreads() bool {
+	if s.scenario.Threads < 2 {
+		return false
+	}
+	fewer := s.scenario
+	if fewer.Threads--; fewer.Threads == 1 {
+		fewer.Threads = 0
+	}
+	return s.replay(fewer, s.deviations) || s.search(fewer)
 }
 
 // fewerCycles looks for a failure with one cycle less.

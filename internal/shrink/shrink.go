@@ -106,7 +106,8 @@ func (s *shrinker) shrink() {
 	s.defaultPolicy()
 	s.projections()
 	s.fewerDeviations()
-	for s.fewerFaults() || s.fewerProcesses() || s.fewerCycles() || s.fewerDeviations() ||
+	for s.fewerFaults() || s.fewerProcesses() || s.fewerThreads() ||
+		s.fewerCycles() || s.fewerDeviations() ||
 		s.otherFault() || s.searchHere() {
 	}
 }

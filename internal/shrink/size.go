@@ -30,7 +30,7 @@ func (s size) less(other size) bool { return slices.Compare(s[:], other[:]) < 0 
 
 // sizeOf returns the size of a schedule that fails.
 func sizeOf(scenario *engine.Scenario, result *engine.Result) (size size) {
-	size[processes], size[cycles] = scenario.Clients, scenario.Cycles
+	size[processes], size[cycles] = scenario.Clients*max(1, scenario.Threads), scenario.Cycles
 	size[deviations] = len(result.Deviations)
 	if scenario.OutOfContract(result, result.Violations[0]) {
 		size[outOfContract] = 1

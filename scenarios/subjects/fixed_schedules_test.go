@@ -43,7 +43,7 @@ func TestFixedSchedules(t *testing.T) {
 					t.Errorf("%v:\n%s", scenario, result.Describe(scenario))
 				}
 				var x check.Vacuity
-				x.Add(result.Events)
+				x.Add(result.Events, scenario.Subject.EffectiveLimits())
 				if result.Coverage.Total(faults.CloseSession) != 1 ||
 					x.Of(history.SessionLoss) == 0 {
 					t.Errorf("%v: the schedule no longer exercises session-loss", scenario)

@@ -51,3 +51,30 @@ func RWMutex() scenarios.Subject {
 	s.Limits.Requests = 20
 	return s
 }
+
+// ReadersWriters is the production read-write lock as its users see it: every second process reads,
+// and the others write.
+func ReadersWriters() scenarios.Subject {
+	s := production("readers-writers", "lock.RWMutex: every second process reads", nil)
+	s.Shared = func(process, _ int) bool { return process%2 == 0 }
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
+			lock.WithRandom(p.Random))
+		if err != nil {
+			return nil, err
+		}
+		return rwLocker{mutex}, nil
+	}
+	return s
+}
+
+// An rwLocker is a process's handle on a production read-write lock.
+type rwLocker struct{ mutex *lock.RWMutex }
+
+func (l rwLocker) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	return hold(l.mutex.Lock(ctx))
+}
+
+func (l rwLocker) LockShared(ctx context.Context) (*scenarios.Hold, error) {
+	return hold(l.mutex.RLock(ctx))
+}

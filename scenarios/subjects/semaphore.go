@@ -2,23 +2,39 @@ package subjects
 
 import (
 	"context"
+	"slices"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Semaphore is the production semaphore with a single place, which must have all properties of a
-// lock. The properties cannot express several places; the tests of package lock cover those.
+// lock.
 func Semaphore() scenarios.Subject {
-	return production("semaphore", "lock.Semaphore with one place",
-		func(p *scenarios.Process) (lockFunc, error) {
-			semaphore, err := lock.NewSemaphore(p.Client, p.Directory, 1, p.SessionTimeout,
-				lock.WithRandom(p.Random))
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) (*scenarios.Hold, error) {
-				return hold(semaphore.Lock(ctx))
-			}, nil
-		})
+	return semaphore("semaphore", "lock.Semaphore with one place", 1)
+}
+
+// Semaphore3 is the production semaphore with three places. Its holders come and go in any order,
+// so that it guards no resource.
+func Semaphore3() scenarios.Subject {
+	s := semaphore("semaphore-3", "lock.Semaphore with three places", 3)
+	s.Places, s.Guard, s.Limits.WakeUps = 3, scenarios.NoResource, 3
+	s.Claims = slices.DeleteFunc(s.Claims, func(p history.Property) bool {
+		return p == history.Fencing || p == history.NoLostUpdate
+	})
+	return s
+}
+
+func semaphore(name, summary string, places int) scenarios.Subject {
+	return production(name, summary, func(p *scenarios.Process) (lockFunc, error) {
+		semaphore, err := lock.NewSemaphore(p.Client, p.Directory, places, p.SessionTimeout,
+			lock.WithRandom(p.Random))
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			return hold(semaphore.Lock(ctx))
+		}, nil
+	})
 }

@@ -16,7 +16,8 @@ import (
 func All() []scenarios.Subject {
 	all := []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
-		TryLock(), Reentrant(), RWMutex(), Semaphore(), Multi(), Guarded(), Session(), NoDeadline(),
+		TryLock(), Reentrant(), RWMutex(), Semaphore(),
+		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), NoDeadline(),
 		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
 	for _, d := range Defects() {

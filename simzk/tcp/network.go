@@ -17,7 +17,7 @@ type network struct {
 	repliesToLose   int
 }
 
-// Delay makes every message of the member to a client arrive so much later, from now on.
+// Delay delays every message of the member to a client from now on.
 func (s *Server) Delay(server int, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("a delay must not be negative, as %v is", delay)
@@ -70,7 +70,7 @@ func (m *member) losesReply(l *simzk.Link, frame []byte) bool {
 	return true
 }
 
-// isPing reports whether a frame is a ping: behind the request's number stands its type.
+// isPing reports whether a frame is a ping. The type of a request follows its number.
 func isPing(frame []byte) bool {
 	return len(frame) >= 8 && wire.Op(binary.BigEndian.Uint32(frame[4:])) == wire.OpPing
 }

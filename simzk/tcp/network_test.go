@@ -104,6 +104,21 @@ func TestStallAndKill(t *testing.T) {
 	}
 }
 
+// TestStallAndExpire ends a session whose replies are held back: they never arrive.
+func TestStallAndExpire(t *testing.T) {
+	s, address := single(t, simzk.Config{})
+	client, _ := connect(t, 10*time.Second, address)
+	if err := s.StallReplies(0); err != nil {
+		t.Fatal(err)
+	}
+	done := startCreate(client, "/n", zk.FlagEphemeral)
+	for !s.ExpireOwner("/n") {
+	}
+	if err := <-done; err == nil {
+		t.Error("the reply was delivered")
+	}
+}
+
 // TestDelay delays every reply, and keeps their order.
 func TestDelay(t *testing.T) {
 	const delay = 30 * time.Millisecond

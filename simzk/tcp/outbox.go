@@ -29,6 +29,7 @@ type outbox struct {
 	stalled bool // nothing is written
 	delay   time.Duration
 	delayed []delayedMessage // the pending messages, if any of them was delayed
+	timed   bool             // notify will be called
 }
 
 // A delayedMessage is the part of an outbox's bytes, up to an end, that is due at a time.
@@ -103,7 +104,7 @@ func (o *outbox) take(buffer []byte) []byte {
 	o.writing = 0
 	o.changed.Broadcast()
 	ready := o.ready()
-	for ; ready == 0 && !o.closed; ready = o.ready() {
+	for ; ready == 0 && !(o.closed && len(o.pending) == 0); ready = o.ready() {
 		o.changed.Wait()
 	}
 	if cap(buffer) > bufferKeptBytes {
@@ -119,19 +120,23 @@ func (o *outbox) take(buffer []byte) []byte {
 }
 
 // ready returns how many bytes may be written now. If it is none because messages are delayed, the
-// outbox changes when the first is due. The caller holds o.mu.
+// outbox changes when the first is due. A closed outbox drops what is stalled. The caller holds
+// o.mu.
 func (o *outbox) ready() int {
 	switch {
-	case o.closed || !o.stalled && len(o.delayed) == 0:
-		o.delayed = o.delayed[:0]
-		return len(o.pending)
+	case o.stalled && o.closed:
+		o.pending, o.delayed = nil, nil
+		return 0
 	case o.stalled:
 		return 0
+	case len(o.delayed) == 0:
+		return len(o.pending)
 	}
 	ready := 0
 	for len(o.delayed) > 0 {
 		if wait := time.Until(o.delayed[0].due); wait > 0 {
-			if ready == 0 {
+			if ready == 0 && !o.timed {
+				o.timed = true
 				time.AfterFunc(wait, o.notify)
 			}
 			break
@@ -145,6 +150,7 @@ func (o *outbox) ready() int {
 func (o *outbox) notify() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.timed = false
 	o.changed.Broadcast()
 }
 

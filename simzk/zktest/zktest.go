@@ -23,7 +23,7 @@ func Start(tb testing.TB) *tcp.Server {
 	return StartEnsemble(tb, 1)
 }
 
-// StartEnsemble starts an ensemble of so many servers as [Start] starts one.
+// StartEnsemble starts an ensemble with that number of servers, which ends as that of [Start] does.
 func StartEnsemble(tb testing.TB, servers int) *tcp.Server {
 	tb.Helper()
 	addresses := make([]string, servers)

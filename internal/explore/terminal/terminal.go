@@ -280,7 +280,7 @@ func (m *Model) details(width int) []line {
 		if p.Believes {
 			style = good
 		}
-		lines = append(lines, line{fmt.Sprintf("  c%d %s", p.Process, p.Text), style})
+		lines = append(lines, line{"  " + history.ProcessName(p.Process) + " " + p.Text, style})
 	}
 	if len(s.Queue) > 0 {
 		names := make([]string, len(s.Queue))
@@ -338,7 +338,7 @@ func inspection(s *explore.State) []line {
 	for _, n := range i.Nodes {
 		text := "  " + cmp.Or(names[n.Path], n.Path)
 		if n.Process > 0 {
-			text += fmt.Sprintf(" of c%d", n.Process)
+			text += " of " + history.ProcessName(n.Process)
 		}
 		if n.Data != "" {
 			text += " " + strconv.Quote(n.Data)

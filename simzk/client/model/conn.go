@@ -309,6 +309,7 @@ func (c *Conn) enqueue(r *call) {
 		site := callsite.Caller(client.OwnsCall).Site
 		r.caller = &site
 	}
+	r.Thread = c.cluster.Thread()
 	c.submitted = append(c.submitted, r)
 	c.waiting = append(c.waiting, r)
 	c.hasSubmitted.Store(true)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -41,7 +42,8 @@ func (c *Conn) takeSubmitted() []*call {
 	c.submitted, c.recycled = c.recycled[:0], requests
 	if len(requests) > 1 {
 		slices.SortStableFunc(requests, func(a, b *call) int {
-			return library.CompareSimultaneous(&a.Request, &b.Request)
+			return cmp.Or(library.CompareSimultaneous(&a.Request, &b.Request),
+				cmp.Compare(a.Thread, b.Thread))
 		})
 	}
 	return requests
@@ -58,7 +60,8 @@ func (c *Conn) send(r *call) {
 }
 
 func (c *Conn) transmit(r *call) {
-	c.sentHash = hash64.Mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(library.Rank(&r.Request)))
+	c.sentHash = hash64.Mix(c.sentHash, xxhash.Sum64String(r.Path)+uint64(library.Rank(&r.Request))+
+		uint64(r.Thread)<<32)
 	c.cluster.Send(c.Link, &r.Exchange, r.site())
 	c.inFlight = append(c.inFlight, r)
 }
