@@ -156,9 +156,9 @@ func (p *parent) probe(flight *flightrecorder.Flight, tries int) *finding {
 func (p *parent) record(f *flightrecorder.Flight) recording.Recording {
 	return recording.Recording{
 		Lock: p.scenario.Subject.Name, Clients: f.Scenario.Clients, Cycles: f.Scenario.Cycles,
-		Faults: f.Scenario.Faults, Severity: f.Scenario.Severity, Client: f.Scenario.Client,
-		Servers: f.Scenario.Servers, Scheduler: scheduler.Enabled, Schedule: f.Schedule,
-		Deviations: f.Deviations,
+		Threads: f.Scenario.Threads, Faults: f.Scenario.Faults, Severity: f.Scenario.Severity,
+		Client: f.Scenario.Client, Servers: f.Scenario.Servers, Scheduler: scheduler.Enabled,
+		Schedule: f.Schedule, Deviations: f.Deviations,
 	}
 }
 
@@ -224,8 +224,8 @@ func (p *parent) isDeadly(report *deadlyReport) bool {
 	flight := flightrecorder.Flight{
 		Schedule: r.Schedule, Deviations: r.Deviations,
 		Scenario: engine.Scenario{
-			Clients: r.Clients, Cycles: r.Cycles, Faults: r.Faults, Severity: r.Severity,
-			Client: r.Client, Servers: r.Servers,
+			Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads, Faults: r.Faults,
+			Severity: r.Severity, Client: r.Client, Servers: r.Servers,
 		},
 	}
 	return p.probe(&flight, manyTries).deaths > 0 && flight.Steps == report.Steps

@@ -157,7 +157,7 @@ func (p *Process) cycle(locker Locker) {
 	if p.subject.shares(p.Client.Process(), p.Attempt) {
 		sharing, ok := locker.(SharedLocker)
 		if !ok {
-			panic("Subject.Shared needs a handle with LockShared")
+			panic(setUpError("Subject.Shared needs a handle with LockShared"))
 		}
 		lock, mode = sharing.LockShared, history.SharedMode
 	}

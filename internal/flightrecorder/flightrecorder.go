@@ -97,6 +97,7 @@ type slot struct {
 type recordedScenario struct {
 	Clients  int
 	Cycles   int
+	Threads  int
 	Faults   faults.Plan
 	Severity faults.Severity
 	Client   engine.ClientKind
@@ -119,6 +120,7 @@ func (s *slot) Begin(scenario *engine.Scenario, schedule int) {
 func (s *slot) noteScenario(scenario *engine.Scenario) {
 	last := &s.scenario
 	if last.Clients == scenario.Clients && last.Cycles == scenario.Cycles &&
+		last.Threads == scenario.Threads &&
 		last.Client == scenario.Client && last.Servers == scenario.Servers &&
 		last.Severity == scenario.Severity && last.Faults == scenario.Faults {
 		return
@@ -126,8 +128,8 @@ func (s *slot) noteScenario(scenario *engine.Scenario) {
 	*last = *scenario
 	last.Subject = engine.Subject{}
 	text, err := json.Marshal(recordedScenario{
-		scenario.Clients, scenario.Cycles, scenario.Faults, scenario.Severity, scenario.Client,
-		scenario.Servers,
+		scenario.Clients, scenario.Cycles, scenario.Threads, scenario.Faults, scenario.Severity,
+		scenario.Client, scenario.Servers,
 	})
 	if err != nil || len(text) > deviationsAt-scenarioAt {
 		s.store(lengthAt, 0)
@@ -220,8 +222,9 @@ func flight(content []byte) (f Flight, ok bool) {
 		return f, false
 	}
 	f.Scenario = engine.Scenario{
-		Clients: scenario.Clients, Cycles: scenario.Cycles, Faults: scenario.Faults,
-		Severity: scenario.Severity, Client: scenario.Client, Servers: scenario.Servers,
+		Clients: scenario.Clients, Cycles: scenario.Cycles, Threads: scenario.Threads,
+		Faults: scenario.Faults, Severity: scenario.Severity, Client: scenario.Client,
+		Servers: scenario.Servers,
 	}
 	for i := range min(word(countAt), recordsMax) {
 		at := deviationsAt + int(i)*recordSize

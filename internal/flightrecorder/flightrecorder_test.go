@@ -18,7 +18,9 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &engine.Scenario{Clients: 3, Cycles: 2, Faults: faults.Plan{Any: 1}, Servers: 3}
+	scenario := &engine.Scenario{
+		Clients: 3, Cycles: 2, Threads: 2, Faults: faults.Plan{Any: 1}, Servers: 3,
+	}
 	expire := sim.Step{Kind: sim.Fault, Fault: faults.Expire, Process: 2}
 	follower := sim.Step{Kind: sim.Apply, Process: -2, Peer: 3}
 	first, second := r.NewSlot(), r.NewSlot()
@@ -52,7 +54,7 @@ func TestRecorder(t *testing.T) {
 	want := []engine.Deviation{{Index: 4, Step: expire}, {Index: 8, Step: follower}}
 	if f := flights[1]; f.Schedule != 10 || f.State != flightrecorder.Running || f.Steps != 9 ||
 		f.Runs != 2 || !slices.Equal(f.Deviations, want) || f.Scenario.Clients != 3 ||
-		f.Scenario.Faults != scenario.Faults || f.Scenario.Servers != 3 {
+		f.Scenario.Faults != scenario.Faults || f.Scenario.Servers != 3 || f.Scenario.Threads != 2 {
 		t.Errorf("the first runner's flight is %+v", f)
 	}
 
