@@ -140,7 +140,8 @@ func serverSearches(s *scenarios.Subject) []Search {
 		most, others = 200, 100
 	}
 	searches := []Search{
-		{Faults: "pause@hold=2", Schedules: most}, // also for what the lock does not claim
+		// Few pauses are long enough. This is also the search for what the lock does not claim.
+		{Faults: "pause@hold=2", Schedules: 600},
 		{Faults: "any=2", Schedules: most},
 		{Faults: "none", Schedules: others},
 	}

@@ -363,8 +363,11 @@ func whyOf(c *recording.Counterexample, signature string) string {
 // resource gets one that checks nothing, and costs are judged as those of a queue.
 func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	first := r.row.Searches[0]
-	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, unclaimedMax),
-		unclaimedMax)
+	bound := unclaimedMax
+	if r.row.Subject.Servers >= 3 {
+		bound = unclaimedMaxServers
+	}
+	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, bound), bound)
 	c, err := r.campaign(&first)
 	if err != nil {
 		return err
@@ -401,8 +404,11 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	return nil
 }
 
-// unclaimedMax bounds the schedules of the search for violations of what a lock does not claim.
-const unclaimedMax = 500
+// The bounds of the schedules of the search for violations of what a lock does not claim.
+const (
+	unclaimedMax        = 500
+	unclaimedMaxServers = 200 // of a lock of three servers or more, whose schedules take longer
+)
 
 // conclude sets the cells of the lock.
 func (r *rowSearch) conclude() {
