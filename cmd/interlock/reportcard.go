@@ -299,7 +299,7 @@ func (o *cardObserver) End(l *reportcard.Lock) {
 	}
 	o.done++
 	fmt.Fprintf(o.w, "%d of %d  %s: %d hold, %d violated, %.1f s\n", o.done, o.locks, l.Name,
-		len(l.Of(reportcard.Holds)), len(l.Of(reportcard.Violated)), time.Since(o.began).Seconds())
+		len(l.Kept()), len(l.Of(reportcard.Violated)), time.Since(o.began).Seconds())
 }
 
 func (o *cardObserver) clear() {
@@ -329,6 +329,9 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 				other = append(other, fmt.Sprintf("%d %s", n, verdict))
 			}
 		}
+		if n := len(l.Of(reportcard.HoldsInContract)); n > 0 {
+			other = append(other, fmt.Sprintf("%d hold only within the contract", n))
+		}
 		refuted := 0
 		for _, cell := range l.Of(reportcard.NotClaimed) {
 			if cell.Refuted != nil {
@@ -338,7 +341,7 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 		if refuted > 0 {
 			other = append(other, fmt.Sprintf("%d not claimed, do not hold", refuted))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", l.Name, len(l.Of(reportcard.Holds)),
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", l.Name, len(l.Kept()),
 			strings.Join(violated, ", "), strings.Join(other, ", "))
 	}
 	table.Flush()

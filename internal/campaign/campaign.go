@@ -268,6 +268,9 @@ func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (c
 		Deviations: slices.Clone(result.Deviations),
 		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
 	}
+	if c.KeepGoing {
+		outcome.DistinctOutOfContract.AddOutOfContract(failure)
+	}
 	if failed {
 		outcome.Fail(failure)
 		return !c.KeepGoing || outcome.Distinct.Add(failure)

@@ -104,8 +104,8 @@ func TestPauseOutOfContractOfService(t *testing.T) {
 	}
 }
 
-// Only a pause that has exceeded the contract by then, or a clock with too much drift, puts a
-// violation out of contract.
+// Only a pause that has exceeded the contract by then, or a clock that has drifted too much or
+// jumped by then, puts a violation out of contract.
 func TestOutOfContract(t *testing.T) {
 	paused := func(at time.Duration, process int32) history.Event {
 		return history.Event{
@@ -119,10 +119,12 @@ func TestOutOfContract(t *testing.T) {
 	broken := func(at time.Duration) history.Event {
 		return history.Event{At: at, Kind: history.LockReturn, Process: 3, Path: "/lock/n"}
 	}
+	clock := func(kind faults.Kind) history.Event {
+		return history.Event{Kind: history.Fault, Server: 1, Name: kind.String()}
+	}
 	const short, long = 200 * time.Millisecond, 201 * time.Millisecond
 	for name, tc := range map[string]struct {
 		events   []history.Event
-		clock    bool // has gone wrong
 		drift    int
 		property history.Property
 		excused  bool
@@ -153,19 +155,30 @@ func TestOutOfContract(t *testing.T) {
 			paused(0, 1), resumed(short, 1), paused(short, 1),
 			resumed(2*short, 1), broken(time.Minute),
 		}},
-		"clock in bounds": {events: []history.Event{broken(0)}, clock: true, drift: 5},
+		"clock in bounds": {
+			events: []history.Event{clock(faults.SlowClock), broken(0)}, drift: 5,
+		},
 		"clock": {
-			events: []history.Event{broken(0)}, clock: true, drift: 6,
+			events: []history.Event{clock(faults.SlowClock), broken(0)}, drift: 6,
 			excused: true,
 		},
-		"no clock": {events: []history.Event{broken(0)}, drift: 6},
+		"no clock":    {events: []history.Event{broken(0)}, drift: 6},
+		"clock later": {events: []history.Event{broken(0), clock(faults.SlowClock)}, drift: 6},
+		"jump": {
+			events:   []history.Event{clock(faults.JumpClock), broken(0)},
+			property: history.Validity, excused: true,
+		},
+		"jump, of another property": {
+			events: []history.Event{clock(faults.JumpClock), broken(0)},
+		},
+		"jump later": {
+			events:   []history.Event{broken(0), clock(faults.JumpClock)},
+			property: history.Validity,
+		},
 	} {
 		s := locktest.Scenario(subjects.Mutex(), 3, 2, 0)
 		s.Severity = faults.Severity{Pause: time.Minute, Drift: tc.drift}
 		r := &engine.Result{Events: tc.events}
-		if tc.clock {
-			r.Coverage[faults.SlowClock][faults.Holding] = 1
-		}
 		v := &history.Violation{Property: history.ClientMutualExclusion}
 		if tc.property != "" {
 			v.Property = tc.property

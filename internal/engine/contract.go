@@ -29,9 +29,9 @@ func (s *Scenario) DescribeContract() string {
 
 // OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
 //
-//   - [history.ClientMutualExclusion] after a pause, or with a clock drift, beyond the contract;
-//   - [history.Validity] with a clock drift beyond the contract, and after a jump of a clock if the
-//     contract bounds the drift;
+//   - [history.ClientMutualExclusion] after a pause or a clock drift beyond the contract;
+//   - [history.Validity] after a clock drift beyond the contract, and after a jump of a clock if
+//     the contract bounds the drift;
 //   - [history.ClientMutualExclusion], and a re-entry into a lost lock
 //     ([history.LossNotification]), after a fault has closed a session.
 //
@@ -39,33 +39,35 @@ func (s *Scenario) DescribeContract() string {
 // and it learns of the end of its session only when it connects again. All other properties are
 // promised whatever happens. The result must be that of its runner's last run.
 func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
-	if sessionClosed(r.Events[:v.Event+1]) {
+	events := r.Events[:v.Event+1] // Later faults have not caused the violation.
+	if faultsStruck(events, faults.CloseSession) {
 		reentry := v.Property == history.LossNotification &&
 			r.Events[v.Event].Kind == history.ReenterReturn
 		return reentry || v.Property == history.ClientMutualExclusion
 	}
-	struck := faults.Severity{Drift: s.EffectiveSeverity().Drift}
+	var struck faults.Severity
 	switch v.Property {
 	case history.ClientMutualExclusion:
-		struck.Pause = longestPause(r.Events[:v.Event+1])
+		struck.Pause = longestPause(events)
 	case history.Validity:
-		if r.Coverage.Total(faults.JumpClock) > 0 {
+		if faultsStruck(events, faults.JumpClock) {
 			return s.Contract().Drift < faults.DriftMax
 		}
 	default:
 		return false
 	}
-	if r.Coverage.Total(faults.SlowClient)+r.Coverage.Total(faults.FastClient)+
-		r.Coverage.Total(faults.SlowClock)+r.Coverage.Total(faults.FastClock) == 0 {
-		struck.Drift = 0
+	if faultsStruck(events, faults.SlowClient, faults.FastClient, faults.SlowClock,
+		faults.FastClock) {
+		struck.Drift = s.EffectiveSeverity().Drift
 	}
 	return !struck.Within(s.Contract())
 }
 
-// sessionClosed reports whether a fault among the events has closed a session.
-func sessionClosed(events []history.Event) bool {
+// faultsStruck reports whether a fault of one of the kinds is among the events.
+func faultsStruck(events []history.Event, kinds ...faults.Kind) bool {
 	return slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind == history.Fault && e.Name == faults.CloseSession.String()
+		return e.Kind == history.Fault && slices.ContainsFunc(kinds,
+			func(kind faults.Kind) bool { return e.Name == kind.String() })
 	})
 }
 

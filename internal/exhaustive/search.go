@@ -590,6 +590,9 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 			Violations:    result.Violations,
 			OutOfContract: x.search.Scenario.OutOfContractViolations(result),
 		}
+		if x.search.KeepGoing {
+			r.DistinctOutOfContract.AddOutOfContract(failure)
+		}
 		if x.search.Scenario.Fails(result) {
 			r.Failure = cmp.Or(r.Failure, failure)
 			if x.search.KeepGoing {

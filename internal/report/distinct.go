@@ -22,13 +22,19 @@ type DistinctFailures []DistinctFailure
 // Add counts a failed schedule and reports whether one of its signatures is new. Violations out of
 // contract do not count. If the schedule panics, only the panic counts, because the violations that
 // follow can be its consequences.
-func (d *DistinctFailures) Add(f *Failure) (isNew bool) {
+func (d *DistinctFailures) Add(f *Failure) (isNew bool) { return d.add(f, false) }
+
+// AddOutOfContract counts the violations of a schedule that are out of contract, unless it panics.
+func (d *DistinctFailures) AddOutOfContract(f *Failure) { d.add(f, true) }
+
+func (d *DistinctFailures) add(f *Failure, outOfContract bool) (isNew bool) {
 	panics := slices.ContainsFunc(f.Violations,
 		func(v *history.Violation) bool { return v.Property == engine.NoPanic })
 	var counted []string
 	for _, v := range f.Violations {
 		signature := v.Signature()
-		if panics && v.Property != engine.NoPanic || slices.Contains(f.OutOfContract, v) ||
+		if panics && v.Property != engine.NoPanic ||
+			slices.Contains(f.OutOfContract, v) != outOfContract ||
 			slices.Contains(counted, signature) {
 			continue
 		}

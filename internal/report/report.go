@@ -52,6 +52,9 @@ type Runs struct {
 
 	KeptGoing bool             // failures did not end the search
 	Distinct  DistinctFailures // all distinct failures of such a search
+	// DistinctOutOfContract are the distinct violations out of contract of such a search. Neither
+	// the checkpoints of exhaustive searches nor the records of shards have them.
+	DistinctOutOfContract DistinctFailures
 }
 
 // A Failure is a schedule that violates a property.
@@ -164,4 +167,5 @@ func (r *Runs) append(later *Runs) {
 	}
 	r.OutOfContractSchedules += later.OutOfContractSchedules
 	r.Distinct.Merge(later.Distinct)
+	r.DistinctOutOfContract.Merge(later.DistinctOutOfContract)
 }

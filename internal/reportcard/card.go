@@ -94,7 +94,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	Holds        Verdict = "holds" // in every schedule that was run
+	Holds Verdict = "holds" // in every schedule that was run
+	// HoldsInContract is the verdict if all violations are out of the lock's contract; see
+	// [engine.Scenario.OutOfContract].
+	HoldsInContract Verdict = "holds within the contract"
+
 	Violated     Verdict = "violated"
 	NotClaimed   Verdict = "not claimed"
 	NotExercised Verdict = "not exercised" // no schedule tested it
@@ -108,7 +112,10 @@ type Cell struct {
 	Verdict  Verdict          `json:"verdict"`
 	// Exercised is how often random searches tested the property.
 	Exercised int `json:"exercised,omitempty"`
-	// Reach is for which schedules of a complete exhaustive search the property holds.
+	// OutOfContract is the first violation out of the lock's contract, or nil.
+	OutOfContract *OutOfContract `json:"out_of_contract,omitempty"`
+	// Reach is for which schedules of a complete exhaustive search the property holds. It is empty
+	// if no schedule of the search tests the property.
 	Reach report.Reach `json:"reach,omitempty"`
 	// Counterexamples show each way in which the property is violated.
 	Counterexamples []*Counterexample `json:"counterexamples,omitempty"`
@@ -134,8 +141,15 @@ type Counterexample struct {
 // A Refutation is a violation of a property that a lock does not claim.
 type Refutation struct {
 	Signature string `json:"signature"`
-	Schedules int    `json:"schedules"` // in how many schedules it occurred
+	Schedules int    `json:"schedules"` // of the search, in which it occurred
 	First     int    `json:"first"`     // the number of the first of them
+}
+
+// OutOfContract is a violation of a property that a lock claims, but not under faults as severe as
+// those of the run.
+type OutOfContract struct {
+	Scenario string `json:"scenario"`
+	Refutation
 }
 
 // Cell returns the cell of a property.

@@ -145,7 +145,12 @@ func TestCommittedVerdicts(t *testing.T) {
 			faults: []string{"pause", "jump-clock", "wipe-server"},
 		},
 	} {
-		cell := card.Lock(want.lock).Cell(want.property)
+		l := card.Lock(want.lock)
+		if l == nil || l.Cell(want.property) == nil {
+			t.Errorf("%s, %s: no cell: run make report-card", want.lock, want.property)
+			continue
+		}
+		cell := l.Cell(want.property)
 		if cell.Verdict != reportcard.Violated {
 			t.Errorf("%s, %s: %s, want violated", want.lock, want.property, cell.Verdict)
 		}
@@ -167,7 +172,7 @@ func TestCommittedVerdicts(t *testing.T) {
 	}
 	kept := make(map[history.Property]bool) // by a production lock
 	for _, l := range card.Locks {
-		for _, cell := range l.Of(reportcard.Holds) {
+		for _, cell := range l.Kept() {
 			kept[cell.Property] = kept[cell.Property] || l.Production
 		}
 	}

@@ -47,8 +47,18 @@ func (c *Card) First(index int) bool {
 	return index == 0 || c.Locks[index].Group != c.Locks[index-1].Group
 }
 
-// Kept returns the cells of properties that hold.
-func (l *Lock) Kept() []*Cell { return l.Of(Holds) }
+// Kept returns the cells of properties that hold, the last of them only within the contract.
+func (l *Lock) Kept() []*Cell { return slices.Concat(l.Of(Holds), l.Of(HoldsInContract)) }
+
+// Exhaustive returns the last complete exhaustive search of the lock, or nil.
+func (l *Lock) Exhaustive() *Searched {
+	for i := range slices.Backward(l.Searches) {
+		if l.Searches[i].Exhaustive && l.Searches[i].Complete {
+			return &l.Searches[i]
+		}
+	}
+	return nil
+}
 
 // Broken returns the cells of violated properties.
 func (l *Lock) Broken() []*Cell { return l.Of(Violated) }

@@ -30,6 +30,12 @@ func WriteMarkdown(w io.Writer, card *Card, directory string) error {
 		}
 		text.WriteByte('\n')
 	}
+	if scenarios := card.exhaustive(); len(scenarios) > 0 {
+		text.WriteString("\n**✓∀** is said of all schedules of\n\n")
+		for _, scenario := range scenarios {
+			fmt.Fprintf(&text, "- %s\n", scenario)
+		}
+	}
 	if len(kept) > 0 {
 		fmt.Fprintf(&text, "\nAll of them keep %s as far as it applies to them.\n", joined(kept))
 	}
@@ -45,11 +51,15 @@ What each lock keeps of what it [claims](properties.md), under the schedules and
 [report-card.html](report-card.html) has the details of each cell. A resource that checks tokens is
 protected by *fencing* and *no-lost-update*; without *progress* a lock can stay taken for ever.
 
-- **✓** holds in all schedules that were run, **✓∀** also in all schedules of a smaller scenario
+- **✓** holds in all schedules that were run, **✓∀** also in all schedules of a smaller scenario,
+  listed below the table
+- **✓\*** holds within the lock's [contract](faults.md#severity): it was violated, but only after a
+  longer pause, a jump or a drift of a clock, or the end of a session by others
 - **✗** is violated, in so many different ways that were found; ` + "`interlock replay FILE`" + `
   shows the first, which is linked
 - **·** is not claimed, **○** is not claimed and does not hold
 - **–** is claimed, and no run of the lock tests it (*reentrancy*: see ` + "`reentrant`" + `)
+- **?** is claimed, and undecided: a checker reached its limit, or the search did not run
 `
 
 // columns returns the properties of the table. It leaves out those that every lock is judged by and
@@ -67,6 +77,16 @@ func (c *Card) columns() (columns, kept []history.Property) {
 		}
 	}
 	return columns, kept
+}
+
+// exhaustive returns the scenarios of complete exhaustive searches.
+func (c *Card) exhaustive() (scenarios []string) {
+	for _, l := range c.Locks {
+		if s := l.Exhaustive(); s != nil {
+			scenarios = append(scenarios, s.Scenario)
+		}
+	}
+	return scenarios
 }
 
 // size returns the number of random schedules.
@@ -98,6 +118,10 @@ func (c *Cell) Symbol() string {
 		return "✓∀"
 	case c.Verdict == Holds:
 		return "✓"
+	case c.Verdict == HoldsInContract:
+		return "✓*"
+	case c.Verdict == Unknown, c.Verdict == NotSearched:
+		return "?"
 	case c.Verdict != NotClaimed:
 		return "–"
 	case c.Refuted != nil:

@@ -132,13 +132,18 @@ func javaSearches(*scenarios.Subject) []Search {
 }
 
 // serverSearches have a plan for each kind of fault that the lock's servers suffer. Faults of
-// servers strike a majority.
+// servers strike a majority. A lock of several servers, whose schedules take longer, has fewer.
 func serverSearches(s *scenarios.Subject) []Search {
 	majority := max(1, s.Servers)/2 + 1
+	most, others := 300, 150
+	if s.Servers >= 3 {
+		most, others = 200, 100
+	}
 	searches := []Search{
-		{Faults: "any=2", Schedules: 600},
-		{Faults: "none", Schedules: 200},
+		// Few pauses are long enough. This is also the search for what the lock does not claim.
 		{Faults: "pause@hold=2", Schedules: 600},
+		{Faults: "any=2", Schedules: most},
+		{Faults: "none", Schedules: others},
 	}
 	for _, f := range []struct {
 		kind  faults.Kind
@@ -159,7 +164,7 @@ func serverSearches(s *scenarios.Subject) []Search {
 	for i := range searches {
 		searches[i].MaxPause = time.Second // Twice the expiry of the locks.
 	}
-	return withSchedules(searches, 300)
+	return withSchedules(searches, others)
 }
 
 // withSchedules sets the bound of searches without one.

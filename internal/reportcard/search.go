@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -117,10 +118,12 @@ func (s *Searcher) lock(ctx context.Context, row *Row) (*Lock, error) {
 // A rowSearch is the state of the searches of a lock.
 type rowSearch struct {
 	*Searcher
-	row     *Row
-	lock    *Lock
-	names   map[string]bool // of recordings
-	reports []report.Report // of the searches of what the lock claims
+	row   *Row
+	lock  *Lock
+	names map[string]bool // of recordings
+	// reports are those of lock.Searches, and vacuity what each of them tested if it is exhaustive.
+	reports []report.Report
+	vacuity []check.Vacuity
 	found   []found
 	refuted map[history.Property]*Refutation
 }
@@ -151,20 +154,27 @@ func (r *rowSearch) campaign(s *Search) (*campaign.Campaign, error) {
 	return c, nil
 }
 
-// run runs a search.
-func (r *rowSearch) run(ctx context.Context, s *Search, c *campaign.Campaign) (report.Report,
-	error,
-) {
+// run runs a search. If it is exhaustive, run adds up what its schedules test.
+func (r *rowSearch) run(ctx context.Context, s *Search, c *campaign.Campaign,
+	tested *check.Vacuity,
+) (report.Report, error) {
 	// A worker runs one goroutine at a time, and the real client needs a single processor.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Workers))
 	r.Observer.Begin(r.row, c)
 	var found report.Report
 	if s.Exhaustive {
 		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
+		limits := c.Scenario.Subject.EffectiveLimits()
 		e := &exhaustive.Search{
 			Scenario: c.Scenario, FairSuffixes: true, Schedules: c.Schedules, KeepGoing: true,
 			MemoryLimit: exhaustive.DefaultMemoryLimit(),
 			Progress:    func(found *report.Exhaustive) { r.Observer.Progress(found) },
+			Each: func(result *engine.Result) {
+				// The fair phase begins in every state, so runs to an end pass all states.
+				if !result.Pruned {
+					tested.Add(result.Events, limits)
+				}
+			},
 		}
 		found = e.Run(ctx, r.T)
 	} else {
@@ -186,11 +196,12 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 	if r.row.ways != nil {
 		c.Scenario.Subject.Distinguish = distinguish(r.row.ways)
 	}
-	found, err := r.run(ctx, s, c)
+	var tested check.Vacuity
+	found, err := r.run(ctx, s, c, &tested)
 	if err != nil {
 		return err
 	}
-	r.reports = append(r.reports, found)
+	r.reports, r.vacuity = append(r.reports, found), append(r.vacuity, tested)
 	r.lock.Searches = append(r.lock.Searches, searchedOf(c, found))
 	runs := found.Common()
 	runs.Distinct = slices.DeleteFunc(firstOfEach(runs.Distinct), r.redundant)
@@ -352,8 +363,11 @@ func whyOf(c *recording.Counterexample, signature string) string {
 // resource gets one that checks nothing, and costs are judged as those of a queue.
 func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	first := r.row.Searches[0]
-	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, unclaimedMax),
-		unclaimedMax)
+	bound := unclaimedMax
+	if r.row.Subject.Servers >= 3 {
+		bound = unclaimedMaxServers
+	}
+	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, bound), bound)
 	c, err := r.campaign(&first)
 	if err != nil {
 		return err
@@ -377,7 +391,7 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 		subject.Limits.Listens = listens
 	}
 	subject.Claims = unclaimed
-	found, err := r.run(ctx, &first, c)
+	found, err := r.run(ctx, &first, c, nil)
 	if err != nil {
 		return err
 	}
@@ -390,8 +404,11 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	return nil
 }
 
-// unclaimedMax bounds the schedules of the search for violations of what a lock does not claim.
-const unclaimedMax = 500
+// The bounds of the schedules of the search for violations of what a lock does not claim.
+const (
+	unclaimedMax        = 500
+	unclaimedMaxServers = 200 // of a lock of three servers or more, whose schedules take longer
+)
 
 // conclude sets the cells of the lock.
 func (r *rowSearch) conclude() {
@@ -414,18 +431,25 @@ func (r *rowSearch) conclude() {
 
 // judge sets the verdict on a property that the lock claims.
 func (r *rowSearch) judge(cell *Cell) {
-	p, schedules, unknown, counted := cell.Property, 0, 0, false
-	for _, found := range r.reports {
+	p, schedules, unknown, tested := cell.Property, 0, 0, false
+	for i, found := range r.reports {
 		runs := found.Common()
 		schedules += runs.Schedules
 		unknown += runs.Unknown
+		if cell.OutOfContract == nil {
+			cell.OutOfContract = outOfContract(p, r.lock.Searches[i].Scenario, runs)
+		}
 		if e, ok := found.(*report.Exhaustive); ok {
+			if e.Exercised(p)+r.vacuity[i].Of(p) == 0 {
+				continue
+			}
+			tested = true
 			if reach := e.Reach(p); reach != report.SchedulesRun {
 				cell.Reach = reach
 			}
 			continue
 		}
-		cell.Exercised, counted = cell.Exercised+found.Exercised(p), true
+		cell.Exercised += found.Exercised(p)
 	}
 	switch {
 	case len(cell.Counterexamples) > 0:
@@ -434,12 +458,25 @@ func (r *rowSearch) judge(cell *Cell) {
 		cell.Verdict = NotSearched
 	case p == history.Linearizable && unknown > 0:
 		cell.Verdict = Unknown
-	case cell.Exercised == 0 && (counted || cell.Reach == ""):
-		// An exhaustive search does not count, so that only random ones can tell.
+	case cell.OutOfContract != nil:
+		cell.Verdict = HoldsInContract
+	case cell.Exercised == 0 && !tested:
 		cell.Verdict = NotExercised
 	default:
 		cell.Verdict = Holds
 		return
 	}
 	cell.Reach = ""
+}
+
+// outOfContract returns the first violation of the property out of contract in the runs of a
+// scenario, or nil.
+func outOfContract(p history.Property, scenario string, runs *report.Runs) *OutOfContract {
+	for _, f := range runs.DistinctOutOfContract {
+		if f.Property == p {
+			signature, _ := cutWay(f.Signature)
+			return &OutOfContract{scenario, Refutation{signature, f.Schedules, f.First.Schedule}}
+		}
+	}
+	return nil
 }
