@@ -183,7 +183,7 @@ func (c *clock) functions() map[string]func([]driver.Value) (driver.Value, error
 // reset begins a run with empty tables.
 func (d *database) reset() {
 	if d.owner != nil {
-		must(d.run("ROLLBACK"))
+		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
 	}
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
@@ -297,7 +297,8 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		if d.owner != c {
 			return &reply{err: errors.New("no transaction is open")}, false
 		}
-		return &reply{done: true}, d.end(word != "ROLLBACK")
+		changed, err := d.end(word != "ROLLBACK")
+		return &reply{done: err == nil, err: err}, changed
 	}
 	if q.reads {
 		r := new(reply)
@@ -329,19 +330,21 @@ func (d *database) written(word string) bool {
 	return true
 }
 
-// end ends the open transaction and reports whether the rows outside may have changed.
-func (d *database) end(commit bool) bool {
+// end ends the open transaction and reports whether the rows outside may have changed. A transaction
+// that cannot be committed is rolled back.
+func (d *database) end(commit bool) (changed bool, err error) {
 	d.owner, d.notice = nil, 0
-	if !commit {
-		must(d.run("ROLLBACK"))
-		d.readTables()
-		d.inside = d.outside
-		return false
+	if commit {
+		err = d.run("COMMIT")
 	}
-	must(d.run("COMMIT"))
-	changed := d.inside != d.outside
+	if !commit || err != nil {
+		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
+		d.readTables()
+		_, d.inside = d.rows()
+	}
+	changed = d.inside != d.outside
 	d.outside = d.inside
-	return changed
+	return changed, err
 }
 
 // key returns a hash of the server's state.

@@ -30,12 +30,16 @@ type stage struct {
 // perform runs a test of a database with the table t (k TEXT PRIMARY KEY, v INTEGER) and two
 // processes with a connection each.
 func perform(t *testing.T, test func(s *stage, a, b *sql.DB)) {
+	performOn(t, "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)", test)
+}
+
+func performOn(t *testing.T, schema string, test func(s *stage, a, b *sql.DB)) {
 	synctest.Test(t, func(t *testing.T) {
 		// A transaction of a process that crashes ends with its context.
 		ctx, cancel := context.WithCancel(context.Background())
 		s := &stage{
 			T: t, ctx: ctx, log: new(history.Log), start: time.Now(),
-			system: simsql.Service{Schema: "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)"}.New(),
+			system: simsql.Service{Schema: schema}.New(),
 		}
 		s.system.Reset(sim.Config{Servers: 1, Log: s.log, Settle: synctest.Wait})
 		first, second := s.system.Connect(), s.system.Connect()
@@ -280,6 +284,49 @@ func TestLostReply(t *testing.T) {
 	})
 }
 
+// A comment hides no transaction.
+func TestComment(t *testing.T) {
+	perform(t, func(s *stage, a, b *sql.DB) {
+		for _, query := range []string{
+			"/* lock */ BEGIN IMMEDIATE", "-- row\nINSERT INTO t VALUES ('x', 1)",
+		} {
+			exec(a, query)
+			s.take("serve c1", "deliver c1")
+		}
+		count := value(b, "SELECT count(*) FROM t")
+		if s.can("serve c2") {
+			t.Error("a statement does not wait for the transaction of another session")
+		}
+		exec(a, "/* undo */ ROLLBACK")
+		s.take("serve c1", "deliver c1", "serve c2", "deliver c2")
+		s.want(count, "0")
+	})
+}
+
+// A transaction that cannot be committed is rolled back.
+func TestFailedCommit(t *testing.T) {
+	const (
+		foreign = "PRAGMA foreign_keys = ON; CREATE TABLE p (k TEXT PRIMARY KEY); CREATE TABLE t " +
+			"(k TEXT PRIMARY KEY, v TEXT REFERENCES p DEFERRABLE INITIALLY DEFERRED)"
+		trigger = "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER); CREATE TRIGGER r AFTER INSERT " +
+			"ON t BEGIN SELECT RAISE(ROLLBACK, 'refused'); END"
+	)
+	for schema, want := range map[string]string{
+		foreign: "constraint failed: FOREIGN KEY constraint failed (787)",
+		trigger: "SQL logic error: cannot commit - no transaction is active (1)",
+	} {
+		performOn(t, schema, func(s *stage, a, b *sql.DB) {
+			tx := s.begin(a)
+			exec(tx, "INSERT INTO t VALUES ('x', 1)")
+			s.take("serve c1", "deliver c1")
+			commit := start(func() (any, error) { return nil, tx.Commit() })
+			s.take("serve c1", "deliver c1")
+			s.want(commit, want)
+			s.count(b, "0")
+		})
+	}
+}
+
 // Who gives up waiting for a reply closes the connection. The server may still execute the
 // statement, and then ends the session.
 func TestAbandoned(t *testing.T) {
@@ -344,7 +391,8 @@ func TestRefused(t *testing.T) {
 			"SELECT random()", "SELECT datetime('now')", "PRAGMA user_version", "SAVEPOINT s",
 			"SELECT 1; SELECT 2", "INSERT OR ROLLBACK INTO t VALUES ('x', 1)",
 			"CREATE TEMP TABLE u (v)", "ROLLBACK TO s", "COMMIT", "SELECT unixepoch('2000-01-01')",
-			"SELECT last_insert_rowid()",
+			"SELECT last_insert_rowid()", "-- a name\nPRAGMA user_version", "/* a */ -- b\n SAVEPOINT s",
+			"CREATE /* a */ --\n TEMP TABLE u (v)", "INSERT OR  ROLLBACK INTO t VALUES ('x', 1)",
 		} {
 			c := exec(a, query)
 			s.take("serve c1", "deliver c1")
