@@ -161,6 +161,26 @@ func TestFailedTransactionAfterFailOver(t *testing.T) {
 	}
 }
 
+// The key covers when a server has ended a connection or has stalled, because the process can tell.
+func TestKeyCoversTimeOfFault(t *testing.T) {
+	for _, kind := range []faults.Kind{faults.WipeServer, faults.StallServer} {
+		key := func(struck time.Duration) uint64 {
+			w := newWorld(t)
+			w.do(1, "SET", "k", "1")
+			for _, now := range []time.Duration{time.Second, 2 * time.Second} {
+				w.Advance(now)
+				if now == struck {
+					w.Inject(sim.OnServer(sim.Fault, 0).StruckBy(kind), faults.DefaultSeverity())
+				}
+			}
+			return w.Key()
+		}
+		if key(time.Second) == key(2*time.Second) {
+			t.Errorf("the key does not cover when %v strikes", kind)
+		}
+	}
+}
+
 // RenumberAges numbers messages by process and server, requests first.
 func TestRenumberAges(t *testing.T) {
 	w := newWorld(t)

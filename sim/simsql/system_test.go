@@ -327,6 +327,24 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
+// The key covers when the server has ended a connection, because the process can tell.
+func TestKeyCoversTimeOfRestart(t *testing.T) {
+	key := func(before, after time.Duration) (key uint64) {
+		perform(t, func(s *stage, a, _ *sql.DB) {
+			exec(a, "INSERT INTO t VALUES ('x', 1)")
+			s.enabled()
+			s.pass(before)
+			s.take("restart-server s1")
+			s.pass(after)
+			key = s.system.Key()
+		})
+		return key
+	}
+	if key(time.Second, 2*time.Second) == key(2*time.Second, time.Second) {
+		t.Error("the key does not cover when the server restarts")
+	}
+}
+
 // Who gives up waiting for a reply closes the connection. The server may still execute the
 // statement, and then ends the session.
 func TestAbandoned(t *testing.T) {
