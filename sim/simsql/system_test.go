@@ -345,6 +345,47 @@ func TestKeyCoversTimeOfRestart(t *testing.T) {
 	}
 }
 
+// The number of an inserted row is that of the session's own statement, and decided by the key.
+func TestLastInsertID(t *testing.T) {
+	last := func(queries ...string) (key uint64, id string) {
+		perform(t, func(s *stage, a, b *sql.DB) {
+			for _, query := range queries[:len(queries)-1] {
+				exec(a, query)
+				s.take("serve c1", "cut c1", "heal c1") // c1 learns nothing.
+			}
+			key = s.system.Key()
+			c := start(func() (any, error) {
+				r, err := b.Exec(queries[len(queries)-1])
+				if err != nil {
+					return nil, err
+				}
+				return r.LastInsertId()
+			})
+			s.take("serve c2", "deliver c2")
+			id = c.text
+		})
+		return key, id
+	}
+	const (
+		x, y, z = "INSERT INTO t VALUES ('x', 1)", "INSERT INTO t VALUES ('y', 1)",
+			"INSERT INTO t VALUES ('z', 1)"
+		remove = "DELETE FROM t WHERE k = 'y'"
+	)
+	first, one := last(x, remove, remove, z)
+	second, two := last(y, x, remove, z)
+	if one != "2" || two != "3" || first == second {
+		t.Errorf("row %s with key %x, and %s with %x", one, first, two, second)
+	}
+	for _, query := range []string{
+		remove, "UPDATE t SET v = 2", "INSERT OR IGNORE INTO t VALUES ('x', 2)",
+		"INSERT INTO t VALUES ('x', 2) ON CONFLICT DO UPDATE SET v = 2",
+	} {
+		if _, id := last(y, x, query); id != "0" {
+			t.Errorf("%s: the last inserted row is %s", query, id)
+		}
+	}
+}
+
 // Who gives up waiting for a reply closes the connection. The server may still execute the
 // statement, and then ends the session.
 func TestAbandoned(t *testing.T) {
