@@ -16,9 +16,9 @@ const (
 // lock, so that the holder learns of the loss.
 //
 // An event of the property is an Extended without an error and with a validity time: a holder whose
-// validity time is over, as when the reply comes late, learns of the loss. Its holder has lost the lock if another
-// process has been granted it since the holder's own grant, even if that process has unlocked
-// since, or if the holder has been told of the loss.
+// validity time is over, as when the reply comes late, learns of the loss. Its holder has lost the
+// lock if another process has been granted it since the holder's own grant, even if that process
+// has unlocked since, or if the holder has been told of the loss.
 //
 // The property does not cover a process that has called Unlock.
 //

@@ -382,7 +382,8 @@ func (c *Client) refresh() {
 	c.reach, c.slow = reach, slow
 	c.mu.Unlock()
 	if changed {
-		c.received = hash64.Fold(c.received, uint64(c.system.now)) // Reads can time out from now on.
+		// Reads can time out from now on.
+		c.received = hash64.Fold(c.received, uint64(c.system.now))
 		for _, conn := range c.conns {
 			conn.wake()
 		}

@@ -450,7 +450,8 @@ func TestRefused(t *testing.T) {
 			"SELECT random()", "SELECT datetime('now')", "PRAGMA user_version", "SAVEPOINT s",
 			"SELECT 1; SELECT 2", "INSERT OR ROLLBACK INTO t VALUES ('x', 1)",
 			"CREATE TEMP TABLE u (v)", "ROLLBACK TO s", "COMMIT", "SELECT unixepoch('2000-01-01')",
-			"SELECT last_insert_rowid()", "-- a name\nPRAGMA user_version", "/* a */ -- b\n SAVEPOINT s",
+			"SELECT last_insert_rowid()",
+			"-- a name\nPRAGMA user_version", "/* a */ -- b\n SAVEPOINT s",
 			"CREATE /* a */ --\n TEMP TABLE u (v)", "INSERT OR  ROLLBACK INTO t VALUES ('x', 1)",
 		} {
 			c := exec(a, query)
