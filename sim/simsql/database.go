@@ -351,8 +351,8 @@ func (d *database) written(word string) bool {
 	return true
 }
 
-// end ends the open transaction and reports whether the rows outside may have changed. A transaction
-// that cannot be committed is rolled back.
+// end ends the open transaction and reports whether the rows outside may have changed. A
+// transaction that cannot be committed is rolled back.
 func (d *database) end(commit bool) (changed bool, err error) {
 	d.owner, d.notice = nil, 0
 	if commit {

@@ -160,9 +160,9 @@ func SetNXLease() scenarios.Subject {
 	return s
 }
 
-// SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and stops when the expiry
-// has passed since it asked for the last renewal. PEXPIRE does not compare the value, so it renews
-// the key of the next holder as well, and reports success.
+// SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and stops when the
+// expiry has passed since it asked for the last renewal. PEXPIRE does not compare the value, so it
+// renews the key of the next holder as well, and reports success.
 //
 // Source: Redis's documentation of PEXPIRE; redislock, redsync and Redisson compare the value in a
 // script instead.
