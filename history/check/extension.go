@@ -15,9 +15,10 @@ const (
 // Extension decides [history.Extension]: an extension of the lock fails if its holder has lost the
 // lock, so that the holder learns of the loss.
 //
-// An event of the property is an Extended without an error. Its holder has lost the lock if another
-// process has been granted it since the holder's own grant, even if that process has unlocked
-// since, or if the holder has been told of the loss.
+// An event of the property is an Extended without an error and with a validity time: a holder whose
+// validity time is over, as when the reply comes late, learns of the loss. Its holder has lost the
+// lock if another process has been granted it since the holder's own grant, even if that process
+// has unlocked since, or if the holder has been told of the loss.
 //
 // The property does not cover a process that has called Unlock.
 //
@@ -86,7 +87,7 @@ func (m *extensionMonitor) observe(_ *queue, log []history.Event, i int) *histor
 		if h.told = true; h.other == 0 {
 			h.lost = i
 		}
-	case e.Kind == history.Extended && e.Err == "":
+	case e.Kind == history.Extended && e.Err == "" && e.Validity > 0:
 		return extensionViolation(e, i, m.holds[own])
 	}
 	return nil

@@ -2,13 +2,16 @@ package check_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 )
 
 func TestExtension(t *testing.T) {
-	extended := on(history.Extended, 1)
+	late := on(history.Extended, 1)
+	extended := late
+	extended.Validity = time.Second
 	refused := extended
 	refused.Err = "taken"
 	for name, test := range map[string]struct {
@@ -24,7 +27,10 @@ func TestExtension(t *testing.T) {
 				lockOK(1, 1, ""), lockOK(2, 1, ""), unlockCall(2, 1), unlockOK(2, 1), extended,
 			}, 4,
 		},
-		"refused":     {[]history.Event{lockOK(1, 1, ""), lockOK(2, 1, ""), refused}, -1},
+		"refused": {[]history.Event{lockOK(1, 1, ""), lockOK(2, 1, ""), refused}, -1},
+		"reply after the validity time": {
+			[]history.Event{lockOK(1, 1, ""), lockOK(2, 1, ""), late}, -1,
+		},
 		"told before": {[]history.Event{lockOK(1, 1, ""), on(history.Lost, 1), extended}, 2},
 		"another's attempt fails": {
 			[]history.Event{lockOK(1, 1, ""), lockFailed(2, 1), extended}, -1,

@@ -187,7 +187,8 @@ var mutations = []mutation{
 		}),
 	inserting("a lock is extended that another has been granted", history.Extension, history.Enter,
 		func(e history.Event) []history.Event {
-			return []history.Event{lockOK(9, 1, ""), on(history.Extended, e.Process)}
+			extended := history.Event{Kind: history.Extended, Process: e.Process, Validity: 1}
+			return []history.Event{lockOK(9, 1, ""), extended}
 		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {

@@ -103,7 +103,10 @@ func TestCheckerDispatches(t *testing.T) {
 		history.Validity: {
 			{Kind: history.LockReturn, Process: 1, Validity: 1}, lockOK(2, 1, ""),
 		},
-		history.Extension: {lockOK(1, 1, ""), lockOK(2, 1, ""), on(history.Extended, 1)},
+		history.Extension: {
+			lockOK(1, 1, ""), lockOK(2, 1, ""),
+			{Kind: history.Extended, Process: 1, Validity: 1},
+		},
 	}
 	for _, p := range check.Properties() {
 		v := c.Check(p, violations[p])

@@ -67,6 +67,7 @@ func TestKeyDecides(t *testing.T) {
 				e.Kind = history.KeySet + history.Kind(r.IntN(int(history.KeyLost-history.KeySet)+1))
 			case 1:
 				e.Kind = []history.Kind{history.LockReturn, history.Extended}[len(events)%2]
+				e.Validity = time.Duration(len(events)%3) * time.Second
 			}
 			events = append(events, e)
 			e.At = time.Duration(r.IntN(4)) * time.Second

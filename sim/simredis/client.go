@@ -41,7 +41,7 @@ type Client struct {
 	links    []link // by server
 	down     bool   // after a cut, until it is healed
 	resumeAt time.Duration
-	received uint64 // hash of all that was delivered
+	received uint64 // hash of all that was delivered, and when connections ended or stalled
 }
 
 // A link is what is in flight between a client and a server.
@@ -355,6 +355,7 @@ func (c *Client) disconnect(from func(server int) bool) {
 	c.mu.Unlock()
 	for _, conn := range ended {
 		conn.end()
+		c.received = hash64.Fold(c.received, uint64(c.system.now)<<8|uint64(conn.server))
 	}
 	for s := range c.links {
 		if from(s) {
@@ -381,6 +382,8 @@ func (c *Client) refresh() {
 	c.reach, c.slow = reach, slow
 	c.mu.Unlock()
 	if changed {
+		// Reads can time out from now on.
+		c.received = hash64.Fold(c.received, uint64(c.system.now))
 		for _, conn := range c.conns {
 			conn.wake()
 		}

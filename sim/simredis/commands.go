@@ -47,6 +47,9 @@ func transaction(command []string) bool {
 	return false
 }
 
+// runsScript reports whether a command, in capitals, runs a script.
+func runsScript(name string) bool { return name == "EVAL" || name == "EVALSHA" }
+
 // rewrites returns the keys that a command deletes or overwrites if they exist.
 func rewrites(name string, arguments []string) (keys []rewrite) {
 	switch name {
@@ -75,7 +78,7 @@ func rewrites(name string, arguments []string) (keys []rewrite) {
 func describe(command []string) string {
 	words := append([]string(nil), command...)
 	words[0] = strings.ToUpper(words[0])
-	if len(words) > 1 && (words[0] == "EVAL" || words[0] == "EVALSHA") {
+	if len(words) > 1 && runsScript(words[0]) {
 		words[1] = "script"
 	}
 	return strings.Join(words, " ")

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -148,6 +149,24 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SyscallConn implements syscall.Conn. go-redis calls it when it takes an idle connection from its
+// pool, and dials anew if the connection has ended.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, io.EOF
+	}
+	return rawConn{}, nil
+}
+
+// A rawConn is a connection without a file descriptor, and without data to read while it is idle.
+type rawConn struct{}
+
+func (rawConn) Control(func(uintptr)) error    { return nil }
+func (rawConn) Read(func(uintptr) bool) error  { return nil }
+func (rawConn) Write(func(uintptr) bool) error { return nil }
 
 // LocalAddr implements net.Conn.
 func (c *conn) LocalAddr() net.Addr { return address("client") }

@@ -75,6 +75,7 @@ func find(keys []key, name string) (int, bool) {
 type peer struct {
 	*server.Peer
 	output *bytes.Buffer
+	open   bool      // a transaction is open
 	queued []rewrite // by the commands of the open transaction
 }
 
@@ -151,13 +152,15 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	for _, word := range command {
 		s.history = hash64.Fold(s.history, hashOf(word))
 	}
-	if s.redis.IsReadOnlyCommand(command[0]) || opens(command) {
+	// Any command fails a transaction if its arguments are wrong.
+	inside := s.peers[number] != nil && s.peers[number].open
+	if (s.redis.IsReadOnlyCommand(command[0]) || opens(command)) && !inside {
 		return s.dispatch(number, command)
 	}
 	before := s.dataHash()
 	reply := s.dispatch(number, command)
 	changed := s.dataHash() != before
-	if changed || len(s.rewritten) > 0 || transaction(command) || string(reply) == queuedReply {
+	if changed || len(s.rewritten) > 0 || transaction(command) || inside {
 		s.log = append(s.log, entry{s.local, number, command, changed})
 	}
 	return reply
@@ -224,15 +227,22 @@ const (
 	abortedReply = "*-1\r\n"
 )
 
-// transact moves what the commands of a transaction rewrite to its EXEC.
+// transact moves what the commands of a transaction rewrite to its EXEC. A command that fails
+// rewrites nothing, but a script that fails may have rewritten keys before.
 func (s *redisServer) transact(p *peer, command []string, reply []byte) {
-	switch name := strings.ToUpper(command[0]); {
+	name, failed := strings.ToUpper(command[0]), bytes.HasPrefix(reply, []byte("-"))
+	if failed && !runsScript(name) {
+		s.rewritten = nil
+	}
+	switch {
 	case string(reply) == queuedReply:
 		p.queued, s.rewritten = append(p.queued, s.rewritten...), nil
-	case name == "EXEC" && string(reply) != abortedReply:
-		s.rewritten, p.queued = p.queued, nil
+	case name == "MULTI":
+		p.open = true
+	case name == "EXEC" && !failed && string(reply) != abortedReply:
+		s.rewritten, p.queued, p.open = p.queued, nil, false
 	case name == "EXEC" || name == "DISCARD":
-		s.rewritten, p.queued = nil, nil
+		s.rewritten, p.queued, p.open = nil, nil, false
 	}
 }
 

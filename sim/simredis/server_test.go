@@ -53,7 +53,10 @@ func (w *world) changesOfKeys() (all []string) {
 
 // Who has set a key is known also if the key has the same value as before.
 func TestOwnership(t *testing.T) {
-	const reset = `redis.call("DEL", KEYS[1]) redis.call("SET", KEYS[1], "1") return 1`
+	const (
+		write = `redis.call("DEL", KEYS[1]) redis.call("SET", KEYS[1], "1")`
+		reset = write + " return 1"
+	)
 	for name, test := range map[string]struct {
 		second [][]string // by c2, after c1 has set the key to 1
 		want   []string   // after that
@@ -69,6 +72,15 @@ func TestOwnership(t *testing.T) {
 		},
 		"DEL, SET in MULTI": {
 			[][]string{{"MULTI"}, {"DEL", "k"}, {"SET", "k", "1"}, {"EXEC"}},
+			[]string{"key-deleted c2", "key-set c2"},
+		},
+		"SET that fails":   {[][]string{{"SET", "k", "1", "PX", "0"}}, nil},
+		"SETEX that fails": {[][]string{{"SETEX", "k", "abc", "1"}}, nil},
+		"MULTI that fails": {
+			[][]string{{"MULTI"}, {"DEL", "k"}, {"SET", "k"}, {"EXEC"}, {"SETNX", "k", "1"}}, nil,
+		},
+		"DEL, SET in EVAL that fails": {
+			[][]string{{"EVAL", write + ` error("late")`, "1", "k"}},
 			[]string{"key-deleted c2", "key-set c2"},
 		},
 		"discarded": {[][]string{{"MULTI"}, {"DEL", "k"}, {"DISCARD"}, {"GET", "k"}}, nil},
@@ -128,6 +140,44 @@ func TestOwnershipAfterFailOver(t *testing.T) {
 	want := []string{"key-set c1", "key-deleted c1", "key-set c2", "key-lost", "key-set c1"}
 	if got := w.changesOfKeys(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A replica has no effect of a transaction that has failed, whichever of its commands is wrong.
+func TestFailedTransactionAfterFailOver(t *testing.T) {
+	for _, wrong := range [][]string{{"SET", "k"}, {"GET"}, {"EXPIRE", "k"}} {
+		w := newWorld(t)
+		w.do(1, "SET", "k", "1")
+		for _, command := range [][]string{{"MULTI"}, {"DEL", "k"}, wrong, {"EXEC"}} {
+			w.do(2, command...)
+		}
+		w.Advance(time.Second) // The replica has this.
+		w.do(1, "SET", "other", "1")
+		w.Inject(sim.OnServer(sim.Fault, 0).StruckBy(faults.FailOver), faults.DefaultSeverity())
+		want := []string{"key-set c1", "key-set c1", "key-lost"}
+		if got := w.changesOfKeys(); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+// The key covers when a server has ended a connection or has stalled, because the process can tell.
+func TestKeyCoversTimeOfFault(t *testing.T) {
+	for _, kind := range []faults.Kind{faults.WipeServer, faults.StallServer} {
+		key := func(struck time.Duration) uint64 {
+			w := newWorld(t)
+			w.do(1, "SET", "k", "1")
+			for _, now := range []time.Duration{time.Second, 2 * time.Second} {
+				w.Advance(now)
+				if now == struck {
+					w.Inject(sim.OnServer(sim.Fault, 0).StruckBy(kind), faults.DefaultSeverity())
+				}
+			}
+			return w.Key()
+		}
+		if key(time.Second) == key(2*time.Second) {
+			t.Errorf("the key does not cover when %v strikes", kind)
+		}
 	}
 }
 

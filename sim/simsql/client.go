@@ -36,7 +36,7 @@ type Client struct {
 	stallsReplies  bool // by a fault, until it is healed
 	down           bool // after a cut, until it is healed
 	resumeAt       time.Duration
-	received       uint64 // hash of all that was delivered
+	received       uint64 // hash of all that was delivered, and when connections ended
 }
 
 // A message is a request, or the reply to it.
@@ -232,6 +232,7 @@ func (c *Client) disconnect() {
 	c.mu.Unlock()
 	for _, conn := range conns {
 		conn.end()
+		c.received = hash64.Fold(c.received, uint64(c.system.now))
 	}
 	c.requests, c.replies = nil, nil
 	c.system.woken = true

@@ -74,7 +74,11 @@ type clock struct {
 type table struct {
 	name    string
 	columns []int
+	rowid   string // "rowid, " if the rows have numbers, which [result.LastInsertId] shows
 }
+
+// quoted returns the name of the table in SQL.
+func (t *table) quoted() string { return `"` + strings.ReplaceAll(t.name, `"`, `""`) + `"` }
 
 // epoch is the date at the start of each run.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -134,6 +138,8 @@ func openStore(schema string) *store {
 		panic(fmt.Errorf("simsql: the schema: %w", err))
 	}
 	must(s.run("DROP TABLE anchor"))
+	// An insertion here makes SQLite forget which row was inserted last, by any session.
+	must(s.run("CREATE TEMP TABLE simsql_last (id INTEGER PRIMARY KEY)"))
 	s.empty, err = s.sqlite.Serialize()
 	must(err)
 	return s
@@ -183,7 +189,7 @@ func (c *clock) functions() map[string]func([]driver.Value) (driver.Value, error
 // reset begins a run with empty tables.
 func (d *database) reset() {
 	if d.owner != nil {
-		must(d.run("ROLLBACK"))
+		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
 	}
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
@@ -236,6 +242,9 @@ func (s *store) readTables() {
 				t.columns = append(t.columns, column)
 			}
 		}
+		if _, err := s.query("SELECT rowid FROM "+t.quoted()+" LIMIT 0", nil); err == nil {
+			t.rowid = "rowid, "
+		}
 		s.tables = append(s.tables, t)
 	}
 }
@@ -245,9 +254,14 @@ func (s *store) readTables() {
 func (s *store) rows() (rows []row, key uint64) {
 	for _, t := range s.tables {
 		key = hash64.Fold(key, hashOf(t.name))
-		all, err := s.query(`SELECT * FROM "`+strings.ReplaceAll(t.name, `"`, `""`)+`"`, nil)
+		all, err := s.query("SELECT "+t.rowid+"* FROM "+t.quoted(), nil)
 		must(err)
+		last := int64(0) // The next row gets a higher number.
 		for _, values := range all.rows {
+			if t.rowid != "" {
+				number, _ := values[0].(int64)
+				last, values = max(last, number), values[1:]
+			}
 			value := literals(values)
 			key = hash64.Fold(key, hashOf(value))
 			if len(t.columns) == 0 {
@@ -259,6 +273,7 @@ func (s *store) rows() (rows []row, key uint64) {
 			}
 			rows = append(rows, row{name: t.name + "/" + strings.Join(primary, ","), value: value})
 		}
+		key = hash64.Fold(key, uint64(last))
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	return rows, key
@@ -297,7 +312,8 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		if d.owner != c {
 			return &reply{err: errors.New("no transaction is open")}, false
 		}
-		return &reply{done: true}, d.end(word != "ROLLBACK")
+		changed, err := d.end(word != "ROLLBACK")
+		return &reply{done: err == nil, err: err}, changed
 	}
 	if q.reads {
 		r := new(reply)
@@ -305,13 +321,19 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		// A query can write, as INSERT … RETURNING.
 		return r, r.err == nil && word != "SELECT" && d.written(word)
 	}
+	inserts := word == "INSERT" || word == "REPLACE" || word == "WITH"
+	if inserts {
+		must(d.run("REPLACE INTO temp.simsql_last VALUES (0)"))
+	}
 	result, err := d.sqlite.ExecContext(context.Background(), q.query, q.args)
 	if err != nil {
 		return &reply{err: err}, false
 	}
 	r = new(reply)
 	r.affected, _ = result.RowsAffected()
-	r.inserted, _ = result.LastInsertId()
+	if inserts {
+		r.inserted, _ = result.LastInsertId()
+	}
 	return r, word != "SELECT" && d.written(word)
 }
 
@@ -329,19 +351,21 @@ func (d *database) written(word string) bool {
 	return true
 }
 
-// end ends the open transaction and reports whether the rows outside may have changed.
-func (d *database) end(commit bool) bool {
+// end ends the open transaction and reports whether the rows outside may have changed. A
+// transaction that cannot be committed is rolled back.
+func (d *database) end(commit bool) (changed bool, err error) {
 	d.owner, d.notice = nil, 0
-	if !commit {
-		must(d.run("ROLLBACK"))
-		d.readTables()
-		d.inside = d.outside
-		return false
+	if commit {
+		err = d.run("COMMIT")
 	}
-	must(d.run("COMMIT"))
-	changed := d.inside != d.outside
+	if !commit || err != nil {
+		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
+		d.readTables()
+		_, d.inside = d.rows()
+	}
+	changed = d.inside != d.outside
 	d.outside = d.inside
-	return changed
+	return changed, err
 }
 
 // key returns a hash of the server's state.

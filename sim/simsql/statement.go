@@ -31,13 +31,13 @@ type reply struct {
 // classify returns the first word of the statement in capitals, or an error if the server refuses
 // the statement.
 func (q *request) classify() (string, error) {
-	text := strings.TrimSpace(q.query)
+	text := withoutComment(q.query)
 	word := firstWord(text)
 	switch word {
 	case "PRAGMA", "ATTACH", "DETACH", "VACUUM", "SAVEPOINT", "RELEASE", "EXPLAIN":
 		return "", fmt.Errorf("simsql refuses %s", word)
 	}
-	upper := strings.ToUpper(text)
+	upper := strings.Join(strings.Fields(strings.ToUpper(text)), " ")
 	switch {
 	case strings.Contains(strings.TrimRight(text, "; \n\t"), ";"):
 		return "", errors.New("simsql takes one statement at a time, without a semicolon in it")
@@ -45,14 +45,32 @@ func (q *request) classify() (string, error) {
 		return "", errors.New("simsql refuses ROLLBACK TO")
 	case strings.Contains(upper, "OR ROLLBACK"):
 		return "", errors.New("simsql refuses OR ROLLBACK")
-	case word == "CREATE" && strings.HasPrefix(strings.TrimSpace(upper[len(word):]), "TEMP"):
+	case word == "CREATE" && strings.HasPrefix(strings.ToUpper(withoutComment(text[len(word):])),
+		"TEMP"):
 		return "", errors.New("simsql refuses temporary tables")
 	}
 	return word, nil
 }
 
+// withoutComment returns SQL from its first word.
+func withoutComment(text string) string {
+	for {
+		text = strings.TrimLeftFunc(text, func(r rune) bool {
+			return unicode.IsSpace(r) || r == '\ufeff'
+		})
+		switch {
+		case strings.HasPrefix(text, "--"):
+			_, text, _ = strings.Cut(text, "\n")
+		case strings.HasPrefix(text, "/*"):
+			_, text, _ = strings.Cut(text[len("/*"):], "*/")
+		default:
+			return text
+		}
+	}
+}
+
 func firstWord(text string) string {
-	text = strings.TrimSpace(text)
+	text = withoutComment(text)
 	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
 		text = text[:end]
 	}

@@ -237,13 +237,16 @@ func (s *System) lose(c *Client) {
 // on that connection.
 func (s *System) rollBack() {
 	lost := s.database.owner
-	s.database.end(false)
+	changed, _ := s.database.end(false)
 	c := lost.client
 	c.requests = slices.DeleteFunc(c.requests, func(m message) bool { return m.conn == lost })
 	s.record(history.Event{
 		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK",
 		Name: history.ConnectionLost,
 	})
+	if changed {
+		s.noteChanges(c.number, history.KeyDeleted)
+	}
 }
 
 // noteChanges records which rows exist no longer, and which have been set. The process, if it is

@@ -30,12 +30,16 @@ type stage struct {
 // perform runs a test of a database with the table t (k TEXT PRIMARY KEY, v INTEGER) and two
 // processes with a connection each.
 func perform(t *testing.T, test func(s *stage, a, b *sql.DB)) {
+	performOn(t, "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)", test)
+}
+
+func performOn(t *testing.T, schema string, test func(s *stage, a, b *sql.DB)) {
 	synctest.Test(t, func(t *testing.T) {
 		// A transaction of a process that crashes ends with its context.
 		ctx, cancel := context.WithCancel(context.Background())
 		s := &stage{
 			T: t, ctx: ctx, log: new(history.Log), start: time.Now(),
-			system: simsql.Service{Schema: "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)"}.New(),
+			system: simsql.Service{Schema: schema}.New(),
 		}
 		s.system.Reset(sim.Config{Servers: 1, Log: s.log, Settle: synctest.Wait})
 		first, second := s.system.Connect(), s.system.Connect()
@@ -280,6 +284,108 @@ func TestLostReply(t *testing.T) {
 	})
 }
 
+// A comment hides no transaction.
+func TestComment(t *testing.T) {
+	perform(t, func(s *stage, a, b *sql.DB) {
+		for _, query := range []string{
+			"/* lock */ BEGIN IMMEDIATE", "-- row\nINSERT INTO t VALUES ('x', 1)",
+		} {
+			exec(a, query)
+			s.take("serve c1", "deliver c1")
+		}
+		count := value(b, "SELECT count(*) FROM t")
+		if s.can("serve c2") {
+			t.Error("a statement does not wait for the transaction of another session")
+		}
+		exec(a, "/* undo */ ROLLBACK")
+		s.take("serve c1", "deliver c1", "serve c2", "deliver c2")
+		s.want(count, "0")
+	})
+}
+
+// A transaction that cannot be committed is rolled back.
+func TestFailedCommit(t *testing.T) {
+	const (
+		foreign = "PRAGMA foreign_keys = ON; CREATE TABLE p (k TEXT PRIMARY KEY); CREATE TABLE t " +
+			"(k TEXT PRIMARY KEY, v TEXT REFERENCES p DEFERRABLE INITIALLY DEFERRED)"
+		trigger = "CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER); CREATE TRIGGER r AFTER INSERT " +
+			"ON t BEGIN SELECT RAISE(ROLLBACK, 'refused'); END"
+	)
+	for schema, want := range map[string]string{
+		foreign: "constraint failed: FOREIGN KEY constraint failed (787)",
+		trigger: "SQL logic error: cannot commit - no transaction is active (1)",
+	} {
+		performOn(t, schema, func(s *stage, a, b *sql.DB) {
+			tx := s.begin(a)
+			exec(tx, "INSERT INTO t VALUES ('x', 1)")
+			s.take("serve c1", "deliver c1")
+			commit := start(func() (any, error) { return nil, tx.Commit() })
+			s.take("serve c1", "deliver c1")
+			s.want(commit, want)
+			s.count(b, "0")
+		})
+	}
+}
+
+// The key covers when the server has ended a connection, because the process can tell.
+func TestKeyCoversTimeOfRestart(t *testing.T) {
+	key := func(before, after time.Duration) (key uint64) {
+		perform(t, func(s *stage, a, _ *sql.DB) {
+			exec(a, "INSERT INTO t VALUES ('x', 1)")
+			s.enabled()
+			s.pass(before)
+			s.take("restart-server s1")
+			s.pass(after)
+			key = s.system.Key()
+		})
+		return key
+	}
+	if key(time.Second, 2*time.Second) == key(2*time.Second, time.Second) {
+		t.Error("the key does not cover when the server restarts")
+	}
+}
+
+// The number of an inserted row is that of the session's own statement, and decided by the key.
+func TestLastInsertID(t *testing.T) {
+	last := func(queries ...string) (key uint64, id string) {
+		perform(t, func(s *stage, a, b *sql.DB) {
+			for _, query := range queries[:len(queries)-1] {
+				exec(a, query)
+				s.take("serve c1", "cut c1", "heal c1") // c1 learns nothing.
+			}
+			key = s.system.Key()
+			c := start(func() (any, error) {
+				r, err := b.Exec(queries[len(queries)-1])
+				if err != nil {
+					return nil, err
+				}
+				return r.LastInsertId()
+			})
+			s.take("serve c2", "deliver c2")
+			id = c.text
+		})
+		return key, id
+	}
+	const (
+		x, y, z = "INSERT INTO t VALUES ('x', 1)", "INSERT INTO t VALUES ('y', 1)",
+			"INSERT INTO t VALUES ('z', 1)"
+		remove = "DELETE FROM t WHERE k = 'y'"
+	)
+	first, one := last(x, remove, remove, z)
+	second, two := last(y, x, remove, z)
+	if one != "2" || two != "3" || first == second {
+		t.Errorf("row %s with key %x, and %s with %x", one, first, two, second)
+	}
+	for _, query := range []string{
+		remove, "UPDATE t SET v = 2", "INSERT OR IGNORE INTO t VALUES ('x', 2)",
+		"INSERT INTO t VALUES ('x', 2) ON CONFLICT DO UPDATE SET v = 2",
+	} {
+		if _, id := last(y, x, query); id != "0" {
+			t.Errorf("%s: the last inserted row is %s", query, id)
+		}
+	}
+}
+
 // Who gives up waiting for a reply closes the connection. The server may still execute the
 // statement, and then ends the session.
 func TestAbandoned(t *testing.T) {
@@ -345,6 +451,8 @@ func TestRefused(t *testing.T) {
 			"SELECT 1; SELECT 2", "INSERT OR ROLLBACK INTO t VALUES ('x', 1)",
 			"CREATE TEMP TABLE u (v)", "ROLLBACK TO s", "COMMIT", "SELECT unixepoch('2000-01-01')",
 			"SELECT last_insert_rowid()",
+			"-- a name\nPRAGMA user_version", "/* a */ -- b\n SAVEPOINT s",
+			"CREATE /* a */ --\n TEMP TABLE u (v)", "INSERT OR  ROLLBACK INTO t VALUES ('x', 1)",
 		} {
 			c := exec(a, query)
 			s.take("serve c1", "deliver c1")

@@ -160,9 +160,9 @@ func SetNXLease() scenarios.Subject {
 	return s
 }
 
-// SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and does not stop at the
-// expiry as long as it believes in the renewal. PEXPIRE does not compare the value, so it renews
-// the key of the next holder as well, and reports success.
+// SetNXRenew is [SetNXLease] with a holder that renews the key by PEXPIRE, and stops when the
+// expiry has passed since it asked for the last renewal. PEXPIRE does not compare the value, so it
+// renews the key of the next holder as well, and reports success.
 //
 // Source: Redis's documentation of PEXPIRE; redislock, redsync and Redisson compare the value in a
 // script instead.
@@ -197,13 +197,16 @@ func (l *lease) Lock(ctx context.Context) (*scenarios.Hold, error) {
 		hold.Token, hold.Until = token, asked.Add(expiry)
 		return true
 	})
+	if err != nil {
+		return nil, err
+	}
+	valid := newValidity(hold.Until)
+	hold.Done = valid.done
 	if l.renew {
-		hold.Extend = l.extend
-	} else if err == nil {
-		hold.Done = newValidity(hold.Until).done
+		hold.Extend = func(ctx context.Context) (time.Time, error) { return l.extend(ctx, valid) }
 	}
 	hold.Unlock = func(ctx context.Context) error { return l.unlock(ctx, value) }
-	return hold, err
+	return hold, nil
 }
 
 // try sets the key if it does not exist.
@@ -219,16 +222,16 @@ func (l *lease) try(ctx context.Context, value string) (set bool, token int64) {
 // errGone is the error of an extension that finds no key.
 var errGone = errors.New("the key does not exist")
 
-// extend sets the expiry of the key, whoever has set it.
-func (l *lease) extend(ctx context.Context) (time.Time, error) {
-	asked := time.Now()
+// extend sets the expiry of the key, whoever has set it, and the end of the validity.
+func (l *lease) extend(ctx context.Context, valid *validity) (time.Time, error) {
+	until := time.Now().Add(expiry)
 	switch ok, err := l.redis.PExpire(ctx, lockKey, expiry).Result(); {
 	case err != nil:
 		return time.Time{}, err
 	case !ok:
 		return time.Time{}, errGone
 	}
-	return asked.Add(expiry), nil
+	return until, valid.extend(until)
 }
 
 func (l *lease) unlock(ctx context.Context, value string) error {

@@ -27,6 +27,8 @@ func TestFindings(t *testing.T) {
 		{redislocks.SetNX(), "crash=1", history.Progress},
 		{redislocks.SetNX(), "lose-reply=1", history.Progress},
 		{redislocks.SetNX(), "stall-server=1", history.Progress},
+		{redislocks.SetNX(), "fail-over=1", history.OwnRelease},
+		{redislocks.SetNX(), "wipe-server=1", history.OwnRelease},
 		{redislocks.SetNXExpire(), "none", history.ClientMutualExclusion},
 		{redislocks.SetNXExpire(), "none", history.OwnRelease},
 		{redislocks.SetNXExpire(), "crash=1", history.Progress},
@@ -40,8 +42,9 @@ func TestFindings(t *testing.T) {
 		{redislocks.Redlock(), "wipe-server=2", history.ClientMutualExclusion},
 		{redislocks.Redlock(), "pause@hold=2", history.ClientMutualExclusion},
 		{redislocks.SetNXLease(), "fail-over=1", history.Validity},
-		{redislocks.SetNXRenew(), "none", history.Validity},
-		{redislocks.SetNXRenew(), "none", history.Extension},
+		{redislocks.SetNXRenew(), "wipe-server=1", history.Validity},
+		{redislocks.SetNXRenew(), "wipe-server=1", history.Extension},
+		{redislocks.SetNXRenew(), "jump-clock=1", history.Extension},
 		{redislocks.Redlock(), "wipe-server=2", history.Validity},
 		{redislocks.RedlockExtend(), "wipe-server=2", history.Validity},
 		{redislocks.RedlockSetOnExtend(), "jump-clock=2", history.Extension},
@@ -58,6 +61,35 @@ func TestFindings(t *testing.T) {
 			}
 			t.Errorf("no schedule violates %s", test.want)
 		})
+	}
+}
+
+// A client that has lost its idle connection dials anew. The release of a holder whose server has
+// lost the key arrives.
+func TestReleaseAfterDisconnect(t *testing.T) {
+	for _, plan := range []string{"wipe-server@hold=1", "fail-over@hold=1"} {
+		s := scenario(t, redislocks.SetNX(), plan)
+		runner, released := engine.NewRunner(t), 0
+		for schedule := range 50 {
+			struck, holder := int32(0), int32(0)
+			for _, e := range runner.Run(s, strategy.NewRandom(1, schedule)).Events {
+				switch {
+				case e.Kind == history.LockReturn && e.Err == "":
+					holder = e.Process
+				case e.Kind == history.Fault:
+					struck = holder
+				case e.Kind == history.Executed && e.Process == struck && e.Op == "DEL lock":
+					released++
+					struck = 0
+				case e.Kind == history.UnlockReturn && e.Process == struck:
+					t.Fatalf("%s, schedule %d: no DEL of c%d arrives: %s", plan, schedule, struck,
+						e.Err)
+				}
+			}
+		}
+		if released == 0 {
+			t.Errorf("%s: no holder is struck", plan)
+		}
 	}
 }
 
@@ -102,6 +134,7 @@ func TestRemedies(t *testing.T) {
 			true, 200,
 		},
 		{redislocks.SetNXLease(), "pause@hold=2", []history.Property{history.Validity}, true, 200},
+		{redislocks.SetNXRenew(), "none", redislocks.SetNXRenew().Claims, false, 200},
 		{
 			redislocks.RedlockExtend(), "pause=2",
 			[]history.Property{history.Validity, history.Extension},

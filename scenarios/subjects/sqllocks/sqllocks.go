@@ -185,17 +185,19 @@ func (l *lease) valid(until time.Time) <-chan struct{} {
 	return ctx.Done()
 }
 
-// OpenTransaction is held by a transaction that has locked a row, as SELECT … FOR UPDATE does, and
-// released by its end. After a crash the database rolls back and releases it. It does so too when
-// it loses the connection of a holder that still works.
+// OpenTransaction is held by a transaction that has written a row and is still open, as after
+// SELECT … FOR UPDATE: the database lets no other transaction write the row. The end of the
+// transaction releases the lock. After a crash the database rolls back and releases it. It does so too when it
+// loses the connection of a holder that still works.
 func OpenTransaction() scenarios.Subject {
-	s := subject("open-transaction", "broken: a transaction that is open while the lock is held",
+	s := subject("open-transaction", "broken: a transaction that has written a row is open while "+
+		"the lock is held",
 		func(p *process) scenarios.Locker {
 			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				var tx *sql.Tx
 				err := until(ctx, func() bool {
 					var err error
-					tx, err = p.db.BeginTx(ctx, nil)
+					tx, err = p.lockRow(ctx)
 					return err == nil
 				})
 				return &scenarios.Hold{
@@ -205,4 +207,19 @@ func OpenTransaction() scenarios.Subject {
 		})
 	s.Claims = []history.Property{history.ClientMutualExclusion, history.Progress}
 	return s
+}
+
+// lockRow begins a transaction that has written the row, which excludes others until it ends.
+func (p *process) lockRow(ctx context.Context) (*sql.Tx, error) {
+	tx, err := p.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO locks (name) VALUES ('job') "+
+		"ON CONFLICT DO UPDATE SET name = name")
+	if err != nil {
+		tx.Rollback()
+		return nil, err
+	}
+	return tx, nil
 }

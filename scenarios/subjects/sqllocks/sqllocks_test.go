@@ -2,6 +2,7 @@ package sqllocks_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,29 @@ func TestRemedies(t *testing.T) {
 				t.Errorf("a property is violated: %v", violated)
 			}
 		})
+	}
+}
+
+// A transaction alone excludes nobody in a database that executes several at once: the row that it
+// writes does. Each holder has written it.
+func TestOpenTransactionWritesRow(t *testing.T) {
+	s := scenario(t, sqllocks.OpenTransaction(), "any=2")
+	runner, grants := engine.NewRunner(t), 0
+	for schedule := range 30 {
+		last := make(map[int32]string)
+		for _, e := range runner.Run(s, strategy.NewRandom(4, schedule)).Events {
+			switch {
+			case e.Kind == history.Answer:
+				last[e.Process] = e.Op
+			case e.Kind == history.LockReturn && e.Err == "":
+				if grants++; !strings.HasPrefix(last[e.Process], "INSERT INTO locks") {
+					t.Fatalf("c%d holds the lock after %q", e.Process, last[e.Process])
+				}
+			}
+		}
+	}
+	if grants == 0 {
+		t.Error("no process is granted the lock")
 	}
 }
 
