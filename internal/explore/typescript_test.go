@@ -25,6 +25,7 @@ func TestTypeScript(t *testing.T) {
 		"Scenario": reflect.TypeFor[explore.Scenario](), "State": reflect.TypeFor[explore.State](),
 		"Taken": reflect.TypeFor[explore.Taken](), "Choice": reflect.TypeFor[explore.Choice](),
 		"Inspection": reflect.TypeFor[sim.Inspection](), "Saved": reflect.TypeFor[explore.Saved](),
+		"Key": reflect.TypeFor[sim.Key](),
 	} {
 		written[name] = make(map[string]bool)
 		for f := range of.Fields() {
