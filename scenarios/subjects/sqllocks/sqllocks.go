@@ -187,8 +187,8 @@ func (l *lease) valid(until time.Time) <-chan struct{} {
 
 // OpenTransaction is held by a transaction that has written a row and is still open, as after
 // SELECT … FOR UPDATE: the database lets no other transaction write the row. The end of the
-// transaction releases the lock. After a crash the database rolls back and releases it. It does so too when it
-// loses the connection of a holder that still works.
+// transaction releases the lock. After a crash the database rolls back and releases it. It does so
+// too when it loses the connection of a holder that still works.
 func OpenTransaction() scenarios.Subject {
 	s := subject("open-transaction", "broken: a transaction that has written a row is open while "+
 		"the lock is held",
