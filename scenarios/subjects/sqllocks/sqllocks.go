@@ -211,7 +211,8 @@ func OpenTransaction() scenarios.Subject {
 
 // lockRow begins a transaction that has written the row, which excludes others until it ends.
 func (p *process) lockRow(ctx context.Context) (*sql.Tx, error) {
-	tx, err := p.db.BeginTx(ctx, nil)
+	// If the context of a transaction ends, package sql rolls it back in a goroutine of its own.
+	tx, err := p.db.BeginTx(p.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
