@@ -14,7 +14,7 @@ test: ## Run the tests.
 
 # Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
 # code as other tests: `make test` runs these tests, and all scripts of the command.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestCheck$$|TestCheckpoint$$
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$
 concurrent = serve|json|budget|real
 
 race: ## Run the tests under the race detector, except long searches.

@@ -59,7 +59,7 @@ func open(t *testing.T, data *page.Data) *browser {
 	t.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator, chromedp.WithListener(b.hear))
 	t.Cleanup(closeTab)
-	tab, cancel := context.WithTimeout(tab, 2*time.Minute)
+	tab, cancel := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(cancel)
 	b.tab = tab
 	_, err := chromedp.Call(tab, network.Enable, network.EnableParams{})
