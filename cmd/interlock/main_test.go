@@ -123,7 +123,7 @@ func TestBounds(t *testing.T) {
 		f := checkFlags{
 			lock: "textbook", client: "model", strategy: tc.strategy, faults: "none", seed: "1",
 			clients: 1,
-			cycles:  1, servers: 1,
+			cycles:  1, servers: 1, threads: 1,
 			schedules: defaultSchedules, budget: defaultBudget, workers: 1,
 			severity: faults.DefaultSeverity(), reportFlags: reportFlags{out: "failures"},
 		}
