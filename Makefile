@@ -19,7 +19,7 @@ concurrent = serve|json|budget|real
 
 race: ## Run the tests under the race detector, except long searches.
 	go test -race -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(searches)' \
-		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/cmd/interlock$$')
+		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/cmd/interlock$$')
 	go test -race -skip='^TestScripts$$' ./cmd/interlock
 	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
