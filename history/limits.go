@@ -21,8 +21,8 @@ type Limits struct {
 	Listens bool
 }
 
-// Admits reports whether a lock may be held in the given mode beside other holders, of which so
-// many hold it exclusively and share it.
+// Admits reports whether a lock may be held in the given mode while other processes hold it:
+// the given numbers of exclusive and of shared holders.
 func (l *Limits) Admits(shared bool, exclusive, sharing int) bool {
 	if shared {
 		return exclusive == 0

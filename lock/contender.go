@@ -27,7 +27,7 @@ type contender struct {
 	cancelled   chan struct{} // closed when the attempt is cancelled or the lock unlocked
 	cancelOnce  sync.Once
 	cancelCause error // the reason; valid once cancelled is closed
-	// closed when an exclusive lock is to become shared; nil unless the contender is a writer
+	// closed to turn an exclusive lock into a shared one; nil unless the contender is a writer
 	downgraded    chan struct{}
 	downgradeOnce sync.Once
 	removed       chan struct{} // closed once the node has been removed

@@ -19,8 +19,8 @@ type DialOption func(*dialing)
 // net.DialTimeout.
 func WithDialer(dialer zk.Dialer) DialOption { return func(d *dialing) { d.dialer = dialer } }
 
-// WithClientOption adds an option of zk.Connect, such as zk.WithLogger. [WithDialer] takes the place
-// of zk.WithDialer, and [Session.Events] that of zk.WithEventCallback.
+// WithClientOption adds an option of zk.Connect, such as zk.WithLogger. [WithDialer] replaces
+// zk.WithDialer, and [Session.Events] replaces zk.WithEventCallback.
 func WithClientOption(option func(*zk.Conn)) DialOption {
 	return func(d *dialing) { d.client = append(d.client, option) }
 }

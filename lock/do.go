@@ -13,7 +13,7 @@ import (
 //
 // Do returns the error of Lock, and then the function is not called. Otherwise it returns the
 // errors of the function, of the lease and of Unlock, joined in the order in which they happened.
-// So the first tells whether the function failed or the lock was lost first. If the context has
+// The first error says whether the function failed before the lock was lost. If the context has
 // ended, Do does not wait for ZooKeeper to confirm that the lock is free. If the function panics,
 // the lock is released in the background.
 func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {

@@ -216,7 +216,7 @@ func (m *machine) checkTogether(what string, holders []*attempt) {
 	}
 	for _, a := range holders {
 		if !a.shared && len(holders) > 1 {
-			m.fail("%d %s, one of which, c%d with %s, is a writer", len(holders), what, a.client,
+			m.fail("%d %s; one of them, c%d with %s, is a writer", len(holders), what, a.client,
 				a.lease.Node())
 		}
 	}

@@ -169,7 +169,7 @@ func (h *predecessorHint) jitter() uint16 {
 	return binary.BigEndian.Uint16(drawn[:])
 }
 
-// unknownEntry represents, in a list of blockers, contenders of which nothing is known, not even
+// unknownEntry represents, in a list of blockers, contenders about whom nothing is known, not even
 // whether they exist.
 var unknownEntry = entry{}
 

@@ -42,7 +42,7 @@ type queuedCall struct {
 	cancel context.CancelFunc
 }
 
-// inRing runs a test in a world with the given number of clients, the first of which have gone
+// inRing runs a test in a world with the given number of clients; the first of them have gone
 // round often enough for each to know its predecessor. The lock's directory has had the given
 // number of nodes before.
 func inRing(t *testing.T, clients, contenders int, past int32, test func(r *ring)) {

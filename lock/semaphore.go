@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Semaphore is a lock with a fixed number of places, each of which one lease can hold. Places are
+// A Semaphore is a lock with a fixed number of places. One lease holds one place. Places are
 // granted in the order in which the contenders' nodes were created. Its methods may be called
 // concurrently, and each call takes a place of its own, whatever its owner.
 type Semaphore struct {

@@ -20,7 +20,7 @@ type syncLocker struct {
 	lock Locker
 
 	mu     sync.Mutex
-	leases []*Lease // of the present holders, of which a semaphore and readers have several
+	leases []*Lease // of the present holders: several for a semaphore and for readers
 }
 
 func (l *syncLocker) Lock() {

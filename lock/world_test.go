@@ -52,7 +52,7 @@ func inAgedWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	})
 }
 
-// inEnsemble runs a test in a world with the given numbers of servers, the last of which leads, and
+// inEnsemble runs a test in a world with the given number of servers (the last one leads) and
 // of clients, which are connected to the servers in turn.
 func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A nodeSemaphore has one node for each place. A process takes the first that is free, and waits for
-// the last if none is.
+// A nodeSemaphore has one node for each place. A process takes the first free place, and
+// waits for the last if none is free.
 type nodeSemaphore struct {
 	nodeLock
 	places []string

@@ -45,8 +45,8 @@ func (s *Scenario) Validate() error {
 	return scenario.Validate()
 }
 
-// Fits returns an error if a scenario with so many servers and such a client lacks what the lock
-// needs. 0 servers stand for 1.
+// Fits returns an error if a scenario with this number of servers and this client lacks what the
+// lock needs. 0 servers stand for 1.
 func (s *Subject) Fits(servers int, client ClientKind) error {
 	switch {
 	case max(1, servers) < s.Servers:

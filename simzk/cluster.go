@@ -111,7 +111,7 @@ type Cluster struct {
 
 // A pool is the memory that [Cluster.Reset] reuses.
 type pool struct {
-	ends []ModelEnd // of which the first used are in use
+	ends []ModelEnd // the first `used` are in use
 	used int
 
 	watchArena   memory.Arena[watch]

@@ -31,7 +31,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 	}
 }
 
-// noticed reports whether a campaign of so many schedules notices the current mutation.
+// noticed reports whether a campaign of that size notices the current mutation.
 func noticed(t *testing.T, schedules int) bool {
 	t.Helper()
 	for _, servers := range []int{1, 3} {

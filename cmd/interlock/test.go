@@ -265,7 +265,7 @@ func (f *testFlags) environment(pattern, verdicts string) ([]string, error) {
 	return append(set, recording.ReplayVariable+"="+replay), nil
 }
 
-// command returns the command that runs the same tests again, but for --run.
+// command returns the command that runs the same tests again, without --run.
 func (f *testFlags) command(pattern string) string {
 	words := []string{invocation(), "test", shellQuote(pattern)}
 	for _, glue := range f.glue {

@@ -15,7 +15,7 @@ const (
 
 // ClientMutualExclusion decides [history.ClientMutualExclusion]: at most one process at a time is
 // in the critical section without knowing that it has lost the lock; or as many as the lock has
-// places ([history.Limits].Places), or any number in shared mode and no other beside them.
+// places ([history.Limits].Places), or any number in shared mode while none is exclusive.
 //
 // An event of the property is an Enter. A process is inside from its Enter until a Leave, a Lost or
 // a Crashed event. The property holds if no process enters while another is inside; with several

@@ -216,7 +216,7 @@ func TestWithinIsSound(t *testing.T) {
 }
 
 // TestWithinAgrees compares the checks, which skip most pairs of grants, with a comparison of all
-// pairs, on histories most of which have a violation.
+// pairs, on histories; most have a violation.
 func TestWithinAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	kinds := []history.Kind{

@@ -20,7 +20,7 @@ import (
 //
 // If no node is known, the call of Unlock ends the tenure.
 //
-// Tenures in shared mode may overlap one another. Of a lock with several places, so many tenures
+// Tenures in shared mode may overlap one another. Of a lock with several places, that number of tenures
 // may overlap; a crowd is an overlap of more, if enough of them last forever.
 type linearizableMonitor struct {
 	config       *monitorConfig
@@ -200,7 +200,7 @@ func (m *linearizableMonitor) beside(shared bool, own int) (excluded bool, left 
 	return false, m.config.limits.Places - 1 - exclusive, unlockCalled
 }
 
-// crowd records that so many places were left beside tenures that may last forever.
+// crowd records how many places tenures that may last forever had left.
 func (m *linearizableMonitor) crowd(left int, nodes []int) {
 	m.crowds = append(m.crowds, crowd{left, nodes})
 	m.disperse()

@@ -58,7 +58,7 @@ func TestNoLostUpdate(t *testing.T) {
 			read(1, 1, 0), read(2, 1, 0), read(3, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2),
 			wrote(3, 1, 3),
 		}},
-		{name: "a znode, of which one never heard", reason: overwritten, event: 3, events: events{
+		{name: "a znode that no process heard about", reason: overwritten, event: 3, events: events{
 			znode(read(1, 1, 3)), znode(read(2, 1, 3)), changed(1, "/data", 5),
 			changed(2, "/data", 6),
 		}},

@@ -12,9 +12,10 @@ import (
 // processes contend, and the open attempts. Most properties are decided by it.
 //
 // The queue drops a deleted node at once, except while the attempt that created it is open: the
-// grant that ends the attempt may still name it. A node of a service in production, of which the
-// history shows only that a process has queued with it, is dropped with its attempt. So the queue
-// is as short as the number of live nodes and processes, and an event takes time linear in that.
+// grant that ends the attempt may still name it. If the history comes from a service in
+// production and shows only that a process has queued with a node, the queue drops the node with
+// the attempt. So the queue is as short as the number of live nodes and processes, and an event
+// takes time linear in that.
 type queue struct {
 	nodes []node // in order of creation
 	open  []openAttempt

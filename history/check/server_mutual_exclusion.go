@@ -16,7 +16,7 @@ const (
 
 // ServerMutualExclusion decides [history.ServerMutualExclusion]: as far as the ensemble's state
 // shows, at most one process at a time holds the lock; or at most as many as it has places
-// ([history.Limits].Places); or any number in shared mode, and no other beside them.
+// ([history.Limits].Places); or any number in shared mode while no process holds it exclusively.
 //
 // An event of the property is a grant: a LockReturn without an error. Its node is the one that it
 // names, or else the last ephemeral node that the process created in the attempt. At every grant by

@@ -39,8 +39,8 @@ func arbitraryEvent(r *rand.Rand, kinds []history.Kind) history.Event {
 	return e
 }
 
-// keyKinds returns the kinds of events that are part of the key, except those in a server that is no
-// ZooKeeper, and extensions.
+// keyKinds returns the kinds of events that are part of the key, except those in a server other
+// than ZooKeeper, and extensions.
 func keyKinds() []history.Kind {
 	var kinds []history.Kind
 	for k := history.LockCall; k <= history.ResourceWrite; k++ {

@@ -255,7 +255,7 @@ func TestEnsemble(t *testing.T) {
 			events: run(send(1, "create"), send(2, "create"), created(1, "/l/a", 5),
 				failed(serve(1, "create", 5)), serve(2, "create", 6)),
 		},
-		{name: "created in vain", events: run(send(1, "create"), failed(serve(1, "create", 5)))},
+		{name: "created by a failed call", events: run(send(1, "create"), failed(serve(1, "create", 5)))},
 		{name: "created twice", reason: twice, event: 3, events: run(created(1, "/l/a", 5),
 			created(2, "/l/a", 6))},
 		{name: "created anew", events: run(created(1, "/l/a", 5), created(1, "/l/b", 6),

@@ -40,6 +40,6 @@ func (c *Campaign) NeverReached(r *report.Campaign) []string {
 }
 
 // sometimesAfter is how many schedules a campaign must have run before an unreached condition
-// counts against it. In so many schedules even the rarest condition of package check is reached
+// counts against it. In that many schedules even the rarest condition of package check is reached
 // twenty times by the locks that have it.
 const sometimesAfter = 5000

@@ -217,7 +217,10 @@ func TestAcquisitions(t *testing.T) {
 		costs[name] = costOf(t, locktest.Named(t, name), 1)
 		table.add(append([]any{name, costs[name].requests, costs[name].roundTrips}, messages...)...)
 	}
-	for _, name := range []string{"setnx-lease", "setnx-fenced", "unique-index", "unique-index-fenced"} { // They use one server.
+	// These locks use one server.
+	for _, name := range []string{
+		"setnx-lease", "setnx-fenced", "unique-index", "unique-index-fenced",
+	} {
 		costs[name] = costOf(t, locktest.Named(t, name), 1)
 		table.add(name, costs[name].requests, costs[name].roundTrips, costs[name].messages)
 	}

@@ -85,14 +85,14 @@ type Search struct {
 	IdleTicks    int           // ticks allowed where nothing waits for time
 	Schedules    int           // maximum number of runs; 0 for no bound
 	Budget       time.Duration // maximum time; 0 for no bound
-	// States ends the search, after the run under way, when it has stored so many states; 0 for no
+	// States ends the search, after the run under way, when it has stored this number of states; 0 for no
 	// bound.
 	States int
-	// MemoryLimit ends the search soon after heap and stacks hold so many bytes, as
+	// MemoryLimit ends the search soon after heap and stacks hold this number of bytes, as
 	// [DefaultMemoryLimit] returns; 0 for no bound.
 	MemoryLimit int64
 
-	// MaxDeviations, if set, searches all schedules with at most so many deviations from the
+	// MaxDeviations, if set, searches all schedules with at most this number of deviations from the
 	// default policy, in the order of their number. Time may pass at any moment, and nothing is
 	// left out, because the default policy goes by the order of messages, which is in no key.
 	MaxDeviations int

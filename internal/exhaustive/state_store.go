@@ -37,7 +37,7 @@ func (x *dfs) visited(key uint64) bool {
 	return false
 }
 
-// onNewState stores the last state of the path, unless only one step is to be tried there.
+// onNewState stores the last state of the path, unless the search tries only one step there.
 func (x *dfs) onNewState() {
 	last := len(x.path) - 1
 	b := &x.path[last]

@@ -363,7 +363,7 @@ func (b *Build) addGlue(context.Context) error {
 	return nil
 }
 
-// writeOverlay writes which files are to be built instead of others.
+// writeOverlay writes the file for -overlay: each file with its replacement.
 func (b *Build) writeOverlay(context.Context) error {
 	content, err := json.Marshal(map[string]any{"Replace": b.overlay})
 	if err != nil {

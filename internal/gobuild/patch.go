@@ -219,7 +219,7 @@ func receiver(f *ast.FuncDecl) string {
 	return f.Recv.List[0].Names[0].Name
 }
 
-// missing returns the error for a function without what is to be changed.
+// missing returns the error for a function that lacks the code to change.
 func (s *source) missing(f *ast.FuncDecl, what string) error {
 	file := filepath.Base(s.files.Position(f.Pos()).Filename)
 	return fmt.Errorf("%s: the function %s has no %s", file, f.Name.Name, what)

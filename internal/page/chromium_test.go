@@ -299,8 +299,8 @@ type scrolled struct {
 	Last     int // the step of the last row
 }
 
-// scroll scrolls from the top to the bottom in steps of some pixels, and waits after each until rows
-// cover what is visible.
+// scroll scrolls from the top to the bottom in steps of some pixels, and waits after each until
+// rows cover what is visible.
 func (b *browser) scroll(pixels int) scrolled {
 	b.Helper()
 	return evaluate[scrolled](b, fmt.Sprintf(`(async () => {

@@ -161,7 +161,7 @@ func (b *builder) arrows() {
 	slices.SortStableFunc(b.Arrows, func(x, y Arrow) int { return x.From - y.From })
 }
 
-// earlier returns the lesser of two indexes, of which a negative one is none.
+// earlier returns the lesser of two indexes; a negative index counts as none.
 func earlier(a, b int) int {
 	if a < 0 || b >= 0 && b < a {
 		return b

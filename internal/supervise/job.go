@@ -1,8 +1,8 @@
 // Package supervise runs a part of a test in a child process, so that code under test that ends the
 // process does not end the test.
 //
-// The child is the same test binary, told by an environment variable which call of which test it
-// is to execute. It hands back what it prints, and a file that says how the call ended. If there is
+// The child is the same test binary. An environment variable names the test and the call that it
+// executes. It hands back what it prints, and a file that says how the call ended. If there is
 // no such file, the child has died, and the flight recorder says in which runs.
 package supervise
 

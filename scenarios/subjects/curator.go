@@ -117,7 +117,7 @@ type curatorDriver struct {
 	fixForSorting func(name string) string
 	// getsTheLock returns which node a contender waits for, or "" if it has the lock.
 	getsTheLock func(children []string, own string, maxLeases int) (watch string, err error)
-	// sequence returns the sequence number that a node is to have, or "" for the next.
+	// sequence returns the sequence number for a node, or "" for the next.
 	sequence func() string
 }
 

@@ -132,7 +132,7 @@ func (c *curatorClient) callWithRetry(ctx context.Context, loop *retryLoop,
 	return nil
 }
 
-// handle returns the error unless the call is to be repeated.
+// handle returns the error unless the caller repeats the call.
 func (c *curatorClient) handle(ctx context.Context, loop *retryLoop, err error) error {
 	if loop.failed != nil {
 		return loop.failed

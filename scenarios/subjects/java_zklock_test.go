@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// exclusion are the properties of which one is violated if two processes hold the lock.
+// exclusion are the properties that two simultaneous holders violate: at least one of them.
 var exclusion = []history.Property{
 	history.ServerMutualExclusion, history.ClientMutualExclusion, history.Linearizable,
 }

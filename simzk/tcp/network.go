@@ -61,7 +61,7 @@ func (s *Server) setNetwork(server int, set func(*network)) error {
 	})
 }
 
-// losesReply reports whether the reply to a request is to be lost. The caller holds the lock.
+// losesReply reports whether the network loses the reply to a request. The caller holds the lock.
 func (m *member) losesReply(l *simzk.Link, frame []byte) bool {
 	if m.network.repliesToLose == 0 || !l.Attached() || isPing(frame) {
 		return false

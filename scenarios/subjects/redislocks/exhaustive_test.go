@@ -20,7 +20,7 @@ const (
 	foreignKey = "own-release: a process deleted a key that another process had set"
 )
 
-// An exhaustive search, also of the fair phase, finds what is to be found within its bounds. A
+// An exhaustive search, also of the fair phase, finds every violation within its bounds. A
 // search that distinguishes all local histories of the processes finds the same.
 func TestExhaustive(t *testing.T) {
 	for _, tc := range []struct {

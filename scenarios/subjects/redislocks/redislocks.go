@@ -222,7 +222,7 @@ func (l *lease) try(ctx context.Context, value string) (set bool, token int64) {
 // errGone is the error of an extension that finds no key.
 var errGone = errors.New("the key does not exist")
 
-// extend sets the expiry of the key, whoever has set it, and the end of the validity.
+// extend sets the expiry of the key, whichever client set the key, and the end of the validity.
 func (l *lease) extend(ctx context.Context, valid *validity) (time.Time, error) {
 	until := time.Now().Add(expiry)
 	switch ok, err := l.redis.PExpire(ctx, lockKey, expiry).Result(); {

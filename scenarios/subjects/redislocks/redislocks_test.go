@@ -159,8 +159,8 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// redsync allows for clocks that run 1 % fast. Within that bound a validity time is honoured; beyond
-// it a violation is out of contract. SETNX states no bound, so that a violation fails.
+// redsync allows for clocks that run 1 % fast. Within that bound a validity time is honoured;
+// beyond it a violation is out of contract. SETNX states no bound, so that a violation fails.
 func TestValidityWithinClockBounds(t *testing.T) {
 	for _, test := range []struct {
 		lock             scenarios.Subject

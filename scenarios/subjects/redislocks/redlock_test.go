@@ -40,9 +40,9 @@ func (w *wipe) Choose(_ int, enabled []sim.EnabledStep, usual int) int {
 	return usual
 }
 
-// A token of RedLock repairs a majority that forgets its keys as long as one server of each majority
-// still knows the counter. It does not repair the loss of all counters: two holders get the same
-// token.
+// A token of RedLock repairs a majority that forgets its keys as long as one server of each
+// majority still knows the counter. It does not repair the loss of all counters: two holders get
+// the same token.
 func TestRedlockToken(t *testing.T) {
 	for plan, want := range map[string]bool{"wipe-server=2": false, "wipe-server=3": true} {
 		s := scenario(t, redislocks.RedlockFenced(), plan)
