@@ -464,8 +464,12 @@ func (l *Loop) tearDown(judged bool) {
 	l.ending = true
 	l.executor.TearDown(judged)
 	for _, p := range l.Contenders {
-		if p.Panics != "" && l.result.Panic == "" {
-			l.result.Panic, l.result.PanicProcess = p.Panics, p.Number
+		panics := p.Panics
+		if panics == "" && p.OpenFails != "" {
+			panics = l.setUpMistake(p)
+		}
+		if panics != "" && l.result.Panic == "" {
+			l.result.Panic, l.result.PanicProcess = panics, p.Number
 		}
 	}
 }

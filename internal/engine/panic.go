@@ -20,6 +20,20 @@ const setUpMark = "set-up: "
 // reasonSetUp is the reason of violations by setUpErrors.
 const reasonSetUp = "the scenario does not set up the lock"
 
+// setUpMistake returns the message of a set-up error if an Open of the process failed before any
+// fault had struck, or "". After a fault, code that cannot reach the service may give up.
+func (l *Loop) setUpMistake(p *Process) string {
+	for _, e := range l.log.Events() {
+		switch {
+		case e.Kind == history.Fault:
+			return ""
+		case e.Process == int32(p.Number) && strings.HasPrefix(e.Err, openFails):
+			return setUpMark + e.Err
+		}
+	}
+	return ""
+}
+
 // SetUpError returns the mistake in the scenario that a violation shows, or "".
 func SetUpError(v *history.Violation) string {
 	if v.Property != NoPanic || v.Reason != reasonSetUp {

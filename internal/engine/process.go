@@ -89,6 +89,7 @@ type ProcessState struct {
 	Lost      bool         // the process has been told that its hold is lost
 	Over      bool         // the goroutine has ended
 	Panics    string       // message and stack; "" if the process has not panicked
+	OpenFails string       // the error of the last Open that failed; "" if none has
 }
 
 // run is the process's goroutine.
@@ -98,35 +99,41 @@ func (p *Process) run() {
 	if p.owners != nil {
 		p.owners.adopt(p.Number)
 	}
-	if p.first == nil {
-		p.open()
-	} else {
+	if p.first != nil {
 		p.locker = p.first.locker
 	}
-	if p.locker == nil { // The process stopped while it opened the handle.
-		return
-	}
 	for range p.Cycles {
-		p.cycle(p.locker)
+		if p.locker != nil || p.open() {
+			p.cycle(p.locker)
+		}
 	}
 	p.record(history.Event{Kind: history.Finished}, finished)
 }
 
-// open opens the handle on the lock.
-func (p *Process) open() {
+// open opens the handle on the lock, and reports whether the process has it. Otherwise the process
+// has given up an attempt; see [Loop.setUpMistake].
+func (p *Process) open() bool {
 	locker, err := p.subject.Open(&p.Environment)
-	if err != nil && !p.stopped() {
-		panic(setUpError(fmt.Sprintf("Subject.Open fails: %v", err)))
-	}
-	if locker == nil {
-		if err != nil {
-			return
-		}
+	switch {
+	case locker == nil && err == nil:
 		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
+	case err == nil:
+		p.progress.Add(1)
+		p.locker = locker
+		return true
+	case p.stopped():
+		runtime.Goexit()
 	}
 	p.progress.Add(1)
-	p.locker = locker
+	p.Attempt++
+	p.OpenFails = openFails + err.Error()
+	p.record(history.Event{Kind: history.LockCall}, idle)
+	p.record(history.Event{Kind: history.LockReturn, Err: p.OpenFails}, idle)
+	return false
 }
+
+// openFails begins the error of an attempt in which [Subject.Open] fails.
+const openFails = "Subject.Open fails: "
 
 // end runs when the goroutine ends, by return, panic or Goexit.
 func (p *Process) end() {

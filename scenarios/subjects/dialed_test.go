@@ -25,6 +25,15 @@ import (
 type ownClient struct {
 	*zk.Conn
 	events <-chan zk.Event
+	// keep undoes that the end of the run closes the client, and reports whether it has not yet.
+	keep func() bool
+}
+
+// Close closes the client unless the run is over: a second Close would block on a mutex.
+func (c ownClient) Close() {
+	if c.keep() {
+		c.Conn.Close()
+	}
 }
 
 func (c ownClient) Events() <-chan zk.Event { return c.events }
@@ -44,9 +53,9 @@ func (o *ordered) Next() (server string, retryStart bool) {
 	return o.servers[o.next], o.next == o.last
 }
 
-// openClient opens a client as a program does that knows only the servers' addresses. The library
-// is not patched: its dialer asks package dial.
-func openClient(p *scenarios.Process) (ownClient, error) {
+// connect makes a client as a program does that knows only the servers' addresses. The library is
+// not patched: its dialer asks package dial.
+func connect(p *scenarios.Process) ownClient {
 	servers := strings.Split(p.Address(), ",")
 	conn, events, err := zk.Connect(servers, time.Minute, zk.WithLogger(silent{}),
 		zk.WithHostProvider(&ordered{servers: servers, next: -1}),
@@ -55,12 +64,17 @@ func openClient(p *scenarios.Process) (ownClient, error) {
 			return dial.Dial(net.DialTimeout, network, address, timeout)
 		}))
 	if err != nil {
-		return ownClient{}, err
+		panic(err)
 	}
-	context.AfterFunc(p.Context(), conn.Close)
-	for e := range events {
+	return ownClient{conn, events, context.AfterFunc(p.Context(), conn.Close)}
+}
+
+// openClient makes a client and waits for its session.
+func openClient(p *scenarios.Process) (ownClient, error) {
+	client := connect(p)
+	for e := range client.events {
 		if e.State == zk.StateHasSession {
-			return ownClient{conn, events}, nil
+			return client, nil
 		}
 	}
 	return ownClient{}, errors.New("the client is closed")
@@ -188,6 +202,49 @@ func TestDialedClientOpenedAgain(t *testing.T) {
 	}
 	if times < 1000 {
 		t.Errorf("only %d clients were opened", times)
+	}
+}
+
+// An Open that gives up when its client loses the connection costs an attempt. It is no mistake in
+// the scenario, because a fault has struck.
+func TestDialedOpenGivesUp(t *testing.T) {
+	if real.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the client")
+	}
+	lock := subjects.Textbook()
+	open := lock.Open
+	lock.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		client := connect(p)
+		for e := range client.events {
+			switch e.State {
+			case zk.StateHasSession:
+				own := *p
+				own.Client = client
+				return open(&own)
+			case zk.StateDisconnected:
+				client.Close()
+			}
+		}
+		return nil, errors.New("no session")
+	}
+	scenario := engine.Scenario{
+		Subject: conversion.Subject(lock), Clients: 2, Cycles: 2, Faults: faults.Plan{Any: 2},
+		Client: engine.Dialed,
+	}
+	runner, failed := engine.NewRunner(t), 0
+	for schedule := range 100 {
+		result := runner.Run(&scenario, strategy.NewRandom(3, schedule))
+		if len(result.Violations) > 0 {
+			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
+		}
+		for _, e := range result.Events {
+			if e.Err == "Subject.Open fails: no session" {
+				failed++
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no Open fails")
 	}
 }
 
