@@ -89,6 +89,9 @@ func (k Kind) Meaning() string {
 // Needs returns what a run must have for the fault to be possible, or "" for nothing.
 func (k Kind) Needs() Need { return kindTable[k].needs }
 
+// NeedsInAny returns what a run must have for "any" in a plan to cover the kind, or "" for nothing.
+func (k Kind) NeedsInAny() Need { return kindTable[k].anyNeeds }
+
 // Relaxes reports whether the ensemble guarantees less after the fault: a session may end before
 // its timeout, and a server that no longer leads may answer a sync.
 func (k Kind) Relaxes() bool { return kindTable[k].relaxes }

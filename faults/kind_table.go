@@ -9,6 +9,7 @@ type kindSpec struct {
 	relaxes bool // see [Kind.Relaxes]
 
 	byNameOnly bool // "any" in a plan does not cover the kind
+	anyNeeds   Need // what "any" needs to cover the kind
 	directed   bool // the order of the two servers of a target matters
 
 	phases phaseSet // the phases in which the fault is possible; 0 for all
@@ -82,7 +83,7 @@ var kindTable = [Kinds]kindSpec{
 	Pause: {
 		name:    "pause",
 		meaning: "the client's process pauses, as in a long garbage collection",
-		needs:   ModelClient, relaxes: true,
+		relaxes: true, anyNeeds: ModelClient,
 	},
 	SlowClient: {
 		name:    "slow-client",
@@ -113,7 +114,7 @@ var kindTable = [Kinds]kindSpec{
 		name: "restart",
 		meaning: "the client's process stops permanently, as in crash, and another process with " +
 			"a session of its own replaces it",
-		needs: ModelClient, byNameOnly: true,
+		byNameOnly: true,
 	},
 	FailWrite: {
 		name:    "fail-write",

@@ -54,6 +54,17 @@ type ModelEnd interface {
 	Restore(saved any)
 }
 
+// A LibraryEnd is the [End] of client libraries, which have goroutines and timers of their own. The
+// cluster can pause it.
+type LibraryEnd interface {
+	End
+	// Paused notes that the process is paused: its clients learn nothing from the servers, not even
+	// that time runs out while they wait for them.
+	Paused()
+	// Resumed notes that the process continues.
+	Resumed()
+}
+
 // AddClient adds the client of a process, and initializes its link. Processes are numbered from 1
 // in the order of the calls. [Link.ServerIndex] is the first server on the client's list.
 func (c *Cluster) AddClient(l *Link, end End) {

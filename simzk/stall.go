@@ -70,9 +70,16 @@ func (l *Link) Stalled() (requests, replies bool) { return l.stallRequests, l.st
 // IsModel reports whether the client's end of the link is a [ModelEnd].
 func (l *Link) IsModel() bool { return l.model != nil }
 
-// CanPause reports whether [Cluster.Pause] applies to the client. The real client's goroutines use
-// the clock of their bubble, which cannot be stopped for one client.
-func (l *Link) CanPause() bool { return l.IsModel() && !l.paused && !l.crashed.Load() }
+// CanPause reports whether [Cluster.Pause] applies to the client.
+func (l *Link) CanPause() bool {
+	return (l.IsModel() || l.library() != nil) && !l.paused && !l.crashed.Load()
+}
+
+// library returns the client's end of the link if it is a [LibraryEnd], or nil.
+func (l *Link) library() LibraryEnd {
+	e, _ := l.end.(LibraryEnd)
+	return e
+}
 
 // Pause stops the client's process, as a long garbage collection does, until [Cluster.Resume],
 // which happens by itself once the limit has passed. A paused process receives and sends nothing,
@@ -82,6 +89,9 @@ func (c *Cluster) Pause(l *Link, limit time.Duration) {
 	l.paused, l.resumeAt = true, c.now+limit
 	if l.session != nil && l.session.link == l {
 		c.markUnreachable(l.session)
+	}
+	if e := l.library(); e != nil {
+		e.Paused()
 	}
 }
 
@@ -93,6 +103,9 @@ func (c *Cluster) Resume(l *Link) {
 		return
 	}
 	c.resumeKeepalive(l)
+	if e := l.library(); e != nil {
+		e.Resumed()
+	}
 	if l.disconnected {
 		l.disconnected = false
 		if l.end.Connected() {

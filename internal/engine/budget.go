@@ -94,7 +94,7 @@ func (l *Loop) spent() {
 		return
 	}
 	for kind := range faults.Kinds {
-		l.allowed[kind] = l.budget.Allows(kind) &&
+		l.allowed[kind] = l.budget.Allows(kind) && (!l.byName[kind] || l.budget.Names(kind)) &&
 			(l.planLimit == nil || l.planLimit.remaining.Allows(kind))
 		l.everywhere[kind] = l.budget.AllowsAnywhere(kind) &&
 			(l.planLimit == nil || l.planLimit.remaining.AllowsAnywhere(kind))

@@ -44,7 +44,8 @@ type Loop struct {
 	allowed    [faults.Kinds]bool // by the budget, in any phase
 	// by the budget, in every phase and at every target
 	everywhere [faults.Kinds]bool
-	faultless  bool // the budget is empty
+	byName     [faults.Kinds]bool // "any" in the budget does not cover the kind
+	faultless  bool               // the budget is empty
 	BudgetKey  uint64
 	enabled    []sim.EnabledStep
 	scratch    []sim.EnabledStep
@@ -105,6 +106,9 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	}
 	if l.progress == nil {
 		l.progress = new(atomic.Int64)
+	}
+	for kind := range faults.Kinds {
+		l.byName[kind] = !scenario.has(kind.NeedsInAny())
 	}
 	l.spent()
 	l.System.Reset(sim.Config{

@@ -101,7 +101,8 @@ func (s *Scenario) has(need faults.Need) bool {
 
 // strikes reports whether faults of the kind may strike.
 func (s *Scenario) strikes(kind faults.Kind) bool {
-	return s.Faults.Allows(kind) && s.has(kind.Needs()) && s.Subject.Service.Supports(kind)
+	return s.Faults.Allows(kind) && (s.Faults.Names(kind) || s.has(kind.NeedsInAny())) &&
+		s.has(kind.Needs()) && s.Subject.Service.Supports(kind)
 }
 
 // StepCost returns how long a step takes; see [sim.Service].

@@ -235,7 +235,7 @@ var faultActions = [faults.Kinds]faultAction{
 		apply: func(s Site, _ faults.Severity) { s.cluster.JumpClock(s.server, clockJump) },
 	},
 	faults.Restart: {
-		possible: func(s Site) bool { return s.client.IsModel() && !s.client.Crashed() },
+		possible: clientRuns,
 		// The caller starts the other process.
 		apply: func(s Site, _ faults.Severity) { s.cluster.Crash(s.client) },
 	},

@@ -78,25 +78,29 @@ func sessionTimeout(config sim.Config) time.Duration {
 
 // Connect adds a client, model or real, or a process that opens its clients itself.
 func (z *System) Connect() sim.Client {
-	if z.config.OwnClients {
+	return z.connect(model.Connect, real.Connect)
+}
+
+// Join adds such a client to the run under way.
+func (z *System) Join() sim.Client { return z.connect(model.Join, real.Join) }
+
+// connect adds a client by the function for its kind, or a process that opens its clients itself.
+func (z *System) connect(ofModel func(*simzk.Cluster) *model.Conn,
+	ofLibrary func(*simzk.Cluster) (*real.Conn, error),
+) sim.Client {
+	switch {
+	case z.config.OwnClients:
 		endpoint := real.Listen(&z.cluster)
 		return z.add(endpoint, endpoint.Link())
-	}
-	if !z.config.RealClient {
-		conn := model.Connect(&z.cluster)
+	case !z.config.RealClient:
+		conn := ofModel(&z.cluster)
 		return z.add(conn, conn.Link)
 	}
-	conn, err := real.Connect(&z.cluster)
+	conn, err := ofLibrary(&z.cluster)
 	if err != nil {
 		panic(err)
 	}
 	return z.add(conn, conn.Link())
-}
-
-// Join adds a model client to the run under way.
-func (z *System) Join() sim.Client {
-	conn := model.Join(&z.cluster)
-	return z.add(conn, conn.Link)
 }
 
 // add adds a client, in the memory of one of an earlier run if there is one.

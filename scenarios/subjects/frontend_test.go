@@ -69,12 +69,10 @@ func modelClientLocks() []scenarios.Subject {
 }
 
 // planForBothClients returns a plan of the given number of faults of each kind that applies to both
-// clients. The real client can be neither paused nor restarted.
+// clients.
 func planForBothClients(each int) (plan faults.Plan) {
 	for kind := range faults.AnyKinds {
-		if kind != faults.Pause {
-			plan.Of[kind] = each
-		}
+		plan.Of[kind] = each
 	}
 	return plan
 }

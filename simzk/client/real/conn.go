@@ -28,6 +28,7 @@ type Conn struct {
 	zk      *zk.Conn
 	events  <-chan zk.Event
 
+	isPaused   atomic.Bool
 	isTornDown atomic.Bool
 	// The run is over and the process done; see [simzk.Link.ShutDown].
 	isShutDown  atomic.Bool
@@ -64,9 +65,39 @@ type Conn struct {
 // Connect adds a client that runs the real client library, and lets it open its session. Processes
 // are numbered from 1 in the order of the calls. The cluster must have a Settle function.
 func Connect(c *simzk.Cluster) (*Conn, error) {
+	r, err := start(c, -1)
+	if err != nil {
+		return nil, err
+	}
+	c.OpenSession(&r.link)
+	r.receivedHash, r.sentHash = 0, 0
+	if r.zk.State() != zk.StateHasSession {
+		return nil, errors.New("real: the client did not open its session")
+	}
+	return r, nil
+}
+
+// Join adds a client during a run. The client connects and opens its session like one that has lost
+// both, as a model client does.
+func Join(c *simzk.Cluster) (*Conn, error) {
+	r, err := start(c, len(c.Links())+c.Servers()-1)
+	if err == nil {
+		r.dialAt = c.Now() + library.ReconnectDelay
+		r.settle()
+		r.redial()
+	}
+	return r, err
+}
+
+// start adds a client that runs the real client library. Its last connection was to the given
+// server, modulo their number, or there was none.
+func start(c *simzk.Cluster, last int) (*Conn, error) {
 	r := &Conn{cluster: c, phase: library.Dialing}
 	c.AddClient(&r.link, end{r})
 	r.hosts = newHosts(c.Servers(), r.link.ServerIndex())
+	if last >= 0 {
+		r.hosts.last = last % c.Servers()
+	}
 	conn, events, err := zk.Connect([]string{firstHost}, c.SessionTimeout(),
 		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
@@ -76,11 +107,6 @@ func Connect(c *simzk.Cluster) (*Conn, error) {
 		return nil, err
 	}
 	r.zk, r.events = conn, events
-	c.OpenSession(&r.link)
-	r.receivedHash, r.sentHash = 0, 0
-	if conn.State() != zk.StateHasSession {
-		return nil, errors.New("real: the client did not open its session")
-	}
 	return r, nil
 }
 
@@ -104,9 +130,9 @@ type silentLogger struct{}
 func (silentLogger) Printf(string, ...any) {}
 
 // notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
-// which waits for the end of the run.
+// which waits for the end of the run, and a paused one.
 func (r *Conn) notifyCluster() {
-	if !r.link.Crashed() {
+	if !r.link.Crashed() && !r.isPaused.Load() {
 		r.link.Notify()
 	}
 }

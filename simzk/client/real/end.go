@@ -28,6 +28,22 @@ func (e end) ShutDown()                       { e.conn.shutDown() }
 
 func (e end) connection() *pipe { return e.conn.pipe }
 
+// Paused implements [simzk.LibraryEnd].
+func (e end) Paused() {
+	e.conn.isPaused.Store(true)
+	if p := e.conn.pipe; p != nil {
+		p.pause()
+	}
+}
+
+// Resumed implements [simzk.LibraryEnd].
+func (e end) Resumed() {
+	e.conn.isPaused.Store(false)
+	if p := e.conn.pipe; p != nil {
+		p.resume(e.conn.settle)
+	}
+}
+
 func (r *Conn) connected() bool {
 	return r.phase != library.Dialing && r.phase != library.Terminated
 }

@@ -30,6 +30,7 @@ type Endpoint struct {
 	first   int // the server that the process's list begins with
 	guids   library.GUIDs
 
+	isPaused   atomic.Bool
 	isTornDown atomic.Bool
 	// The run is over and the process done; see [simzk.Link.ShutDown].
 	isShutDown atomic.Bool
@@ -161,9 +162,9 @@ func (n network) Read(p []byte) (int, error) {
 }
 
 // notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
-// which waits for the end of the run.
+// which waits for the end of the run, and a paused one.
 func (r *Endpoint) notifyCluster() {
-	if !r.link.Crashed() {
+	if !r.link.Crashed() && !r.isPaused.Load() {
 		r.link.Notify()
 	}
 }
@@ -315,7 +316,7 @@ func (r *Endpoint) tearDown() {
 		request.answer <- nil
 	}
 	if r.pipe != nil {
-		r.pipe.end()
+		r.pipe.abandon()
 		r.pipe = nil
 	}
 }

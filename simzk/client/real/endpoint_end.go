@@ -24,6 +24,22 @@ func (e endpointEnd) ShutDown()               { e.at.shutDown() }
 
 func (e endpointEnd) connection() *pipe { return e.at.pipe }
 
+// Paused implements [simzk.LibraryEnd].
+func (e endpointEnd) Paused() {
+	e.at.isPaused.Store(true)
+	if p := e.at.pipe; p != nil {
+		p.pause()
+	}
+}
+
+// Resumed implements [simzk.LibraryEnd].
+func (e endpointEnd) Resumed() {
+	e.at.isPaused.Store(false)
+	if p := e.at.pipe; p != nil {
+		p.resume(e.at.cluster.Settle)
+	}
+}
+
 // Pending returns the oldest request that the code of the process has made.
 func (e endpointEnd) Pending() *wire.Request {
 	for _, q := range e.at.inFlight {

@@ -25,6 +25,7 @@ type pipe struct {
 	pingsHeld     bool // pings are not answered for now
 	heldPings     int  // number of pings to be answered later
 	writesFail    bool // every Write fails
+	paused        bool // the client's process is paused; Read waits
 	ended         bool // closed by either side
 	closed        bool // closed by the client
 	deadline      time.Time
@@ -54,10 +55,8 @@ func (p *pipe) push(bytes []byte) {
 func (p *pipe) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.ended {
-		p.ended = true
-		p.broadcast()
-	}
+	p.ended = true
+	p.broadcast()
 }
 
 // take returns the frames that the client has sent since the last call, without their length
@@ -99,12 +98,19 @@ func (p *pipe) failing() bool {
 func (p *pipe) Read(b []byte) (int, error) {
 	for {
 		p.mu.Lock()
-		n := copy(b, p.toClient)
-		p.toClient = p.toClient[n:]
+		paused := p.paused && !p.closed
+		n := 0
+		if !paused {
+			n = copy(b, p.toClient)
+			p.toClient = p.toClient[n:]
+		}
 		ended, deadline, changed := p.ended, p.deadline, p.changed
 		p.mu.Unlock()
 		wait := time.Until(deadline)
 		switch {
+		case paused:
+			<-changed
+			continue
 		case n > 0 || len(b) == 0:
 			return n, nil
 		case ended:
@@ -151,7 +157,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 
 // ping answers a ping, now or when pings are next answered. The caller holds the lock.
 func (p *pipe) ping() {
-	if p.pingsHeld {
+	if p.pingsHeld || p.paused {
 		p.heldPings++
 		return
 	}
@@ -159,14 +165,49 @@ func (p *pipe) ping() {
 	p.broadcast()
 }
 
+// abandon ends the connection at the end of a run, even that of a paused process.
+func (p *pipe) abandon() {
+	p.mu.Lock()
+	p.paused = false
+	p.mu.Unlock()
+	p.end()
+}
+
 // answerPings sets whether pings are answered from now on. If so, it answers the held ones.
 func (p *pipe) answerPings(answer bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pingsHeld = !answer
-	for ; answer && p.heldPings > 0; p.heldPings-- {
+	p.answerHeldPings()
+}
+
+// answerHeldPings answers the held pings if pings are answered. The caller holds the lock.
+func (p *pipe) answerHeldPings() {
+	for ; !p.pingsHeld && !p.paused && p.heldPings > 0; p.heldPings-- {
 		p.ping()
 	}
+}
+
+// pause makes the client notice nothing of the connection until resume.
+func (p *pipe) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = true
+	p.broadcast()
+}
+
+// resume ends a pause. A deadline that has passed meanwhile comes before the answers to pings, so
+// settle is called in between.
+func (p *pipe) resume(settle func()) {
+	p.mu.Lock()
+	p.paused = false
+	p.broadcast()
+	p.mu.Unlock()
+	settle()
+	p.mu.Lock()
+	p.answerHeldPings()
+	p.mu.Unlock()
+	settle()
 }
 
 // isPing reports whether b is the frame of a ping. The client writes frame by frame.

@@ -18,7 +18,7 @@ func (r *Conn) tearDown() {
 		dial.answer <- nil
 	}
 	if r.pipe != nil {
-		r.pipe.end()
+		r.pipe.abandon()
 	}
 	r.phase = library.Terminated
 	go r.closeOnce()
