@@ -39,12 +39,16 @@ const (
 	// internal/scheduler.
 	Wake
 	Case // a select takes the ready case with the number Peer
+	// Like Fair, these are never among the enabled steps; see [Timers].
+	Shift  // the phase of a periodic timer moves by Peer parts of [PhaseParts]
+	Before // time passes until just before an instant at which a timer fires
+	After  // time passes until just after such an instant
 )
 
 var stepNames = [...]string{
 	Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
 	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair", Wake: "wake",
-	Case: "case",
+	Case: "case", Shift: "shift", Before: "before", After: "after",
 }
 
 // A Step is one thing that can happen next.
@@ -61,8 +65,10 @@ type Step struct {
 // String returns the name of the step, such as "serve c1", "tick", "expire c2" or "wake 2".
 func (s Step) String() string {
 	switch s.Kind {
-	case Tick, Fair:
+	case Tick, Fair, Before, After:
 		return stepNames[s.Kind]
+	case Shift:
+		return stepNames[Shift] + " " + s.timer() + " " + strconv.Itoa(int(s.Peer))
 	case Fault:
 		return s.Fault.String() + s.target()
 	case Wake, Case:
@@ -132,8 +138,15 @@ func ParseStep(name string) (Step, error) {
 		return Step{Kind: Tick}, nil
 	case stepNames[Fair]:
 		return Step{Kind: Fair}, nil
+	case stepNames[Before]:
+		return Step{Kind: Before}, nil
+	case stepNames[After]:
+		return Step{Kind: After}, nil
 	}
 	verb, target, _ := strings.Cut(name, " ")
+	if verb == stepNames[Shift] {
+		return parseShift(name, target)
+	}
 	if verb == stepNames[Wake] || verb == stepNames[Case] {
 		return parseChoice(name, verb, target)
 	}

@@ -8,7 +8,12 @@ import (
 )
 
 func TestStepNames(t *testing.T) {
-	steps := []sim.Step{{Kind: sim.Tick}, {Kind: sim.Fair}}
+	steps := []sim.Step{
+		{Kind: sim.Tick}, {Kind: sim.Fair}, {Kind: sim.Before}, {Kind: sim.After},
+		{Kind: sim.Shift, Process: sim.ExpiryTimer, Peer: 1},
+		{Kind: sim.Shift, Process: sim.RelayTimer, Peer: sim.PhaseParts - 1},
+		{Kind: sim.Shift, Process: 3, Peer: 16},
+	}
 	for _, kind := range []sim.StepKind{
 		sim.Serve, sim.Deliver, sim.Enter,
 		sim.Leave, sim.Heal,
@@ -50,6 +55,7 @@ func TestStepNames(t *testing.T) {
 		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
 		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
 		"unreachable c1",
+		"shift", "shift expiry", "shift expiry 0", "shift c1 64", "shift c1.2 3", "shift s1 3", "after c1",
 		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve s1-s2", "enter c1-s1", "log s1-s2",
 	} {
 		if step, err := sim.ParseStep(name); err == nil {

@@ -91,7 +91,8 @@ type Cluster struct {
 
 	log // of an ensemble with lag
 
-	now           time.Duration
+	now time.Duration
+	phases
 	zxid          int64
 	configVersion int64  // the zxid of the ensemble's configuration, 0 without one
 	age           uint64 // age of the newest message; messages are compared by age
@@ -377,6 +378,9 @@ func (c *Cluster) Key() uint64 {
 		if s.timingOut() && c.leader != noLeader {
 			key = fold(key, uint64(c.leaderClock().timeOf(s.expires)-c.now))
 		}
+	}
+	if c.phases != (phases{}) {
+		key = fold(fold(key, uint64(c.expiryPhase)), uint64(c.relayPhase))
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {

@@ -43,6 +43,8 @@ type End interface {
 // therefore pause such a client, hash its state, save it and restore it.
 type ModelEnd interface {
 	End
+	// PingsShifted notes that the client has begun to ping earlier by a duration.
+	PingsShifted(earlier time.Duration)
 	// StateHash returns 64 bits over the state of the client; see [Cluster.StateHash].
 	StateHash() uint64
 	// CanSave reports whether Save applies to the client; see [Cluster.CanSave].

@@ -114,21 +114,21 @@ func (c *Cluster) relayedUpTo(now time.Duration) time.Duration {
 		return now
 	}
 	half := c.config.TickTime / 2
-	return now / half * half
+	return c.relayPhase + floor(now-c.relayPhase, half)
 }
 
 // relayTime returns when the leader learns of a contact at a follower.
 func (c *Cluster) relayTime(at time.Duration) time.Duration {
 	half := c.config.TickTime / 2
-	return (at + half - 1) / half * half
+	return c.relayPhase + floor(at-c.relayPhase+half-1, half)
 }
 
 // timingOut reports whether nothing but time decides when the session expires.
 func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
 // expiry returns when a session expires after the leader last heard from it, by the leader's clock.
-// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick strictly later than the
-// timeout. For a client with a slow clock the timeout is shorter.
+// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly later
+// than the timeout. For a client with a slow clock the timeout is shorter.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
@@ -136,7 +136,7 @@ func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 		timeout = 0
 	}
 	end := c.leaderClock().read(contact) + timeout
-	return (end/tick + 1) * tick
+	return c.expiryPhase + floor(end-c.expiryPhase, tick) + tick
 }
 
 // serveConnect opens a session for a link, or resumes the requested one.

@@ -23,6 +23,9 @@ import (
 func (c *Cluster) StateHash(steady bool) uint64 {
 	key := mix(c.tree.StateHash(), uint64(c.zxid))
 	key = mix(key, uint64(c.now%c.config.TickTime)<<16|uint64(uint16(c.lastSession)))
+	if c.phases != (phases{}) {
+		key = mix(mix(key, uint64(c.expiryPhase)), uint64(c.relayPhase))
+	}
 	for _, s := range c.sessions {
 		key = mix(key, c.sessionHash(s))
 	}

@@ -156,7 +156,8 @@ func (c *Campaign) strategy(schedule int) engine.Strategy {
 	if name := c.strategyName(schedule); name != c.Strategy {
 		maker = strategy.Named(name)
 	}
-	return c.withFairSuffix(maker(c.profile, c.Seed, schedule), schedule)
+	s := strategy.Timed(maker(c.profile, c.Seed, schedule), c.profile, c.Seed, schedule)
+	return c.withFairSuffix(s, schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.

@@ -261,11 +261,7 @@ func (l *Loop) run() {
 			l.result.Pruned = true
 			break
 		}
-		step := sim.Step{Kind: sim.Fair}
-		if chosen != BeginFair {
-			step = l.enabled[chosen].Step
-		}
-		if l.take(step, chosen != defaultIndex); l.aborted() {
+		if l.take(Chosen(chosen, l.enabled), chosen != defaultIndex); l.aborted() {
 			break
 		}
 		if !l.noKeys && !l.decided() {

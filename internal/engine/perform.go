@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
@@ -10,7 +12,14 @@ import (
 func (l *Loop) perform(step sim.Step) {
 	switch step.Kind {
 	case sim.Tick:
-		l.tick()
+		pause := tickMax
+		if l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair {
+			pause = timeJumpMax
+		}
+		l.tick(pause)
+		return
+	case sim.Before, sim.After:
+		l.approach(step.Kind)
 		return
 	case sim.Fair:
 		l.beginFairPhase()
@@ -24,6 +33,10 @@ func (l *Loop) perform(step sim.Step) {
 		l.executor.OpenGate(p)
 	case sim.Fault:
 		l.strike(step)
+	case sim.Shift:
+		if system, periodic := l.System.(sim.Timers); periodic {
+			system.Shift(step)
+		}
 	case sim.Deliver:
 		p := l.Processes[step.Process-1]
 		event := p.Client.EventNext()
@@ -62,16 +75,51 @@ func (l *Loop) strike(step sim.Step) {
 	}
 }
 
-// tick lets time pass until the system's next deadline or until a process acts by itself, and no
-// longer than a bound, so that the strategy can decide while time passes. A process that was paused
-// has resumed by then; see [Process.write].
-func (l *Loop) tick() {
-	for _, p := range l.Contenders {
-		p.Resuming = p.Resuming && p.Client.Paused()
+// instantDistance is how long before or after an instant [sim.Before] and [sim.After] end.
+const instantDistance = time.Millisecond
+
+// approach lets time pass until just before, or just after, the next instant at which a timer of
+// the system fires, or the validity time of a holder is over. Deadlines in between end it early.
+func (l *Loop) approach(kind sim.StepKind) {
+	now := l.System.Now()
+	after, distance := now, instantDistance
+	if kind == sim.Before {
+		after, distance = now+instantDistance, -instantDistance
 	}
 	pause := tickMax
-	if l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair {
-		pause = timeJumpMax
+	if at, ok := l.nextInstant(after); ok {
+		pause = min(pause, at+distance-now)
+	}
+	idle := l.IdleTicks
+	l.tick(pause)
+	l.IdleTicks = min(l.IdleTicks, idle) // It was no whole tick.
+}
+
+// nextInstant returns the first instant after a time at which a timer fires that the loop knows.
+func (l *Loop) nextInstant(after time.Duration) (at time.Duration, ok bool) {
+	if system, periodic := l.System.(sim.Timers); periodic {
+		at, ok = system.NextInstant(after)
+	} else if at, ok = l.System.Deadline(); at <= after {
+		ok = false
+	}
+	for _, p := range l.Contenders {
+		if p.hold == nil || p.hold.Until.IsZero() {
+			continue
+		}
+		until := l.System.Now() + time.Until(p.hold.Until)
+		if until > after && (!ok || until < at) {
+			at, ok = until, true
+		}
+	}
+	return at, ok
+}
+
+// tick lets time pass until the system's next deadline or until a process acts by itself, and no
+// longer than a pause, so that the strategy can decide while time passes. A process that was paused
+// has resumed by then; see [Process.write].
+func (l *Loop) tick(pause time.Duration) {
+	for _, p := range l.Contenders {
+		p.Resuming = p.Resuming && p.Client.Paused()
 	}
 	deadline, ok := l.System.Deadline()
 	if ok {

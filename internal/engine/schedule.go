@@ -52,8 +52,8 @@ func (r *Replay) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 		deviation := r.Deviations[r.next]
 		r.next++
 		if deviation.Index == index {
-			if deviation.Step.Kind == sim.Fair {
-				return BeginFair
+			if deviation.Step.Unlisted() {
+				return Ask(deviation.Step)
 			}
 			for i := range enabled {
 				if enabled[i].Step == deviation.Step {

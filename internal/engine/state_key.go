@@ -46,7 +46,7 @@ func (l *Loop) lastKey() uint64 {
 
 // touch adds a step that is about to happen to the timeline of its process.
 func (l *Loop) touch(step sim.Step) {
-	if step.Process <= 0 {
+	if step.Process <= 0 || step.Kind == sim.Shift { // A shift is part of the system's key.
 		return
 	}
 	process, _ := history.ProcessOf(step.Process)

@@ -21,8 +21,30 @@ type stateAware interface {
 	Settled(steps int) (step sim.Step, deviates, ok bool)
 }
 
-// What [Strategy.Choose] may return instead of the index of an enabled step.
+// What [Strategy.Choose] may return instead of the index of an enabled step; see also [Ask].
 const (
 	Prune     = -1 // ends the run, in a state whose future the search knows
 	BeginFair = -2 // begins the fair phase; see [sim.Fair]
 )
+
+// Ask returns what [Strategy.Choose] returns to ask for a step that is [sim.Step.Unlisted].
+func Ask(step sim.Step) int {
+	asked := int(step.Kind-sim.Fair) << 16
+	if step.Kind == sim.Shift {
+		asked += int(step.Process-sim.RelayTimer)<<8 + int(step.Peer)
+	}
+	return BeginFair - asked
+}
+
+// Chosen returns the step of a choice other than [Prune].
+func Chosen(choice int, enabled []sim.EnabledStep) sim.Step {
+	if choice >= 0 {
+		return enabled[choice].Step
+	}
+	asked := BeginFair - choice
+	step := sim.Step{Kind: sim.Fair + sim.StepKind(asked>>16)}
+	if step.Kind == sim.Shift {
+		step.Process, step.Peer = int32(asked>>8&0xff)+sim.RelayTimer, uint8(asked)
+	}
+	return step
+}

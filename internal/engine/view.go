@@ -57,6 +57,14 @@ func (v View) Alike(a, b int32) bool {
 	return true
 }
 
+// Shifts returns a shift of each timer whose phase can move; see [sim.Timers].
+func (v View) Shifts() []sim.Step {
+	if system, ok := v.loop.System.(sim.Timers); ok {
+		return system.Shifts()
+	}
+	return nil
+}
+
 // Events returns the events so far.
 func (v View) Events() []history.Event { return v.loop.log.Events() }
 

@@ -275,14 +275,10 @@ func (f *follower) Choose(index int, enabled []sim.EnabledStep, defaultIndex int
 	}
 	chosen := f.deviation(index, enabled, defaultIndex)
 	taken := Taken{Index: index, Event: len(f.view.Events()), Deviates: chosen != defaultIndex}
-	switch chosen {
-	case engine.Prune:
+	if chosen == engine.Prune {
 		return chosen
-	case engine.BeginFair:
-		taken.Step = sim.Step{Kind: sim.Fair}
-	default:
-		taken.Step = enabled[chosen].Step
 	}
+	taken.Step = engine.Chosen(chosen, enabled)
 	f.taken = append(f.taken, taken)
 	return chosen
 }
@@ -298,9 +294,9 @@ func (f *follower) deviation(index int, enabled []sim.EnabledStep, defaultIndex 
 		return defaultIndex
 	}
 	step := f.path.Deviations[f.next].Step
-	if step.Kind == sim.Fair {
+	if step.Unlisted() {
 		f.next++
-		return engine.BeginFair
+		return engine.Ask(step)
 	}
 	if i := slices.IndexFunc(enabled, func(o sim.EnabledStep) bool {
 		return o.Step == step

@@ -365,6 +365,12 @@ func (f *follower) describe(o *sim.EnabledStep, names *timeline.Names) string {
 			return "time passes; a session is about to expire, or a client to connect"
 		}
 		return "time passes until the next deadline"
+	case sim.Before:
+		return "time passes until just before a timer fires"
+	case sim.After:
+		return "time passes until just after a timer fires"
+	case sim.Shift:
+		return "the phase of a timer moves"
 	case sim.Fair:
 		return "no more faults; the default policy decides until the end of the run"
 	}

@@ -133,10 +133,7 @@ type recorder struct {
 // Choose returns the recorded step.
 func (r *recorder) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
 	chosen := r.replay.Choose(index, enabled, defaultIndex)
-	d := decision{taken: sim.Step{Kind: sim.Fair}, choice: len(enabled) > 1}
-	if chosen != engine.BeginFair {
-		d.taken = enabled[chosen].Step
-	}
+	d := decision{taken: engine.Chosen(chosen, enabled), choice: len(enabled) > 1}
 	for draw := range enabled {
 		i := engine.UsualFirst(draw, defaultIndex)
 		if i != chosen && enabled[i].Kind != sim.Fault {

@@ -28,11 +28,8 @@ func (r *recorder) Settled(int) (step sim.Step, deviates, ok bool) { return step
 // Choose records the choice of the other strategy.
 func (r *recorder) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
 	chosen := r.Strategy.Choose(index, enabled, defaultIndex)
-	step := sim.Step{Kind: sim.Fair}
-	if chosen != engine.BeginFair {
-		step = enabled[chosen].Step
-	}
-	r.steps, r.events = append(r.steps, step), append(r.events, len(r.view.Events()))
+	r.steps = append(r.steps, engine.Chosen(chosen, enabled))
+	r.events = append(r.events, len(r.view.Events()))
 	return chosen
 }
 
@@ -59,12 +56,13 @@ type guide struct {
 func (g *guide) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	for ; g.next < len(g.steps); g.next++ {
 		wanted := g.steps[g.next]
-		is := func(o sim.EnabledStep) bool { return o.Step == wanted }
-		if i := slices.IndexFunc(enabled, is); i >= 0 || wanted.Kind == sim.Fair {
+		if wanted.Unlisted() {
 			g.next++
-			if i < 0 {
-				return engine.BeginFair
-			}
+			return engine.Ask(wanted)
+		}
+		is := func(o sim.EnabledStep) bool { return o.Step == wanted }
+		if i := slices.IndexFunc(enabled, is); i >= 0 {
+			g.next++
 			return i
 		}
 	}

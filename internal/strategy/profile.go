@@ -22,6 +22,7 @@ type Profile struct {
 	Events    []int // the same, by thread
 	// those of them that are interesting, by thread; see [Interesting]
 	Interesting []int
+	Shifts      []sim.Step // see [sim.Timers]
 }
 
 // Interesting reports whether a step is one whose order locks depend on: the server handles a
@@ -50,6 +51,9 @@ func (p *profiler) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) in
 	p.profile.Add(&enabled[defaultIndex], Interesting(&enabled[defaultIndex]))
 	return defaultIndex
 }
+
+// Observe notes the timers of the system.
+func (p *profiler) Observe(view engine.View) { p.profile.Shifts = view.Shifts() }
 
 // ProfileOf runs the scenario once under the default policy and counts its steps. If the context
 // ends meanwhile, the profile is not valid.

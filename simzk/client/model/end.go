@@ -20,6 +20,7 @@ func (e end) Deadline() (time.Duration, bool) { return e.conn.deadline() }
 func (e end) Advance()                        { e.conn.advance() }
 func (e end) PingsStalled()                   { e.conn.pingsStalled() }
 func (e end) PingsResumed()                   { e.conn.pingsResumed() }
+func (e end) PingsShifted(by time.Duration)   { e.conn.keepalive.PingStart -= by }
 func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
 func (e end) StateHash() uint64               { return e.conn.stateHash() }

@@ -1,0 +1,65 @@
+package simzk
+
+import "time"
+
+// The phases of the ensemble's periodic timers in virtual time. A real leader rounds the ends of
+// sessions to multiples of the tick by the time since its machine started (ExpiryQueue), and pings
+// from the moment when it was elected (Leader.lead), so that no two of these timers agree.
+type phases struct {
+	expiryPhase time.Duration // less than a tick
+	relayPhase  time.Duration // less than half a tick
+}
+
+// ShiftExpiry moves the instants at which sessions can end, which are multiples of the tick, by a
+// part of the tick. It is meant for the beginning of a run.
+func (c *Cluster) ShiftExpiry(part, parts int) {
+	c.expiryPhase = c.config.TickTime * time.Duration(part) / time.Duration(parts)
+	for _, s := range c.sessions {
+		c.restartTimer(s)
+	}
+}
+
+// ShiftRelay moves the instants at which followers report their clients to the leader, which are
+// multiples of half a tick, by a part of half a tick. It is meant for the beginning of a run.
+func (c *Cluster) ShiftRelay(part, parts int) {
+	c.relayPhase = c.config.TickTime / 2 * time.Duration(part) / time.Duration(parts)
+}
+
+// ShiftPings lets the client of a model have begun to ping earlier, by a part of its ping interval.
+// It is meant for the beginning of a run.
+func (c *Cluster) ShiftPings(l *Link, part, parts int) {
+	if l.session == nil || l.model == nil {
+		return
+	}
+	earlier := l.session.timeout / 3 * time.Duration(part) / time.Duration(parts)
+	l.session.pingStart -= earlier
+	l.model.PingsShifted(earlier)
+}
+
+// NextInstant returns the first time after the given one at which a session can end, a follower
+// reports its clients, a client pings, or one of the events of [Cluster.Deadline] happens.
+func (c *Cluster) NextInstant(after time.Duration) time.Duration {
+	clock := c.leaderClock()
+	next := clock.timeOf(c.expiryPhase +
+		floor(clock.read(after)-c.expiryPhase, c.config.TickTime) + c.config.TickTime)
+	if c.config.Lag {
+		next = min(next, c.relayedUpTo(after)+c.config.TickTime/2)
+	}
+	for _, s := range c.sessions {
+		if s.link != nil && s.link.pings && !s.unreachable {
+			next = min(next, LastPing(s.pingStart, after, s.timeout)+s.timeout/3)
+		}
+	}
+	if at, ok := c.Deadline(); ok && at > after {
+		next = min(next, at)
+	}
+	return next
+}
+
+// floor rounds a duration, which may be negative, down to a multiple of a period.
+func floor(d, period time.Duration) time.Duration {
+	if d < 0 {
+		d -= period - 1
+	}
+	return d / period * period
+}
