@@ -304,10 +304,12 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 		l.standStill(step)
 	}
 	l.touch(step)
+	from := len(l.log.Events())
 	l.perform(step)
 	if !l.unnoticed(step) {
 		l.observe()
 	}
+	l.touchSessions(from)
 }
 
 // decided reports whether the rest of the run has no decisions and nobody asks for its state keys.

@@ -15,8 +15,8 @@ import (
 // The key covers
 //
 //   - what the process was told, in the system's key;
-//   - the order and the times of its messages, gates and faults, in its timeline, because code can
-//     set timers and read the clock;
+//   - the order and the times of its messages, gates, faults and session events, in its timeline,
+//     because code can set timers and read the clock;
 //   - the current time, for the same reason, and because session expiry is rounded to the server's
 //     ticks;
 //   - when the server last heard from the process, because session expiry counts from then.
@@ -61,6 +61,19 @@ func (l *Loop) touch(step sim.Step) {
 		}
 		p.timeline = hash64.Mix(p.timeline,
 			uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
+	}
+}
+
+// touchSessions adds the session events since the given index of the log to the timelines of their
+// processes. A server can close a connection by a step of its own, and a process can tell whether
+// that came before or after its own steps of that instant.
+func (l *Loop) touchSessions(from int) {
+	for _, e := range l.log.Events()[from:] {
+		if e.Kind == history.SessionState && e.Process > 0 {
+			process, _ := history.ProcessOf(e.Process)
+			p := l.Processes[process-1]
+			p.timeline = hash64.Mix(p.timeline, uint64(e.At)<<8|uint64(e.Kind))
+		}
 	}
 }
 

@@ -237,8 +237,6 @@ func (e *Search) restrict() {
 	}
 	if scheduler.Enabled { // Cached reactions have one order of goroutines.
 		e.NoReplayCache = true
-		// On several servers a reduced search of live processes misses histories.
-		e.NoReduction = e.NoReduction || e.Scenario.Servers > 1
 	}
 }
 

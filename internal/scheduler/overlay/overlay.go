@@ -137,11 +137,16 @@ func (e *UnknownRelease) Error() string {
 	return fmt.Sprintf("no scheduler for %s: the overlay is for %s", e.Version, releasePrefix)
 }
 
+// Knows reports whether there is an overlay for a Go release.
+func Knows(version string) bool {
+	return version == releasePrefix || strings.HasPrefix(version, releasePrefix+".")
+}
+
 // Write writes the overlay of a Go installation to a directory, and returns the file for the flag
 // -overlay of the go command. It returns an [*UnknownRelease] for another release of Go, and an
 // error that names the anchor if a file of the installation lacks one.
 func Write(goroot, version, directory string) (string, error) {
-	if version != releasePrefix && !strings.HasPrefix(version, releasePrefix+".") {
+	if !Knows(version) {
 		return "", &UnknownRelease{version}
 	}
 	sources := filepath.Join(goroot, "src")
