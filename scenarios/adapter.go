@@ -14,7 +14,7 @@ func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F
 		if err := take(ctx); err != nil {
 			return nil, err
 		}
-		return &Hold{Unlock: release}, nil
+		return Held(release, nil), nil
 	})
 }
 

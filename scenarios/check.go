@@ -41,6 +41,7 @@ const (
 	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
 	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
 	faultsVariable    = recording.FaultsVariable // fault plan; default: that of the scenario
+	claimsVariable    = recording.ClaimsVariable // properties, instead of those that the lock claims
 	outVariable       = recording.OutVariable    // directory for counterexamples
 )
 
@@ -241,6 +242,12 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
+	}
+	if names := os.Getenv(claimsVariable); names != "" {
+		var err error
+		if scenario.Subject.Claims, err = check.ParseProperties(names); err != nil {
+			t.Fatalf("%s: %v", claimsVariable, err)
+		}
 	}
 	if plan := os.Getenv(faultsVariable); plan != "" {
 		var err error

@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -43,6 +45,10 @@ func newProcess(e *engine.Environment) *Process {
 	}
 }
 
+// Name returns the name of the process in reports, such as c1. It serves as an identity that no two
+// processes share.
+func (p *Process) Name() string { return fmt.Sprintf("c%d", p.Number) }
+
 // Context returns a context that ends with the run, also for a process that has crashed. It is for
 // goroutines that a lock keeps between calls: they end with the context, or [context.AfterFunc]
 // calls the method of the lock that ends them.
@@ -69,3 +75,6 @@ func (p *Process) Address() string {
 	}
 	return p.address
 }
+
+// Servers returns the servers of [Process.Address] as a list, under the same condition.
+func (p *Process) Servers() []string { return strings.Split(p.Address(), ",") }

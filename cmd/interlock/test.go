@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/file"
 	"github.com/interlock-sim/interlock/internal/gobuild"
 	"github.com/interlock-sim/interlock/internal/program"
@@ -35,6 +36,7 @@ type testFlags struct {
 	schedules int
 	seed      string
 	faults    string
+	claims    string
 	strategy  string
 	keepGoing bool
 	replay    string
@@ -93,6 +95,8 @@ Exit status:
 	flags.IntVar(&f.schedules, "schedules", 2000, "schedules of each test")
 	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
 	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
+	flags.StringVar(&f.claims, "claims", "",
+		"properties to judge, separated by commas, instead of the claims of the locks")
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
@@ -130,6 +134,11 @@ func (f *testFlags) validate() error {
 	if f.faults != "" {
 		if _, err := faults.Parse(f.faults); err != nil {
 			return fmt.Errorf("--faults: %w", err)
+		}
+	}
+	if f.claims != "" {
+		if _, err := check.ParseProperties(f.claims); err != nil {
+			return fmt.Errorf("--claims: %w", err)
 		}
 	}
 	if f.seed != "" {
@@ -251,7 +260,7 @@ func (f *testFlags) environment(pattern, verdicts string) ([]string, error) {
 		recording.CommandVariable + "=" + f.command(pattern),
 		"INTERLOCK_SCHEDULES=" + strconv.Itoa(f.schedules),
 		"INTERLOCK_SEED=" + f.seed, "INTERLOCK_STRATEGY=" + f.strategy,
-		recording.FaultsVariable + "=" + f.faults,
+		recording.FaultsVariable + "=" + f.faults, recording.ClaimsVariable + "=" + f.claims,
 	}
 	if f.keepGoing {
 		set = append(set, "INTERLOCK_KEEP_GOING=1")
@@ -270,6 +279,9 @@ func (f *testFlags) command(pattern string) string {
 	words := []string{invocation(), "test", shellQuote(pattern)}
 	for _, glue := range f.glue {
 		words = append(words, "--glue", shellQuote(glue))
+	}
+	if f.claims != "" {
+		words = append(words, "--claims", shellQuote(f.claims))
 	}
 	if f.interlock != "" {
 		words = append(words, "--interlock", shellQuote(f.interlock))

@@ -5,6 +5,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -245,6 +246,19 @@ func ParseProperty(name string) (history.Property, error) {
 		return p, nil
 	}
 	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
+}
+
+// ParseProperties returns the properties with the names, which commas separate.
+func ParseProperties(names string) ([]history.Property, error) {
+	var properties []history.Property
+	for name := range strings.SplitSeq(names, ",") {
+		p, err := ParseProperty(name)
+		if err != nil {
+			return nil, err
+		}
+		properties = append(properties, p)
+	}
+	return properties, nil
 }
 
 // Statement returns in short what a property demands, or "" if the property is unknown.

@@ -17,6 +17,7 @@ const ReplayVariable = "INTERLOCK_REPLAY"
 // The variables by which interlock test tells scenarios.Check what it does differently.
 const (
 	FaultsVariable   = "INTERLOCK_FAULTS"   // the fault plan, instead of the scenario's
+	ClaimsVariable   = "INTERLOCK_CLAIMS"   // the properties to judge, instead of the lock's claims
 	OutVariable      = "INTERLOCK_OUT"      // directory for counterexamples
 	CommandVariable  = "INTERLOCK_COMMAND"  // the shell command that runs the package's tests again
 	VerdictsVariable = "INTERLOCK_VERDICTS" // file to which each Check appends a [Verdict]

@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"context"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+)
+
+// Contend returns a scenario for code that opens its own client: three processes call the function
+// once each, which connects to [Process.Servers] and waits for the lock. The plan has one fault of
+// any kind, and the lock claims to exclude others and to leave nothing behind: [history.SpinLock]
+// and [history.ClientMutualExclusion]. The caller may change every field.
+//
+// An error, as of a connection that fails, is an attempt that fails, and the hold is ignored then.
+func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
+	return Scenario{
+		Clients: 3, Cycles: 1, Faults: faults.Plan{Any: 1}, Client: Dialed,
+		Subject: Subject{
+			Name: name, Claims: append(history.SpinLock(), history.ClientMutualExclusion),
+			Open: func(p *Process) (Locker, error) {
+				return LockerFunc(func(context.Context) (*Hold, error) { return acquire(p) }), nil
+			},
+		},
+	}
+}
+
+// Held returns a hold that the function releases. The channel is closed when the lock is lost; it
+// is nil if the lock does not report that. A function that takes a context gets that of the run.
+func Held[F func() | func() error | func(context.Context) error](unlock F,
+	lost <-chan struct{},
+) *Hold {
+	return &Hold{Unlock: withContext(unlock), Done: lost}
+}
