@@ -82,10 +82,9 @@ referee: ## Compare the exhaustive search with plain runs on 10,000 random locks
 mutations: ## Mutate the exhaustive search and verify that random locks expose it.
 	go test ./internal/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
-alarms: build ## Check all correct locks in 408,000 schedules with three faults each; any violation is a false alarm.
-	for servers in 1 3; do for lock in mutex textbook herd trylock reentrant rwmutex semaphore readers-writers semaphore-3 multi guarded session no-deadline deadline-retry pair aged-directory sequence-overflow careful \
-		textbook-guarded; do \
-		bin/interlock check --lock $$lock --servers $$servers --faults any=3 --schedules 12000 || exit 1; done; done
+alarms: build ## Check all correct locks with three faults each, on one and three servers; any violation is a false alarm.
+	for servers in 1 3; do \
+		bin/interlock check --lock all --servers $$servers --faults any=3 --schedules 12000 || exit 1; done
 
 ##@ Benchmarks
 

@@ -82,6 +82,10 @@ Exit status:
   interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.lock == allLocks {
+				return f.checkAll(cmd.Context(), t, cmd.Flags().Changed, cmd.OutOrStdout(),
+					cmd.ErrOrStderr())
+			}
 			campaign, err := f.campaign(cmd.Flags().Changed)
 			if err != nil {
 				return err
@@ -102,7 +106,7 @@ Exit status:
 // have the rest.
 func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags, severity := command.Flags(), faults.DefaultSeverity()
-	flags.StringVar(&f.lock, "lock", "mutex", "lock to check (see interlock locks)")
+	flags.StringVar(&f.lock, "lock", "mutex", "lock (see interlock locks), or all correct bundled ones")
 	flags.IntVar(&f.clients, "clients", 3, "processes that contend for the lock")
 	flags.IntVar(&f.cycles, "cycles", 2, "acquisitions per process")
 	flags.IntVar(&f.threads, "threads", 1, "threads of a process that share its handle")

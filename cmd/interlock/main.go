@@ -25,6 +25,10 @@ const (
 	statusUsage     = 2 // the command line, or a file named there, is invalid
 	statusInternal  = 3 // nondeterminism, an unknown verdict, a failed write or an internal error
 
+	// statusPartial is the status of a command that has ended early and found nothing, and whose
+	// report says so.
+	statusPartial = 4
+
 	// statusInterrupted is the status of a command that a signal ended early, as shells report
 	// Ctrl-C.
 	statusInterrupted = 130

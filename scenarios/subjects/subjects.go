@@ -12,14 +12,20 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
 )
 
-// All returns the bundled locks, the production one first. [Museum] has more broken ones.
-func All() []scenarios.Subject {
-	all := []scenarios.Subject{
+// Correct returns the bundled locks on ZooKeeper that keep all that they claim, the production one
+// first.
+func Correct() []scenarios.Subject {
+	return []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
 		TryLock(), Reentrant(), RWMutex(), Semaphore(),
 		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), NoDeadline(),
 		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
+}
+
+// All returns the bundled locks, the production one first. [Museum] has more broken ones.
+func All() []scenarios.Subject {
+	all := Correct()
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
 	}
