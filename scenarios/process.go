@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,11 @@ type Process struct {
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
+	// Host and PID are where the process runs: the name of its host, and its number there, from 1.
+	// Each process starts on a host of its own; one that replaces a process after a restart runs on
+	// the host of that, with the next PID. So the process that it replaces is at Host with PID-1.
+	Host string
+	PID  int
 	// Handle is the process's access to a service that is not ZooKeeper: for package simredis, a
 	// *simredis.Client, for simsql, a *simsql.Client. Client, Directory and SessionTimeout are zero
 	// then.
@@ -35,19 +41,26 @@ func newProcess(e *engine.Environment) *Process {
 	if !zookeeper.Connects(e.Client) {
 		return &Process{
 			Number: e.Number, Handle: e.Client.Handle(), Random: e.Random, ctx: e.Context(),
+			Host: hostName(e.Host), PID: e.PID,
 		}
 	}
 	connection := zookeeper.ConnectionOf(e.Client)
 	return &Process{
 		Number: e.Number, Client: connection.Client, Directory: connection.Directory,
 		SessionTimeout: connection.SessionTimeout, Random: e.Random, ctx: e.Context(),
-		address: connection.Address,
+		address: connection.Address, Host: hostName(e.Host), PID: e.PID,
 	}
 }
 
 // Name returns the name of the process in reports, such as c1. It serves as an identity that no two
 // processes share.
 func (p *Process) Name() string { return fmt.Sprintf("c%d", p.Number) }
+
+// hostName returns the name of a host.
+func hostName(host int) string { return "host" + strconv.Itoa(host) }
+
+// Replacement reports whether the process replaces one that a restart has stopped.
+func (p *Process) Replacement() bool { return p.PID > 1 }
 
 // Context returns a context that ends with the run, also for a process that has crashed. It is for
 // goroutines that a lock keeps between calls: they end with the context, or [context.AfterFunc]

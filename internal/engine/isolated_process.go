@@ -12,9 +12,9 @@ type IsolatedProcess struct {
 	process *Process
 }
 
-// NewIsolatedProcess prepares a process with the given number and attempts, in the memory of an old
+// NewIsolatedProcess prepares a process with the given number, attempts and place, in the memory of an old
 // one unless that is nil. Only one goroutine may use it, in the bubble in which it was made.
-func NewIsolatedProcess(scenario *Scenario, number, cycles int,
+func NewIsolatedProcess(scenario *Scenario, number, cycles int, at Place,
 	old *IsolatedProcess,
 ) *IsolatedProcess {
 	s := old
@@ -23,10 +23,10 @@ func NewIsolatedProcess(scenario *Scenario, number, cycles int,
 	}
 	s.loop.reset(scenario, nil, new(history.Log), &Result{})
 	for len(s.loop.Processes) < number {
-		s.loop.newcomer(cycles)
+		s.loop.newcomer(cycles, at)
 	}
 	s.process = s.loop.Processes[number-1]
-	s.process.Cycles = cycles
+	s.process.Cycles, s.process.Place = cycles, at
 	return s
 }
 

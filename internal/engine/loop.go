@@ -178,8 +178,11 @@ func (l *Loop) threadOf() func() int32 {
 // prepare initializes a process.
 func (l *Loop) prepare(p *Process, client sim.Client) {
 	*p = Process{
-		Environment: Environment{Number: client.Process(), Client: client}, progress: l.progress,
-		resume: make(chan struct{}, 1), random: randomBytes{state: uint64(client.Process() - 1)},
+		Environment: Environment{
+			Number: client.Process(), Client: client, Place: Place{Host: client.Process(), PID: 1},
+		},
+		progress: l.progress,
+		resume:   make(chan struct{}, 1), random: randomBytes{state: uint64(client.Process() - 1)},
 	}
 	p.Random = &p.random
 	p.Pending = p.space[:0]
@@ -199,16 +202,16 @@ func (l *Loop) own(o *owners) {
 // replace starts a process in the place of one that has crashed, for its remaining attempts. The
 // new process gets the next number.
 func (l *Loop) replace(crashed *Process) {
-	l.executor.Begin(l.newcomer(max(1, crashed.Cycles-int(crashed.Attempt))))
+	l.executor.Begin(l.newcomer(max(1, crashed.Cycles-int(crashed.Attempt)), crashed.Place.next()))
 }
 
 // newcomer adds a process to the run under way.
-func (l *Loop) newcomer(cycles int) *Process {
+func (l *Loop) newcomer(cycles int, at Place) *Process {
 	p, first := new(Process), l.Processes[0]
 	l.prepare(p, l.System.Join())
 	p.ctx, p.subject, p.cancellable, p.Register = first.ctx, first.subject, first.cancellable,
 		first.Register
-	p.Cycles = cycles
+	p.Cycles, p.Place = cycles, at
 	l.addProcess(p)
 	if first.owners != nil {
 		first.owners.prepare(p.Number)

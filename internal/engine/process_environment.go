@@ -12,9 +12,19 @@ type Environment struct {
 	Number int        // of the process, from 1
 	Client sim.Client // of the process
 	Random io.Reader  // deterministic: differs between processes, not between runs
+	Place
 
 	ctx context.Context
 }
+
+// A Place is where a process runs. The first process on each host has the number 1 there.
+type Place struct {
+	Host int // from 1; that of the process that it replaces, if it replaces one
+	PID  int // from 1; one more than that of the process that it replaces
+}
+
+// next returns the place of the process that replaces one at this place.
+func (p Place) next() Place { return Place{Host: p.Host, PID: p.PID + 1} }
 
 // Context returns a context that ends with the run, also for a process that has crashed. It is for
 // goroutines that a lock keeps between calls: they end with the context, or [context.AfterFunc]

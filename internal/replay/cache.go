@@ -41,6 +41,7 @@ type LocalHistory struct {
 // An initialState is how a process starts.
 type initialState struct {
 	number, cycles int
+	place          engine.Place
 	client         sim.InitialState
 	// since the start of the run, because the process can read the clock
 	at time.Duration
@@ -125,8 +126,12 @@ func stepOf(after time.Duration, inputs []input, client sim.StubClient) uint64 {
 }
 
 func (o *initialState) hash() uint64 {
-	return hash64.Mix(hash64.Mix(uint64(o.number)<<16|uint64(o.cycles), o.client.Hash()),
+	h := hash64.Mix(hash64.Mix(uint64(o.number)<<16|uint64(o.cycles), o.client.Hash()),
 		uint64(o.at))
+	if o.place.PID > 1 {
+		h = hash64.Mix(h, uint64(o.place.Host)<<16|uint64(o.place.PID))
+	}
+	return h
 }
 
 // path returns the local histories from the root to this one.

@@ -45,7 +45,7 @@ func (e *cachedExecutor) of(p *engine.Process) *cachedProcess { return e.process
 func (e *cachedExecutor) Begin(p *engine.Process) {
 	stubber := e.loop.System.(sim.Stubber)
 	begins := initialState{
-		number: p.Number, cycles: p.Cycles, client: stubber.Initial(p.Client),
+		number: p.Number, cycles: p.Cycles, place: p.Place, client: stubber.Initial(p.Client),
 		at: e.loop.System.Now(),
 	}
 	e.processes = append(e.processes[:p.Number-1], &cachedProcess{client: stubber.Stub(p.Client)})

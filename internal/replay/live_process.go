@@ -151,7 +151,7 @@ func isolate(scenario *engine.Scenario, begins *initialState,
 	spare *engine.IsolatedProcess,
 ) *isolatedProcess {
 	s := &isolatedProcess{IsolatedProcess: engine.NewIsolatedProcess(scenario, begins.number,
-		begins.cycles, spare)}
+		begins.cycles, begins.place, spare)}
 	s.connection = s.System().(sim.Stubber).Isolate(s.Client(), begins.client)
 	time.Sleep(begins.at)
 	s.Start()
