@@ -1,0 +1,115 @@
+package scenarios_test
+
+import (
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// glueLinesMax is the number of lines of code, without blank ones, that docs/in-the-wild.md
+// promises of each glue file.
+const glueLinesMax = 15
+
+// The glue of docs/in-the-wild.md is short, formatted, linked from the page, and uses nothing of
+// this package that does not exist.
+func TestGlueInTheWild(t *testing.T) {
+	page, err := os.ReadFile("../docs/in-the-wild.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob("../docs/in-the-wild/*_test.go.txt")
+	if err != nil || len(paths) < 7 {
+		t.Fatalf("%d glue files, %v", len(paths), err)
+	}
+	declared := declarations(t)
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if !strings.Contains(string(page), "(in-the-wild/"+name+")") {
+			t.Errorf("%s: the page has no link to it", name)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		formatted, err := format.Source(content)
+		if err != nil || string(formatted) != string(content) {
+			t.Errorf("%s is not formatted: %v", name, err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+		code := len(lines) - strings.Count(strings.TrimSpace(string(content)), "\n\n")
+		if code > glueLinesMax {
+			t.Errorf("%s has %d lines of code, more than %d", name, code, glueLinesMax)
+		}
+		for _, unknown := range unknownNames(t, content, declared) {
+			t.Errorf("%s: there is no %s", name, unknown)
+		}
+	}
+}
+
+// The test above notices names that do not exist.
+func TestUnknownNames(t *testing.T) {
+	got := unknownNames(t, []byte("package p\nvar _ = scenarios.Check(scenarios.Nothing, "+
+		"p.Nowhere(), p.Directory, p.Servers())\n"), declarations(t))
+	if want := []string{"scenarios.Nothing", "p.Nowhere"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("unknown are %v, want %v", got, want)
+	}
+}
+
+// declarations returns the names that this package declares at the top level.
+func declarations(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := map[string]bool{}
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range file.Scope.Objects {
+			declared[name] = true
+		}
+	}
+	return declared
+}
+
+// unknownNames returns the selectors of scenarios and of a *Process named p that do not exist.
+func unknownNames(t *testing.T, content []byte, declared map[string]bool) (unknown []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := reflect.TypeFor[*scenarios.Process]()
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, ok := selector.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		name := selector.Sel.Name
+		_, method := process.MethodByName(name)
+		_, field := process.Elem().FieldByName(name)
+		if of.Name == "scenarios" && !declared[name] || of.Name == "p" && !method && !field {
+			unknown = append(unknown, of.Name+"."+name)
+		}
+		return true
+	})
+	return unknown
+}
