@@ -21,7 +21,7 @@ type Scenario struct {
 	Cycles  int // acquisitions per process, from 1 to 100
 	// Threads is the number of threads of each process, which share its handle on the lock, and
 	// with it the connection and the session; from 1, the default, to 8. Each contends for itself.
-	// They need the client [Model].
+	// They use [Process.Client], of the kind [Model] or [Real].
 	Threads int
 	Faults  faults.Plan // the faults that a run may see; [faults.Parse] reads one
 	Client  ClientKind  // the client library of the processes; default: [Model]

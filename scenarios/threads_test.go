@@ -128,13 +128,21 @@ func TestCancelOfAThread(t *testing.T) {
 	}
 }
 
-// The real client does not tell which thread makes a request.
-func TestThreadsNeedTheModelClient(t *testing.T) {
+// A client that the code opens itself, or a *zk.Conn, does not tell which thread makes a request.
+func TestThreadsNeedAProcessClient(t *testing.T) {
 	s := scenarios.Scenario{
-		Subject: subjects.Mutex(), Clients: 1, Threads: 2, Cycles: 1, Client: scenarios.Real,
+		Subject: subjects.Mutex(), Clients: 1, Threads: 2, Cycles: 1, Client: scenarios.Dialed,
 	}
 	if err := s.Validate(); err == nil {
-		t.Error("threads on the real client are valid")
+		t.Error("threads that open their own clients are valid")
+	}
+	s.Subject, s.Client = subjects.ZKLock(), scenarios.Real
+	if err := s.Validate(); err == nil {
+		t.Error("threads with a *zk.Conn are valid")
+	}
+	s.Subject = subjects.Mutex()
+	if err := s.Validate(); err != nil {
+		t.Error(err)
 	}
 	s.Client, s.Threads = scenarios.Model, 9
 	if err := s.Validate(); err == nil {

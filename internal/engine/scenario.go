@@ -47,9 +47,9 @@ func (s *Scenario) Validate() error {
 		return fmt.Errorf("clients must be from 1 to %d, not %d", sim.ClientsMax, s.Clients)
 	case s.Threads < 0 || s.Threads > history.ThreadsMax:
 		return fmt.Errorf("threads must be from 1 to %d, not %d", history.ThreadsMax, s.Threads)
-	case s.Threads > 1 && s.Client == Real:
-		return errors.New("several threads need the model client: the real one does not tell " +
-			"which thread makes a request")
+	case s.Threads > 1 && (s.Client == Dialed || s.Subject.Real):
+		return errors.New("several threads need a Process.Client: a client that the code opens " +
+			"itself, or a *zk.Conn, does not tell which thread makes a request")
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}

@@ -77,6 +77,39 @@ func planForBothClients(each int) (plan faults.Plan) {
 	return plan
 }
 
+// With several threads too, the same decisions yield the same history with both clients, so that
+// each request is that of the thread that made it.
+func TestThreadsOfTheRealClient(t *testing.T) {
+	if real.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the real client")
+	}
+	runner := engine.NewRunner(t)
+	for _, lock := range []scenarios.Subject{
+		subjects.Mutex(), subjects.Textbook(), subjects.Semaphore3(),
+	} {
+		plans := []string{"none", "cut=1,lose-reply=1", "expire=1,crash=1"}
+		if lock.Name == "textbook" {
+			// After a reconnect, its protected creates send indistinguishable requests.
+			plans = plans[:1]
+		}
+		for _, plan := range plans {
+			parsed, err := faults.Parse(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scenario := engine.Scenario{
+				Subject: conversion.Subject(lock), Clients: 2, Threads: 2, Cycles: 2, Faults: parsed,
+			}
+			for schedule := range 40 {
+				strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
+				if found := difference(runner, scenario, strategy); found != "" {
+					t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
+				}
+			}
+		}
+	}
+}
+
 // The model client behaves like the real client: for every lock, schedule and fault plan, the same
 // decisions yield the same history.
 func TestModelIsTheRealClient(t *testing.T) {

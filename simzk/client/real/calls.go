@@ -40,7 +40,11 @@ func (r *Conn) CreateProtectedEphemeralSequential(path string, data []byte,
 	r.beginCall()
 	defer r.endCall()
 	if library.ValidPath(path, true) { // Otherwise the client fails before it reads a GUID.
-		guids.offer(r.guids.Next(r.link.Process()))
+		guid := r.guids.Next(r.link.Process())
+		if thread := r.cluster.Thread(); thread != 0 {
+			r.threads.protect(thread, guid)
+		}
+		guids.offer(guid)
 	}
 	return r.zk.CreateProtectedEphemeralSequential(path, data, acl)
 }

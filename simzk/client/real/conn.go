@@ -35,6 +35,7 @@ type Conn struct {
 	late        library.LateCalls
 	activeCalls atomic.Int32 // calls that have not returned
 	sites       callSites    // of the active calls
+	threads     threadCalls  // of the active calls, if several threads make them
 
 	mu            sync.Mutex
 	dials         []dialRequest // by the client's goroutine

@@ -1,6 +1,7 @@
 package real
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -46,6 +47,7 @@ func (r *Conn) collectFrames(queued bool) {
 		if q.Watches != nil {
 			library.SortWatches(q.Watches)
 		}
+		q.Thread = r.threads.maker(q)
 		batch = append(batch, q)
 	}
 	if r.phase == library.Authenticating && len(batch) > 0 {
@@ -67,7 +69,8 @@ func (r *Conn) collectFrames(queued bool) {
 // sortSimultaneous sorts requests that the client has sent at the same time.
 func sortSimultaneous(batch []*simzk.Exchange) {
 	slices.SortStableFunc(batch, func(a, b *simzk.Exchange) int {
-		return library.CompareSimultaneous(&a.Request, &b.Request)
+		return cmp.Or(library.CompareSimultaneous(&a.Request, &b.Request),
+			cmp.Compare(a.Thread, b.Thread))
 	})
 }
 
@@ -133,6 +136,7 @@ func (r *Conn) forward(m simzk.Message) {
 	q := m.Reply
 	r.inFlight = slices.DeleteFunc(r.inFlight,
 		func(other *simzk.Exchange) bool { return other == q })
+	r.threads.answered(q)
 	r.pipe.push(r.buffer)
 	switch {
 	case q.Op == wire.OpCreateSession:
@@ -151,6 +155,7 @@ func (r *Conn) forward(m simzk.Message) {
 // callers.
 func (r *Conn) failInFlight() {
 	for _, q := range r.inFlight {
+		r.threads.answered(q)
 		r.receivedHash = recordUnanswered(r.cluster, &r.link, q, r.receivedHash)
 	}
 	r.inFlight = nil
@@ -168,7 +173,8 @@ func recordUnanswered(c *simzk.Cluster, l *simzk.Link, q *simzk.Exchange, hash u
 
 // hashSent adds a request to the hash of what the client has sent.
 func hashSent(hash uint64, q *simzk.Exchange) uint64 {
-	return hash64.Mix(hash, xxhash.Sum64String(q.Path)+uint64(library.Rank(&q.Request)))
+	return hash64.Mix(hash, xxhash.Sum64String(q.Path)+uint64(library.Rank(&q.Request))+
+		uint64(q.Thread)<<32)
 }
 
 // hashReceived adds a message to the hash of what the client has received.

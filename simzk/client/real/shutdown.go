@@ -55,6 +55,9 @@ func (r *Conn) beginCall() {
 		r.late.Count()
 	}
 	r.activeCalls.Add(1)
+	if thread := r.cluster.Thread(); thread != 0 {
+		r.threads.begin(thread)
+	}
 	if r.cluster.GathersFacts() {
 		r.sites.begin()
 	}
@@ -64,6 +67,9 @@ func (r *Conn) beginCall() {
 // endCall ends a call.
 func (r *Conn) endCall() {
 	r.activeCalls.Add(-1)
+	if thread := r.cluster.Thread(); thread != 0 {
+		r.threads.end(thread)
+	}
 	if r.cluster.GathersFacts() {
 		r.sites.end()
 	}
