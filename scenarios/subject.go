@@ -41,8 +41,8 @@ type Subject struct {
 	// campaign has not tested the lock.
 	Sometimes []history.Sometimes
 	// Open gives a process its handle on the lock. Each process of each run calls it once, in its
-	// own goroutine. If it fails after a fault has struck, the process has given up an attempt, and
-	// calls it again for the next; otherwise the error is a mistake in the scenario.
+	// own goroutine. If it fails after a fault has struck, the process gives up, with a failed
+	// attempt; otherwise the error is a mistake in the scenario.
 	Open func(*Process) (Locker, error)
 }
 

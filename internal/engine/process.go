@@ -102,8 +102,8 @@ func (p *Process) run() {
 	if p.first != nil {
 		p.locker = p.first.locker
 	}
-	for range p.Cycles {
-		if p.locker != nil || p.open() {
+	if p.locker != nil || p.open() {
+		for range p.Cycles {
 			p.cycle(p.locker)
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Process) run() {
 }
 
 // open opens the handle on the lock, and reports whether the process has it. Otherwise the process
-// has given up an attempt; see [Loop.setUpMistake].
+// gives up, as a program that cannot start; see [Loop.setUpMistake].
 func (p *Process) open() bool {
 	locker, err := p.subject.Open(&p.Environment)
 	switch {
