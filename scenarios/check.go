@@ -41,7 +41,7 @@ const (
 	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
 	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
 	faultsVariable    = recording.FaultsVariable // fault plan; default: that of the scenario
-	claimsVariable    = recording.ClaimsVariable // properties, instead of those that the lock claims
+	claimsVariable    = recording.ClaimsVariable // properties; default: what the lock claims
 	outVariable       = recording.OutVariable    // directory for counterexamples
 )
 
