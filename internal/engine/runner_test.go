@@ -43,10 +43,10 @@ func TestDefaultPolicy(t *testing.T) {
 
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) {
-	schedules := 100
+	schedules := 40
 	if real.RaceDetector {
 		// With the race detector, each schedule takes ten times as long and covers the same code.
-		schedules = 20
+		schedules = 10
 	}
 	for _, subject := range subjects.All() {
 		t.Run(subject.Name, func(t *testing.T) {

@@ -16,25 +16,22 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/sim/internal/service"
 )
 
 // A Client is the access of one process to the servers. Lock code gets it as the handle of its
 // process.
 type Client struct {
+	service.Execution
 	system *System
-	number int // of the process, from 1
 
 	// mu guards what the process's goroutines use beside the run's.
-	mu       sync.Mutex
-	conns    []*conn // open ones, and closed ones that the system has not noticed
-	dialed   []int   // number of connections so far, by server
-	reach    uint    // bit n is set if server n can be reached
-	slow     uint    // bit n is set if server n is stalled
-	paused   bool
-	crashed  bool
-	tornDown bool
-	resumed  chan struct{} // closed when the process continues; nil unless it is paused or crashed
-	handles  []*redis.Client
+	mu      sync.Mutex
+	conns   []*conn // open ones, and closed ones that the system has not noticed
+	dialed  []int   // number of connections so far, by server
+	reach   uint    // bit n is set if server n can be reached
+	slow    uint    // bit n is set if server n is stalled
+	handles []*redis.Client
 
 	// Only the run uses the fields below.
 
@@ -71,7 +68,7 @@ func (c *Client) Servers() int { return len(c.links) }
 // Dial opens a connection to a server, by its address. It is a dialer for any Redis client. To
 // connect takes no time, and fails at once if the server cannot be reached.
 func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, error) {
-	c.awaitRunning()
+	c.AwaitRunning()
 	c.Notify()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +79,7 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 	switch {
 	case server == len(c.links):
 		return nil, fmt.Errorf("simredis: there is no server %s", address)
-	case c.tornDown || c.reach>>server&1 == 0:
+	case c.TornDown() || c.reach>>server&1 == 0:
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	c.dialed[server]++
@@ -122,39 +119,8 @@ func (c *Client) Redis(server int) *redis.Client {
 	return client
 }
 
-// awaitRunning blocks while the process is paused or has crashed. Once the run is over it returns,
-// and connections fail.
-func (c *Client) awaitRunning() {
-	for {
-		c.mu.Lock()
-		resumed, waits := c.resumed, (c.paused || c.crashed) && !c.tornDown
-		c.mu.Unlock()
-		if !waits {
-			return
-		}
-		<-resumed
-	}
-}
-
 // Handle returns the client itself.
 func (c *Client) Handle() any { return c }
-
-// Process returns the number of the process.
-func (c *Client) Process() int { return c.number }
-
-// Crashed reports whether the process has crashed.
-func (c *Client) Crashed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.crashed
-}
-
-// Paused reports whether the process is paused.
-func (c *Client) Paused() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.paused && !c.crashed
-}
 
 // Connected reports whether the client has a connection.
 func (c *Client) Connected() bool {
@@ -229,57 +195,20 @@ func (c *Client) EventNext() bool { return false }
 // OwnsNodes returns false: no key ends with a connection.
 func (c *Client) OwnsNodes() bool { return false }
 
-// Notify tells the run that the process has acted.
-func (c *Client) Notify() {
-	select {
-	case c.system.activity <- struct{}{}:
-	default:
-	}
-}
-
 // ShutDown closes the client after its process has finished.
 func (c *Client) ShutDown() { c.TearDown() }
 
 // TearDown ends all connections, and lets goroutines of a paused or crashed process go on.
 func (c *Client) TearDown() {
+	c.Release()
 	c.mu.Lock()
-	c.tornDown = true
 	conns, handles := c.conns, c.handles
-	if c.resumed != nil {
-		close(c.resumed)
-		c.resumed = nil
-	}
 	c.mu.Unlock()
 	for _, conn := range conns {
 		conn.end()
 	}
 	for _, handle := range handles {
 		handle.Close()
-	}
-}
-
-// stop makes the process block at its next contact with its connections.
-func (c *Client) stop(crash bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if crash {
-		c.crashed = true
-	} else {
-		c.paused = true
-	}
-	if c.resumed == nil {
-		c.resumed = make(chan struct{})
-	}
-}
-
-// resume ends a pause.
-func (c *Client) resume() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused = false
-	if !c.crashed && c.resumed != nil {
-		close(c.resumed)
-		c.resumed = nil
 	}
 }
 
@@ -303,8 +232,9 @@ func (c *Client) collect() (answered bool) {
 		for _, command := range commands {
 			if !closed && opens(command) && c.links[conn.server].idle(conn) &&
 				c.system.servers[conn.server].answers() {
-				conn.push(c.system.servers[conn.server].do(c.system.now, conn, command))
-				c.system.woken, answered = true, true
+				conn.push(c.system.servers[conn.server].do(c.system.Now(), conn, command))
+				c.system.Wake()
+				answered = true
 				continue
 			}
 			c.send(conn, command)
@@ -355,14 +285,14 @@ func (c *Client) disconnect(from func(server int) bool) {
 	c.mu.Unlock()
 	for _, conn := range ended {
 		conn.end()
-		c.received = hash64.Fold(c.received, uint64(c.system.now)<<8|uint64(conn.server))
+		c.received = hash64.Fold(c.received, uint64(c.system.Now())<<8|uint64(conn.server))
 	}
 	for s := range c.links {
 		if from(s) {
 			c.links[s].requests, c.links[s].replies = nil, nil
 		}
 	}
-	c.system.woken = true
+	c.system.Wake()
 }
 
 // refresh updates which servers the client can dial, and which of them are stalled.
@@ -383,11 +313,11 @@ func (c *Client) refresh() {
 	c.mu.Unlock()
 	if changed {
 		// Reads can time out from now on.
-		c.received = hash64.Fold(c.received, uint64(c.system.now))
+		c.received = hash64.Fold(c.received, uint64(c.system.Now()))
 		for _, conn := range c.conns {
 			conn.wake()
 		}
-		c.system.woken = true
+		c.system.Wake()
 	}
 }
 
@@ -421,12 +351,12 @@ func (c *Client) key() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := hash64.Fold(c.received, uint64(c.reach)<<32|uint64(c.slow)<<16|
-		bit(c.paused, 0)|bit(c.crashed, 1)|bit(c.down, 2))
+		bit(c.Paused(), 0)|bit(c.Crashed(), 1)|bit(c.down, 2))
 	for _, n := range c.dialed {
 		key = hash64.Fold(key, uint64(n))
 	}
-	if c.paused {
-		key = hash64.Fold(key, uint64(c.resumeAt-c.system.now))
+	if c.Paused() {
+		key = hash64.Fold(key, uint64(c.resumeAt-c.system.Now()))
 	}
 	for _, conn := range c.conns {
 		key = hash64.Fold(key, uint64(conn.number)<<8|uint64(conn.server))

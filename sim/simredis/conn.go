@@ -83,7 +83,7 @@ func (c *conn) wake() {
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
 	for {
-		c.client.awaitRunning()
+		c.client.AwaitRunning()
 		c.mu.Lock()
 		n := copy(b, c.toClient)
 		c.toClient = c.toClient[n:]
@@ -112,7 +112,7 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
-	c.client.awaitRunning()
+	c.client.AwaitRunning()
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()

@@ -52,7 +52,7 @@ func (s *System) AppendFaults(steps []sim.EnabledStep, kind faults.Kind) []sim.E
 	switch kind.Strikes() {
 	case faults.OneClient:
 		for _, c := range s.clients {
-			add(sim.Step{Process: int32(c.number)})
+			add(sim.Step{Process: int32(c.Process())})
 		}
 	case faults.OneServer:
 		for server := range s.servers {
@@ -61,7 +61,7 @@ func (s *System) AppendFaults(steps []sim.EnabledStep, kind faults.Kind) []sim.E
 	case faults.LinkToServer:
 		for _, c := range s.clients {
 			for server := range s.servers {
-				add(sim.OnLink(sim.Fault, c.number, server))
+				add(sim.OnLink(sim.Fault, c.Process(), server))
 			}
 		}
 	}
@@ -96,12 +96,12 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.Crash: {
 		possible: clientRuns,
 		apply: func(s site, _ faults.Severity) {
-			s.client.stop(true)
+			s.client.Crash()
 			for server := range s.client.links {
 				s.client.links[server].replies = nil
 			}
-			s.system.record(history.Event{
-				Kind: history.Crashed, Process: int32(s.client.number),
+			s.system.Record(history.Event{
+				Kind: history.Crashed, Process: int32(s.client.Process()),
 			})
 		},
 	},
@@ -112,8 +112,8 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.Pause: {
 		possible: func(s site) bool { return clientRuns(s) && !s.client.Paused() },
 		apply: func(s site, severity faults.Severity) {
-			s.client.resumeAt = s.system.now + severity.Pause
-			s.client.stop(false)
+			s.client.resumeAt = s.system.Now() + severity.Pause
+			s.client.Pause()
 		},
 	},
 	faults.Unreachable: {
@@ -134,20 +134,20 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.SlowClock: {
 		possible: func(s site) bool { return clockMatters(s) && s.node.rate == trueClock },
 		apply: func(s site, severity faults.Severity) {
-			s.node.setClock(s.system.now, trueClock-severity.Drift, 0)
+			s.node.setClock(s.system.Now(), trueClock-severity.Drift, 0)
 		},
 	},
 	faults.FastClock: {
 		possible: func(s site) bool { return clockMatters(s) && s.node.rate == trueClock },
 		apply: func(s site, severity faults.Severity) {
-			s.node.setClock(s.system.now, trueClock+severity.Drift, 0)
+			s.node.setClock(s.system.Now(), trueClock+severity.Drift, 0)
 		},
 	},
 	faults.JumpClock: {
 		possible: func(s site) bool { return clockMatters(s) && !s.node.jumped },
 		apply: func(s site, _ faults.Severity) {
 			s.node.jumped = true
-			s.node.setClock(s.system.now, s.node.rate, clockJump)
+			s.node.setClock(s.system.Now(), s.node.rate, clockJump)
 		},
 	},
 	faults.StallServer: {
@@ -169,7 +169,7 @@ var faultActions = [faults.Kinds]faultAction{
 		possible: func(s site) bool { return serverRuns(s) && s.node.unreplicated() },
 		apply: func(s site, _ faults.Severity) {
 			s.disconnectAll()
-			s.node.keys = s.system.changes(s.server, s.node.keys, s.node.failOver(s.system.now),
+			s.node.keys = s.system.changes(s.server, s.node.keys, s.node.failOver(s.system.Now()),
 				history.KeyLost)
 		},
 	},
@@ -182,7 +182,7 @@ func serverRuns(s site) bool { return s.node.up() }
 // clockMatters reports whether the server has a key that expires. Before it has one, another clock
 // makes no difference.
 func clockMatters(s site) bool {
-	_, expires := s.node.expiry(s.system.now)
+	_, expires := s.node.expiry(s.system.Now())
 	return serverRuns(s) && expires
 }
 

@@ -21,7 +21,7 @@ func (s *System) Inspect() *sim.Inspection {
 				Name: k.name, Value: k.value, Process: int32(k.process), Server: number,
 			}
 			if left, expires := node.left(k.name); expires {
-				one.Expires = s.now + left
+				one.Expires = s.Now() + left
 			}
 			i.Keys = append(i.Keys, one)
 		}
@@ -35,7 +35,7 @@ func (s *System) Inspect() *sim.Inspection {
 // inspect describes the client and what is in flight.
 func (c *Client) inspect() sim.Peer {
 	p := sim.Peer{
-		Process: int32(c.number), Connected: c.Connected(), Server: int32(c.ServerIndex() + 1),
+		Process: int32(c.Process()), Connected: c.Connected(), Server: int32(c.ServerIndex() + 1),
 		Crashed: c.Crashed(), Paused: c.Paused(), Down: c.down,
 	}
 	if oldest := c.oldest(); oldest != nil {

@@ -147,7 +147,7 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 			strings.ToUpper(command[0]))
 	}
 	s.advance(s.clock(now))
-	number := c.client.number<<peerBits | c.number
+	number := c.client.Process()<<peerBits | c.number
 	s.history = hash64.Fold(s.history, uint64(s.local)^uint64(number)<<40)
 	for _, word := range command {
 		s.history = hash64.Fold(s.history, hashOf(word))

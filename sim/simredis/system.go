@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/sim/internal/service"
 )
 
 // A Service is a number of independent Redis servers as a [sim.Service].
@@ -54,16 +55,13 @@ func (Service) Determinize() (restore func()) { return func() {} }
 
 // A System is a number of Redis servers with their clients.
 type System struct {
-	config   sim.Config
-	servers  []redisServer
-	clients  []*Client // by number of the process, the first at 0
-	now      time.Duration
-	ages     uint64
-	writes   int64
-	keysSet  int64 // number of KeySet events
-	acting   int32 // the process whose command was executed last
-	woken    bool
-	activity chan struct{}
+	service.Core
+
+	servers []redisServer
+	clients []*Client // by number of the process, the first at 0
+	writes  int64
+	keysSet int64 // number of KeySet events
+	acting  int32 // the process whose command was executed last
 }
 
 // Reset begins a run with empty servers.
@@ -72,7 +70,7 @@ func (s *System) Reset(config sim.Config) {
 	for len(servers) < config.Servers {
 		servers = append(servers, redisServer{})
 	}
-	*s = System{config: config, servers: servers, activity: make(chan struct{}, 1)}
+	*s = System{Core: service.NewCore(config), servers: servers}
 	for i := range s.servers {
 		s.servers[i].reset()
 	}
@@ -81,9 +79,9 @@ func (s *System) Reset(config sim.Config) {
 // Connect adds a client. It has no connections yet.
 func (s *System) Connect() sim.Client {
 	c := &Client{
-		system: s, number: len(s.clients) + 1, links: make([]link, len(s.servers)),
-		dialed: make([]int, len(s.servers)),
+		system: s, links: make([]link, len(s.servers)), dialed: make([]int, len(s.servers)),
 	}
+	c.Init(len(s.clients)+1, &s.Core)
 	s.clients = append(s.clients, c)
 	c.refresh()
 	return c
@@ -107,7 +105,7 @@ func (s *System) on(kind sim.StepKind, process, server int) sim.Step {
 func (s *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
 	add := func(kind sim.StepKind, c *Client, server int, m *message) {
 		if m != nil {
-			step := s.on(kind, c.number, server)
+			step := s.on(kind, c.Process(), server)
 			steps = append(steps, sim.EnabledStep{Step: step, Age: m.age})
 		}
 	}
@@ -130,17 +128,17 @@ func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledSte
 	for _, c := range s.clients {
 		if c.down {
 			steps = append(steps,
-				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.number)}})
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.Process())}})
 		}
 		if c.Paused() {
 			steps = append(steps,
-				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.number)}})
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.Process())}})
 		}
 	}
 	for _, c := range s.clients {
 		for server := range c.links {
 			if c.links[server].blocked && !c.Crashed() {
-				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, c.number, server)})
+				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, c.Process(), server)})
 			}
 		}
 	}
@@ -156,7 +154,7 @@ func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledSte
 func (s *System) Perform(step sim.Step) {
 	if server, ok := step.Server(); ok {
 		s.servers[server].down, s.servers[server].stalled = false, false
-		s.record(history.Event{Kind: history.Healed, Server: int32(server + 1)})
+		s.Record(history.Event{Kind: history.Healed, Server: int32(server + 1)})
 		s.refresh()
 		return
 	}
@@ -167,14 +165,14 @@ func (s *System) Perform(step sim.Step) {
 	case sim.Deliver:
 		s.deliver(c, server)
 	case sim.Resume:
-		s.resume(c)
+		s.Resume(&c.Execution)
 	case sim.Heal:
 		if step.Peer != 0 {
 			c.links[server].blocked = false
 		} else {
 			c.down = false
 		}
-		s.record(history.Event{Kind: history.Healed, Process: step.Process, Peer: step.Peer})
+		s.Record(history.Event{Kind: history.Healed, Process: step.Process, Peer: step.Peer})
 		c.refresh()
 	}
 }
@@ -187,13 +185,13 @@ func (s *System) serve(c *Client, server int) {
 	node := &s.servers[server]
 	logged := len(node.log)
 	s.expire(server)
-	m.reply = node.do(s.now, m.conn, m.command)
+	m.reply = node.do(s.Now(), m.conn, m.command)
 	if len(node.log) > logged && node.log[logged].changed {
 		s.writes++
 	}
 	s.message(history.Executed, m)
-	s.acting = int32(c.number)
-	s.noteChanges(server, c.number, history.KeyDeleted)
+	s.acting = int32(c.Process())
+	s.noteChanges(server, c.Process(), history.KeyDeleted)
 	if !m.conn.closedByClient() && !c.Crashed() {
 		m.age = s.NextAge()
 		l.replies = append(l.replies, m)
@@ -207,7 +205,7 @@ func (s *System) deliver(c *Client, server int) {
 	l.replies = l.replies[1:]
 	c.received = hash64.Fold(c.received, hashOf(string(m.reply))^uint64(m.conn.number)<<48)
 	s.message(history.Answer, m)
-	s.woken = true
+	s.Wake()
 	m.conn.push(m.reply)
 }
 
@@ -222,7 +220,7 @@ func (c *Client) send(conn *conn, command []string) {
 // message records that a message has moved.
 func (s *System) message(kind history.Kind, m message) {
 	e := history.Event{
-		Kind: kind, Process: int32(m.conn.client.number), Op: describe(m.command),
+		Kind: kind, Process: int32(m.conn.client.Process()), Op: describe(m.command),
 	}
 	if len(s.servers) > 1 {
 		e.Server = int32(m.conn.server + 1)
@@ -230,18 +228,13 @@ func (s *System) message(kind history.Kind, m message) {
 	if kind != history.Command {
 		e.Name = describeReply(m.reply)
 	}
-	s.record(e)
-}
-
-func (s *System) record(e history.Event) {
-	e.At = s.now
-	s.config.Log.Append(e)
+	s.Record(e)
 }
 
 // expire lets the keys of a server expire whose time is over, and records that.
 func (s *System) expire(server int) {
 	node := &s.servers[server]
-	node.advance(node.clock(s.now))
+	node.advance(node.clock(s.Now()))
 	s.noteChanges(server, 0, history.KeyExpired)
 }
 
@@ -277,7 +270,7 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 			if gone == history.KeyDeleted {
 				e.Process = s.acting
 			}
-			s.record(e)
+			s.Record(e)
 		}
 	}
 	for i := range now {
@@ -285,7 +278,7 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 			s.keysSet++
 			k.set = s.keysSet
 			e.Kind, e.Path, e.Zxid, e.Process = history.KeySet, k.name, k.set, int32(k.process)
-			s.record(e)
+			s.Record(e)
 		}
 	}
 	return now
@@ -297,9 +290,6 @@ func (s *System) refresh() {
 		c.refresh()
 	}
 }
-
-// Now returns the time since the start of the run.
-func (s *System) Now() time.Duration { return s.now }
 
 // Deadline returns when the next pause ends. While a process is paused, has crashed or has lost its
 // links, the expiry of keys counts too, as others may wait for it.
@@ -318,7 +308,7 @@ func (s *System) Deadline() (at time.Duration, ok bool) {
 			slices.ContainsFunc(c.links, func(l link) bool { return l.blocked })
 	}
 	for i := range s.servers {
-		if expiry, expires := s.servers[i].expiry(s.now); expires && expiries {
+		if expiry, expires := s.servers[i].expiry(s.Now()); expires && expiries {
 			consider(expiry)
 		}
 	}
@@ -327,29 +317,23 @@ func (s *System) Deadline() (at time.Duration, ok bool) {
 
 // Advance sets the time, gives replicas what their servers have, and ends pauses.
 func (s *System) Advance(now time.Duration) {
-	s.now = now
+	s.SetNow(now)
 	for i := range s.servers {
 		s.expire(i)
 		s.servers[i].replicate()
 	}
 	for _, c := range s.clients {
 		if c.Paused() && c.resumeAt <= now {
-			s.resume(c)
+			s.Resume(&c.Execution)
 		}
 	}
-}
-
-func (s *System) resume(c *Client) {
-	c.resume()
-	s.woken = true
-	s.record(history.Event{Kind: history.Resumed, Process: int32(c.number)})
 }
 
 // AwaitsTime reports whether a process is paused or a key will expire.
 func (s *System) AwaitsTime() bool {
 	return slices.ContainsFunc(s.clients, (*Client).Paused) ||
 		slices.ContainsFunc(s.servers, func(r redisServer) bool {
-			_, ok := r.expiry(s.now)
+			_, ok := r.expiry(s.Now())
 			return ok
 		})
 }
@@ -363,24 +347,9 @@ func (s *System) Collect() {
 			again = c.collect() || again
 		}
 		if again {
-			s.config.Settle()
+			s.Settle()
 		}
 	}
-}
-
-// Activity returns a channel that receives when a process has acted.
-func (s *System) Activity() <-chan struct{} { return s.activity }
-
-// Woken reports whether anything has reached a process since the last call.
-func (s *System) Woken() (woken bool) {
-	woken, s.woken = s.woken, false
-	return woken
-}
-
-// NextAge returns the age of the next message.
-func (s *System) NextAge() uint64 {
-	s.ages++
-	return s.ages
 }
 
 // RenumberAges makes the ages of messages follow an order that the state alone decides: by process
@@ -416,7 +385,7 @@ func (s *System) Leader(int) bool { return false }
 func (s *System) Key() uint64 {
 	key := uint64(0)
 	for i := range s.servers {
-		key = hash64.Fold(key, s.servers[i].key(s.now))
+		key = hash64.Fold(key, s.servers[i].key(s.Now()))
 	}
 	for _, c := range s.clients {
 		key = hash64.Fold(key, c.key())

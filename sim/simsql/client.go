@@ -9,23 +9,20 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/sim/internal/service"
 )
 
 // A Client is the access of one process to the database. Lock code gets it as the handle of its
 // process.
 type Client struct {
+	service.Execution
 	system *System
-	number int // of the process, from 1
 
 	// mu guards what the process's goroutines use beside the run's.
 	mu          sync.Mutex
 	conns       []*conn // open ones, and closed ones that the system has not noticed
 	dialed      int     // number of connections so far
 	unreachable bool    // the server refuses connections
-	paused      bool
-	crashed     bool
-	tornDown    bool
-	resumed     chan struct{} // closed when the process continues; nil unless it is stopped
 	pools       []*sql.DB
 
 	// Only the run uses the fields below.
@@ -59,39 +56,8 @@ func (c *Client) DB() *sql.DB {
 // Connector returns what opens connections to the database, for code that makes a pool of its own.
 func (c *Client) Connector() driver.Connector { return connector{c} }
 
-// awaitRunning blocks while the process is paused or has crashed. Once the run is over it returns,
-// and connections fail.
-func (c *Client) awaitRunning() {
-	for {
-		c.mu.Lock()
-		resumed, waits := c.resumed, (c.paused || c.crashed) && !c.tornDown
-		c.mu.Unlock()
-		if !waits {
-			return
-		}
-		<-resumed
-	}
-}
-
 // Handle returns the client itself.
 func (c *Client) Handle() any { return c }
-
-// Process returns the number of the process.
-func (c *Client) Process() int { return c.number }
-
-// Crashed reports whether the process has crashed.
-func (c *Client) Crashed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.crashed
-}
-
-// Paused reports whether the process is paused.
-func (c *Client) Paused() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.paused && !c.crashed
-}
 
 // Connected reports whether the client has a connection.
 func (c *Client) Connected() bool {
@@ -142,57 +108,20 @@ func (c *Client) EventNext() bool { return false }
 // OwnsNodes returns false: no row ends with a connection.
 func (c *Client) OwnsNodes() bool { return false }
 
-// Notify tells the run that the process has acted.
-func (c *Client) Notify() {
-	select {
-	case c.system.activity <- struct{}{}:
-	default:
-	}
-}
-
 // ShutDown closes the client after its process has finished.
 func (c *Client) ShutDown() { c.TearDown() }
 
 // TearDown ends all connections, and lets goroutines of a paused or crashed process go on.
 func (c *Client) TearDown() {
+	c.Release()
 	c.mu.Lock()
-	c.tornDown = true
 	conns, pools := slices.Clone(c.conns), c.pools
-	if c.resumed != nil {
-		close(c.resumed)
-		c.resumed = nil
-	}
 	c.mu.Unlock()
 	for _, conn := range conns {
 		conn.end()
 	}
 	for _, pool := range pools {
 		pool.Close()
-	}
-}
-
-// stop makes the process block at its next contact with its connections.
-func (c *Client) stop(crash bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if crash {
-		c.crashed = true
-	} else {
-		c.paused = true
-	}
-	if c.resumed == nil {
-		c.resumed = make(chan struct{})
-	}
-}
-
-// resume ends a pause.
-func (c *Client) resume() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused = false
-	if !c.crashed && c.resumed != nil {
-		close(c.resumed)
-		c.resumed = nil
 	}
 }
 
@@ -232,10 +161,10 @@ func (c *Client) disconnect() {
 	c.mu.Unlock()
 	for _, conn := range conns {
 		conn.end()
-		c.received = hash64.Fold(c.received, uint64(c.system.now))
+		c.received = hash64.Fold(c.received, uint64(c.system.Now()))
 	}
 	c.requests, c.replies = nil, nil
-	c.system.woken = true
+	c.system.Wake()
 }
 
 // setDown updates whether the client can connect.
@@ -267,11 +196,11 @@ func (c *Client) deliverable() bool {
 func (c *Client) key() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := hash64.Fold(c.received, uint64(c.dialed)<<8|hash64.Bit(c.paused)|
-		hash64.Bit(c.crashed)<<1|hash64.Bit(c.down)<<2|hash64.Bit(c.stallsRequests)<<3|
+	key := hash64.Fold(c.received, uint64(c.dialed)<<8|hash64.Bit(c.Paused())|
+		hash64.Bit(c.Crashed())<<1|hash64.Bit(c.down)<<2|hash64.Bit(c.stallsRequests)<<3|
 		hash64.Bit(c.stallsReplies)<<4)
-	if c.paused {
-		key = hash64.Fold(key, uint64(c.resumeAt-c.system.now))
+	if c.Paused() {
+		key = hash64.Fold(key, uint64(c.resumeAt-c.system.Now()))
 	}
 	for _, conn := range c.conns {
 		key = hash64.Fold(key, uint64(conn.number))

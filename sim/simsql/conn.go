@@ -24,14 +24,14 @@ type connector struct{ client *Client }
 // reached.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	client := c.client
-	client.awaitRunning()
+	client.AwaitRunning()
 	client.Notify()
 	client.mu.Lock()
 	defer client.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case client.tornDown || client.unreachable:
+	case client.TornDown() || client.unreachable:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	client.dialed++
@@ -72,7 +72,7 @@ type conn struct {
 func (c *conn) call(ctx context.Context, query string, args []driver.NamedValue, reads bool) (
 	*reply, error,
 ) {
-	c.client.awaitRunning()
+	c.client.AwaitRunning()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -86,13 +86,13 @@ func (c *conn) call(ctx context.Context, query string, args []driver.NamedValue,
 	c.client.Notify()
 	select {
 	case r := <-c.replies:
-		c.client.awaitRunning()
+		c.client.AwaitRunning()
 		return r, r.err
 	case <-c.lost:
-		c.client.awaitRunning()
+		c.client.AwaitRunning()
 		return nil, ErrConnectionLost
 	case <-ctx.Done():
-		c.client.awaitRunning()
+		c.client.AwaitRunning()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.abandoned = true

@@ -374,7 +374,7 @@ func (d *database) key(now time.Duration) uint64 {
 		hash64.Bit(d.jumped)<<1|hash64.Bit(d.clock.read)<<2)
 	key = hash64.Fold(hash64.Fold(key, d.outside), d.inside)
 	if d.owner != nil {
-		key = hash64.Fold(key, uint64(d.owner.client.number)<<32|uint64(d.owner.number))
+		key = hash64.Fold(key, uint64(d.owner.client.Process())<<32|uint64(d.owner.number))
 		if d.notice != 0 {
 			key = hash64.Fold(key, uint64(d.notice-now))
 		}

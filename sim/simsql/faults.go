@@ -29,7 +29,7 @@ func (s *System) AppendFaults(steps []sim.EnabledStep, kind faults.Kind) []sim.E
 	default:
 		for _, c := range s.clients {
 			if action.possible(s, c) {
-				step := sim.Step{Process: int32(c.number)}.StruckBy(kind)
+				step := sim.Step{Process: int32(c.Process())}.StruckBy(kind)
 				steps = append(steps, sim.EnabledStep{Step: step})
 			}
 		}
@@ -67,10 +67,10 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.Crash: {
 		possible: runs,
 		apply: func(s *System, c *Client, _ faults.Severity) {
-			c.stop(true)
+			c.Crash()
 			c.replies = nil
 			s.lose(c)
-			s.record(history.Event{Kind: history.Crashed, Process: int32(c.number)})
+			s.Record(history.Event{Kind: history.Crashed, Process: int32(c.Process())})
 		},
 	},
 	faults.Cancel: {
@@ -92,20 +92,20 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.Pause: {
 		possible: func(s *System, c *Client) bool { return runs(s, c) && !c.Paused() },
 		apply: func(s *System, c *Client, severity faults.Severity) {
-			c.resumeAt = s.now + severity.Pause
-			c.stop(false)
+			c.resumeAt = s.Now() + severity.Pause
+			c.Pause()
 		},
 	},
 	faults.SlowClock: {
 		possible: accurate,
 		apply: func(s *System, _ *Client, severity faults.Severity) {
-			s.database.setClock(s.now, trueClock-severity.Drift, 0)
+			s.database.setClock(s.Now(), trueClock-severity.Drift, 0)
 		},
 	},
 	faults.FastClock: {
 		possible: accurate,
 		apply: func(s *System, _ *Client, severity faults.Severity) {
-			s.database.setClock(s.now, trueClock+severity.Drift, 0)
+			s.database.setClock(s.Now(), trueClock+severity.Drift, 0)
 		},
 	},
 	faults.JumpClock: {
@@ -114,7 +114,7 @@ var faultActions = [faults.Kinds]faultAction{
 		},
 		apply: func(s *System, _ *Client, _ faults.Severity) {
 			s.database.jumped = true
-			s.database.setClock(s.now, s.database.rate, clockJump)
+			s.database.setClock(s.Now(), s.database.rate, clockJump)
 		},
 	},
 	faults.StallServer: {

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/sim/internal/service"
 )
 
 // A Service is a database as a [sim.Service].
@@ -57,16 +58,13 @@ const noticeAfter = time.Second
 
 // A System is a database server with its clients.
 type System struct {
+	service.Core
+
 	schema   string
-	config   sim.Config
 	database database
 	clients  []*Client // by number of the process, the first at 0
-	now      time.Duration
-	ages     uint64
 	writes   int64
 	rowsSet  int64 // number of KeySet events
-	woken    bool
-	activity chan struct{}
 }
 
 // Reset begins a run with an empty database.
@@ -77,14 +75,15 @@ func (s *System) Reset(config sim.Config) {
 	}
 	d.reset()
 	*s = System{
-		schema: s.schema, config: config, database: d, rowsSet: int64(len(d.committed)),
-		activity: make(chan struct{}, 1),
+		schema: s.schema, Core: service.NewCore(config), database: d,
+		rowsSet: int64(len(d.committed)),
 	}
 }
 
 // Connect adds a client. It has no connections yet.
 func (s *System) Connect() sim.Client {
-	c := &Client{system: s, number: len(s.clients) + 1}
+	c := &Client{system: s}
+	c.Init(len(s.clients)+1, &s.Core)
 	s.clients = append(s.clients, c)
 	return c
 }
@@ -98,7 +97,7 @@ func (s *System) Servers() int { return 1 }
 // AppendMessages appends the requests that can be served and the replies that can be delivered.
 func (s *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
 	add := func(kind sim.StepKind, c *Client, m *message) {
-		step := sim.Step{Kind: kind, Process: int32(c.number)}
+		step := sim.Step{Kind: kind, Process: int32(c.Process())}
 		steps = append(steps, sim.EnabledStep{Step: step, Age: m.age})
 	}
 	for _, c := range s.clients {
@@ -120,11 +119,11 @@ func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledSte
 	for _, c := range s.clients {
 		if c.down || c.stallsRequests || c.stallsReplies {
 			steps = append(steps,
-				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.number)}})
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(c.Process())}})
 		}
 		if c.Paused() {
 			steps = append(steps,
-				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.number)}})
+				sim.EnabledStep{Step: sim.Step{Kind: sim.Resume, Process: int32(c.Process())}})
 		}
 	}
 	if s.database.stalled {
@@ -137,7 +136,7 @@ func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledSte
 func (s *System) Perform(step sim.Step) {
 	if _, ok := step.Server(); ok {
 		s.database.stalled = false
-		s.record(history.Event{Kind: history.Healed, Server: 1})
+		s.Record(history.Event{Kind: history.Healed, Server: 1})
 		return
 	}
 	c := s.clients[step.Process-1]
@@ -147,9 +146,9 @@ func (s *System) Perform(step sim.Step) {
 	case sim.Deliver:
 		s.deliver(c)
 	case sim.Resume:
-		s.resume(c)
+		s.Resume(&c.Execution)
 	case sim.Heal:
-		s.record(history.Event{Kind: history.Healed, Process: step.Process})
+		s.Record(history.Event{Kind: history.Healed, Process: step.Process})
 		lost := c.down
 		c.setDown(false)
 		c.stallsRequests, c.stallsReplies = false, false
@@ -164,12 +163,12 @@ func (s *System) serve(c *Client) {
 	next := c.servable()
 	m := c.requests[next]
 	c.requests = slices.Delete(c.requests, next, next+1)
-	reply, changed := s.database.do(s.now, m.conn, m.request)
+	reply, changed := s.database.do(s.Now(), m.conn, m.request)
 	m.reply = reply
 	s.message(history.Executed, m)
 	if changed {
 		s.writes++
-		s.noteChanges(c.number, history.KeyDeleted)
+		s.noteChanges(c.Process(), history.KeyDeleted)
 	}
 	if m.conn.closedByClient() {
 		s.endIdle(m.conn)
@@ -189,7 +188,7 @@ func (s *System) deliver(c *Client) {
 	c.replies = c.replies[1:]
 	c.received = hash64.Fold(c.received, m.reply.hash()^uint64(m.conn.number)<<48)
 	s.message(history.Answer, m)
-	s.woken = true
+	s.Wake()
 	m.conn.replies <- m.reply
 }
 
@@ -203,17 +202,12 @@ func (c *Client) send(conn *conn, r *request) {
 // message records that a message has moved.
 func (s *System) message(kind history.Kind, m message) {
 	e := history.Event{
-		Kind: kind, Process: int32(m.conn.client.number), Op: m.request.String(),
+		Kind: kind, Process: int32(m.conn.client.Process()), Op: m.request.String(),
 	}
 	if kind != history.Command {
 		e.Name = m.reply.String()
 	}
-	s.record(e)
-}
-
-func (s *System) record(e history.Event) {
-	e.At = s.now
-	s.config.Log.Append(e)
+	s.Record(e)
 }
 
 // endIdle ends the session of a connection that the client has closed, once the server has handled
@@ -229,7 +223,7 @@ func (s *System) endIdle(closed *conn) {
 // server notices.
 func (s *System) lose(c *Client) {
 	if d := &s.database; d.owner != nil && d.owner.client == c && d.notice == 0 {
-		d.notice = s.now + noticeAfter
+		d.notice = s.Now() + noticeAfter
 	}
 }
 
@@ -240,12 +234,12 @@ func (s *System) rollBack() {
 	changed, _ := s.database.end(false)
 	c := lost.client
 	c.requests = slices.DeleteFunc(c.requests, func(m message) bool { return m.conn == lost })
-	s.record(history.Event{
-		Kind: history.Executed, Process: int32(c.number), Op: "ROLLBACK",
+	s.Record(history.Event{
+		Kind: history.Executed, Process: int32(c.Process()), Op: "ROLLBACK",
 		Name: history.ConnectionLost,
 	})
 	if changed {
-		s.noteChanges(c.number, history.KeyDeleted)
+		s.noteChanges(c.Process(), history.KeyDeleted)
 	}
 }
 
@@ -264,7 +258,7 @@ func (s *System) noteChanges(process int, gone history.Kind) {
 		if found && now[i].value == r.value {
 			now[i] = r
 		} else if !found {
-			s.record(history.Event{
+			s.Record(history.Event{
 				Kind: gone, Path: r.name, Zxid: r.set, Process: int32(process),
 			})
 		}
@@ -273,16 +267,13 @@ func (s *System) noteChanges(process int, gone history.Kind) {
 		if r := &now[i]; r.set == 0 {
 			s.rowsSet++
 			r.set, r.process = s.rowsSet, process
-			s.record(history.Event{
+			s.Record(history.Event{
 				Kind: history.KeySet, Path: r.name, Zxid: r.set, Process: int32(process),
 			})
 		}
 	}
 	s.database.committed = now
 }
-
-// Now returns the time since the start of the run.
-func (s *System) Now() time.Duration { return s.now }
 
 // Deadline returns when the next pause ends, or the server notices that the connection of an open
 // transaction is lost.
@@ -305,21 +296,15 @@ func (s *System) Deadline() (at time.Duration, ok bool) {
 
 // Advance sets the time, lets the server notice a lost connection, and ends pauses.
 func (s *System) Advance(now time.Duration) {
-	s.now = now
+	s.SetNow(now)
 	if notice := s.database.notice; notice != 0 && notice <= now {
 		s.rollBack()
 	}
 	for _, c := range s.clients {
 		if c.Paused() && c.resumeAt <= now {
-			s.resume(c)
+			s.Resume(&c.Execution)
 		}
 	}
-}
-
-func (s *System) resume(c *Client) {
-	c.resume()
-	s.woken = true
-	s.record(history.Event{Kind: history.Resumed, Process: int32(c.number)})
 }
 
 // AwaitsTime reports whether a process is paused, or the server will notice a lost connection. What
@@ -333,21 +318,6 @@ func (s *System) Collect() {
 	for _, c := range s.clients {
 		c.collect()
 	}
-}
-
-// Activity returns a channel that receives when a process has acted.
-func (s *System) Activity() <-chan struct{} { return s.activity }
-
-// Woken reports whether anything has reached a process since the last call.
-func (s *System) Woken() (woken bool) {
-	woken, s.woken = s.woken, false
-	return woken
-}
-
-// NextAge returns the age of the next message.
-func (s *System) NextAge() uint64 {
-	s.ages++
-	return s.ages
 }
 
 // RenumberAges makes the ages of messages follow an order that the state alone decides: by process,
@@ -378,7 +348,7 @@ func (s *System) Leader(int) bool { return false }
 // Key returns a hash of what the database stores, of its open transaction, and of what is in
 // flight.
 func (s *System) Key() uint64 {
-	key := s.database.key(s.now)
+	key := s.database.key(s.Now())
 	for _, c := range s.clients {
 		key = hash64.Fold(key, c.key())
 	}

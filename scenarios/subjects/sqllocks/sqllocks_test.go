@@ -120,7 +120,7 @@ func TestRemedies(t *testing.T) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner, violated := engine.NewRunner(t), false
-			for schedule := range 1000 {
+			for schedule := range 400 {
 				r := runner.Run(s, strategy.NewRandom(2, schedule))
 				violated = violated || len(r.Violations) > 0
 				for _, property := range test.holds {
