@@ -12,8 +12,8 @@ type IsolatedProcess struct {
 	process *Process
 }
 
-// NewIsolatedProcess prepares a process with the given number, attempts and place, in the memory of an old
-// one unless that is nil. Only one goroutine may use it, in the bubble in which it was made.
+// NewIsolatedProcess prepares a process with the given number, attempts and place, in the memory of
+// an old one unless that is nil. Only one goroutine may use it, in the bubble in which it was made.
 func NewIsolatedProcess(scenario *Scenario, number, cycles int, at Place,
 	old *IsolatedProcess,
 ) *IsolatedProcess {
