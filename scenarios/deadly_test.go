@@ -78,12 +78,18 @@ func (m *deadlyModule) line(t *testing.T, name string) string {
 // run runs the tests of a pattern and returns what they print. They must fail.
 func (m *deadlyModule) run(t *testing.T, pattern string, environment ...string) string {
 	t.Helper()
-	command := exec.Command(m.program, "-test.run="+pattern, "-test.timeout=2m")
+	return m.runWith(t, []string{"-test.run=" + pattern}, environment...)
+}
+
+// runWith runs the tests with the flags and returns what they print. They must fail.
+func (m *deadlyModule) runWith(t *testing.T, flags []string, environment ...string) string {
+	t.Helper()
+	command := exec.Command(m.program, append(flags, "-test.timeout=2m")...)
 	command.Dir = m.root
 	command.Env = append(os.Environ(), append(environment, "INTERLOCK_STALL=2s")...)
 	printed, err := command.CombinedOutput()
 	if err == nil {
-		t.Fatalf("%s passes:\n%s", pattern, printed)
+		t.Fatalf("%q passes:\n%s", flags, printed)
 	}
 	return string(printed)
 }
@@ -106,6 +112,7 @@ func TestDeadlyLocks(t *testing.T) {
 		"late":   {"TestLate", "a goroutine that the lock started panicked", "at the end"},
 		"rapid":  {"TestRapid", "a goroutine that the lock started panicked", "in rapid"},
 		"fuzz":   {"FuzzPanic", "a goroutine that the lock started panicked", "in a fuzzer"},
+		"worker": {"FuzzWorker", "a goroutine that the lock started panicked", "in a worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +120,14 @@ func TestDeadlyLocks(t *testing.T) {
 			if name == "fuzz" {
 				pattern += "/^seed#0$"
 			}
-			printed := m.run(t, pattern)
+			flags := []string{"-test.run=" + pattern}
+			if name == "worker" { // The coordinator finds out how its worker died.
+				flags = []string{
+					"-test.run=^$", "-test.fuzz=" + pattern, "-test.fuzzcachedir=" + t.TempDir(),
+					"-test.parallel=1",
+				}
+			}
+			printed := m.runWith(t, flags)
 			wanted := []string{"no-panic: " + tc.reason, tc.message, "; shrunk to "}
 			if name != "exit" || runtime.GOOS == "linux" {
 				wanted = append(wanted, m.line(t, name))

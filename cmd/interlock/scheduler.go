@@ -56,15 +56,7 @@ func schedulerFlags(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != 2 {
-		return nil, fmt.Errorf("go env printed %q", out)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	file, err := overlay.Write(lines[0], lines[1], overlay.Directory(cache, lines[0], lines[1]))
+	file, err := overlay.Install(string(out))
 	if err != nil {
 		return nil, err
 	}

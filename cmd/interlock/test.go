@@ -45,6 +45,7 @@ type testFlags struct {
 	timeout   time.Duration
 	verbose   bool
 	interlock string
+	scheduler bool
 }
 
 func newTest() *cobra.Command {
@@ -106,6 +107,7 @@ Exit status:
 	flags.StringVar(&f.json, "json", "", "write a report as JSON to `file`")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
+	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
 	flags.StringVar(&f.interlock, "interlock", "",
 		"`directory` of Interlock's source (default: this version)")
 	return command
@@ -173,6 +175,9 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 		return err
 	}
 	defer build.Close()
+	if build.Unscheduled != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v; going on without\n", build.Unscheduled)
+	}
 	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
 	if err != nil {
 		return &statusError{statusInternal, err}
@@ -211,7 +216,8 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, error) {
 	test := &gobuild.Test{
 		Pattern: pattern, Glue: f.glue, Interlock: f.interlock, Version: program.Version(),
-		Flags: []string{"-timeout=" + f.timeout.String()},
+		Scheduler: f.scheduler,
+		Flags:     []string{"-timeout=" + f.timeout.String()},
 	}
 	if f.run != "" {
 		test.Flags = append(test.Flags, "-run="+f.run)
@@ -282,6 +288,9 @@ func (f *testFlags) command(pattern string) string {
 	}
 	if f.claims != "" {
 		words = append(words, "--claims", shellQuote(f.claims))
+	}
+	if f.scheduler {
+		words = append(words, "--"+schedulerFlag)
 	}
 	if f.interlock != "" {
 		words = append(words, "--interlock", shellQuote(f.interlock))

@@ -39,7 +39,7 @@ func TestLayers(t *testing.T) {
 		"simzk/client/model": with(shared, "simzk/client/model"),
 		"simzk/client/real":  with(shared, "simzk/client/real", "simzk/dial"),
 		"simzk/dial":         {"simzk/dial"},
-		"internal/gobuild":   {"internal/gobuild"},
+		"internal/gobuild":   {"internal/gobuild", "internal/scheduler/overlay"},
 		"internal/scheduler": {"internal/scheduler"},
 		"internal/engine":    engine,
 		"internal/zookeeper": slices.Concat(sim, clients,

@@ -4,10 +4,13 @@ package exhaustive_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
@@ -50,5 +53,41 @@ func TestScheduledLocks(t *testing.T) {
 				t.Errorf("shrunk to %+v", short.Recording)
 			}
 		})
+	}
+}
+
+// Where goroutines are scheduled, an exhaustive search of two threads on one handle is complete,
+// finds each defect, and finds nothing without one.
+func TestScheduledThreads(t *testing.T) {
+	for _, tc := range []struct {
+		defect  locktest.ThreadDefect
+		clients int
+		want    history.Property // "" if nothing is found
+	}{
+		{locktest.NoThreadDefect, 2, ""},
+		{locktest.SharedCounter, 1, history.ClientMutualExclusion},
+		{locktest.SharedNode, 1, history.NoLeakedNodes},
+	} {
+		defect, want := tc.defect, tc.want
+		e := &exhaustive.Search{
+			Scenario: engine.Scenario{
+				Subject: conversion.Subject(locktest.Handle(defect)),
+				Clients: tc.clients, Cycles: 1, Threads: 2,
+			},
+			KeepGoing: true,
+		}
+		r := e.Run(context.Background(), t)
+		t.Logf("defect %d: %d schedules, %d states", defect, r.Schedules, r.States)
+		if !r.Complete || r.Differing > 0 {
+			t.Errorf("defect %d: not complete, %s", defect, r.DescribeDiffering())
+		}
+		switch {
+		case want == "" && r.Failure != nil:
+			t.Errorf("found %+v", r.Failure.Violations[0])
+		case want == "":
+		case r.Failure == nil || !slices.ContainsFunc(r.Failure.Violations,
+			func(v *history.Violation) bool { return v.Property == want }):
+			t.Errorf("defect %d: %s is not found first: %+v", defect, want, r.Failure)
+		}
 	}
 }

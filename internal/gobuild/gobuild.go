@@ -43,11 +43,16 @@ type Test struct {
 	// Interlock is the directory of Interlock's module. It may be "" if Version is not.
 	Interlock string
 	Version   string   // of Interlock's module
+	Scheduler bool     // schedules decide the order of goroutines; see package scheduler
 	Flags     []string // further flags of go test
 }
 
 // A Build is a [Test] that is ready to run.
 type Build struct {
+	// Unscheduled is an [*overlay.UnknownRelease] if the test asks for the goroutine scheduler and
+	// runs without it.
+	Unscheduled error
+
 	test      *Test
 	module    string // path of the user's module
 	root      string // its directory
@@ -55,7 +60,8 @@ type Build struct {
 	temporary string
 	goVersion string // of the user's go.mod, as "go1.N"
 	overlay   map[string]string
-	seeds     bool // math/rand/v2 can be seeded
+	seeds     bool     // math/rand/v2 can be seeded
+	tags      []string // flags of the go command for the build tags
 }
 
 // Prepare makes a test ready to run. An error is one line. The caller closes the build.
@@ -69,8 +75,8 @@ func Prepare(ctx context.Context, test *Test) (*Build, error) {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		b.addGlue, b.copyModule, b.seedRandom, b.requireInterlock, b.verifyGo, b.replaceDials,
-		b.writeOverlay,
+		b.addGlue, b.copyModule, b.seedRandom, b.requireInterlock, b.verifyGo, b.addScheduler,
+		b.replaceDials, b.writeOverlay,
 	} {
 		if err := step(ctx); err != nil {
 			b.Close()
@@ -97,7 +103,8 @@ func (b *Build) Command(ctx context.Context) *exec.Cmd {
 	if lang := b.language(); lang != "" {
 		arguments = append(arguments, "-gcflags="+b.module+"/...=-lang="+lang)
 	}
-	command := b.goCommand(ctx, append(append(arguments, b.test.Flags...), b.pattern)...)
+	arguments = slices.Concat(arguments, b.tags, b.test.Flags, []string{b.pattern})
+	command := b.goCommand(ctx, arguments...)
 	command.Env = append(command.Env, "GODEBUG="+debugSettings())
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 5 * time.Second

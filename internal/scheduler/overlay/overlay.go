@@ -184,6 +184,22 @@ func Write(goroot, version, directory string) (string, error) {
 	return path, writeIfDifferent(path, index)
 }
 
+// Install writes the overlay below the user's directory for caches, and returns its file. The
+// environment is what go env GOROOT GOVERSION prints. Errors are those of [Write], or name what is
+// wrong with the environment.
+func Install(environment string) (string, error) {
+	lines := strings.Split(strings.TrimSpace(environment), "\n")
+	if len(lines) != 2 {
+		return "", fmt.Errorf("go env printed %q", environment)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	goroot, version := lines[0], lines[1]
+	return Write(goroot, version, Directory(cache, goroot, version))
+}
+
 // Directory returns where to write the overlay of a Go installation, below a directory for caches.
 // Another version of this package returns another one.
 func Directory(cache, goroot, version string) string {

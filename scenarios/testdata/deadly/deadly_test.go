@@ -89,6 +89,12 @@ func FuzzPanic(f *testing.F) {
 	}))
 }
 
+func FuzzWorker(f *testing.F) {
+	scenarios.Fuzz(f, scenario("worker", func(*scenarios.Process) {
+		panic("in a worker") // line: worker
+	}))
+}
+
 func TestPanic(t *testing.T) {
 	check(t, "panic", func(p *scenarios.Process) {
 		panic(fmt.Sprint("no watch for ", p.Number)) // line: panic
