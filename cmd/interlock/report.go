@@ -138,6 +138,20 @@ func writeCost(w io.Writer, c *check.Cost) {
 	table.Flush()
 }
 
+// writeMargins writes how close schedules came to breaking what depends on time.
+func writeMargins(w io.Writer, margins *check.Margins) {
+	if *margins == (check.Margins{}) {
+		return
+	}
+	fmt.Fprintln(w, "\nsmallest margins")
+	for i := range margins {
+		if m := &margins[i]; m.Times > 0 {
+			fmt.Fprintf(w, "  %-59s%6.3f s, in schedule %d of %d times\n",
+				check.MarginStatements[i], m.Smallest.Seconds(), m.Schedule, m.Times)
+		}
+	}
+}
+
 func mean(sum, times int) float64 {
 	if times == 0 {
 		return 0
@@ -180,6 +194,7 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 	}
 	if isCampaign {
 		writeCost(w, &ofCampaign.Totals.Cost)
+		writeMargins(w, &ofCampaign.Totals.Margins)
 		writeSometimes(w, campaign, ofCampaign)
 		if ofCampaign.Effort.Running > 0 {
 			fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",

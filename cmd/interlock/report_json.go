@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -70,10 +71,12 @@ type CampaignReport struct {
 	// counting stopped at [report.StatesMax]
 	StatesCapped bool `json:"states_capped"`
 	// distinct histories, counted up to [report.HistoriesMax]
-	Histories  int                       `json:"histories"`
-	Strategies []report.StrategyStats    `json:"strategies"`
-	Cost       costReport                `json:"cost"`
-	Sometimes  []campaign.SometimesCount `json:"sometimes,omitempty"`
+	Histories  int                    `json:"histories"`
+	Strategies []report.StrategyStats `json:"strategies"`
+	Cost       costReport             `json:"cost"`
+	// by name; only those that were measured
+	Margins   map[string]check.Margin   `json:"margins"`
+	Sometimes []campaign.SometimesCount `json:"sometimes,omitempty"`
 	// sometimes conditions never reached; the status is then 1
 	NeverReached []string `json:"sometimes_never,omitempty"`
 	// the share of the run time that property checks took, from 0 to 1
@@ -135,6 +138,17 @@ type violationReport struct {
 	Count int `json:"count,omitempty"`
 }
 
+// marginReports returns the margins that were measured, by name.
+func marginReports(margins *check.Margins) map[string]check.Margin {
+	reports := make(map[string]check.Margin)
+	for i := range margins {
+		if margins[i].Times > 0 {
+			reports[check.MarginNames[i]] = margins[i]
+		}
+	}
+	return reports
+}
+
 func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	outcome error,
 ) *checkReport {
@@ -158,7 +172,8 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 		out.CampaignReport = &CampaignReport{
 			StatesCapped: found.StatesCapped, Histories: found.Histories,
 			Strategies: append([]report.StrategyStats{}, found.Strategies...),
-			Cost:       costReport(found.Totals.Cost), Sometimes: c.SometimesCounts(found),
+			Cost:       costReport(found.Totals.Cost),
+			Margins:    marginReports(&found.Totals.Margins), Sometimes: c.SometimesCounts(found),
 			NeverReached: c.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
 		}
 	case *report.Exhaustive:

@@ -113,7 +113,7 @@ func TestVerdictCached(t *testing.T) {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[history.Event]()) {
 			changed := slices.Clone(events)
 			eventtest.Alter(reflect.ValueOf(&changed[i]).Elem().FieldByIndex(field.Index))
-			want := field.Name == "At" || field.Name == "Facts"
+			want := field.Name == "At" || field.Name == "Ago" || field.Name == "Facts"
 			if got := c.VerdictCached(all, changed); got != want {
 				t.Errorf("event %d with another %s: cached %v, want %v", i, field.Name, got, want)
 			}

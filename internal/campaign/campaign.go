@@ -195,6 +195,9 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
 			break
 		}
+		for i := range result.Margins {
+			result.Margins[i].Schedule = schedule
+		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.Add(c.strategyName(schedule), result)

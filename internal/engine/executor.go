@@ -83,12 +83,7 @@ func (e *liveExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool
 	case <-activity: // Activity from before the pause does not count.
 	default:
 	}
-	select {
-	case <-e.timer.C:
-	case <-activity:
-		acted = true
-		e.timer.Stop()
-	}
+	acted = e.sleep(activity)
 	synctest.Wait()
 	select {
 	case <-activity: // A process that acts as the pause ends may come before or after the timer.
@@ -96,6 +91,33 @@ func (e *liveExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool
 	default:
 	}
 	return time.Since(e.began), acted
+}
+
+// sleep sleeps until the timer fires or a process acts, and notes when holds are lost meanwhile.
+func (e *liveExecutor) sleep(activity <-chan struct{}) (acted bool) {
+	for {
+		holder, lost := e.believer()
+		select {
+		case <-e.timer.C:
+			return false
+		case <-activity:
+			e.timer.Stop()
+			return true
+		case <-lost:
+			holder.lostAt = time.Since(e.began)
+		}
+	}
+}
+
+// believer returns the first process that is not known to have lost its hold, and the channel that
+// tells of the loss, or nil.
+func (e *liveExecutor) believer() (*Process, <-chan struct{}) {
+	for _, p := range e.loop.Contenders {
+		if p.hold != nil && !p.Lost && p.lostAt == 0 && !p.Client.Crashed() && !p.Client.Paused() {
+			return p, p.hold.Done
+		}
+	}
+	return nil, nil
 }
 
 func (e *liveExecutor) OwnsResource(p *Process) bool {

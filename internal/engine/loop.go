@@ -353,6 +353,9 @@ func (l *Loop) observe() {
 		p.checkLoss()
 		for i := range p.Pending {
 			p.Pending[i].At = now
+			if p.Pending[i].Kind == history.Lost && p.lostAt > 0 {
+				p.Pending[i].Ago = now - p.lostAt
+			}
 			l.log.Append(p.Pending[i])
 			switch p.Pending[i].Kind {
 			case history.ReenterCall, history.UnlockCall:

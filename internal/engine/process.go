@@ -74,6 +74,7 @@ type Process struct {
 	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
 	served   bool          // the server has handled a request of the process
+	lostAt   time.Duration // when the hold was lost, if that was while time passed; or 0
 
 	random randomBytes
 	space  [3]history.Event // initial memory of Pending
@@ -181,7 +182,7 @@ func (p *Process) cycle(locker Locker) {
 		panic(setUpError("Lock returns a Hold without Unlock"))
 	}
 	p.progress.Add(1)
-	p.hold, p.Lost = hold, false
+	p.hold, p.Lost, p.lostAt = hold, false, 0
 	p.record(history.Event{
 		Kind: history.LockReturn, Op: mode, Path: hold.Node, Zxid: hold.Token,
 		Validity: validity(hold.Until),

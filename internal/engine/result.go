@@ -39,6 +39,7 @@ type Result struct {
 	Undecided bool
 	Vacuity   check.Vacuity // how often the run exercised each property
 	Cost      check.Cost    // of acquisitions and releases
+	Margins   check.Margins // in time
 	Reached   []bool        // which sometimes conditions the run reached
 
 	// Cancelled reports that the context ended before the run was judged. Nothing else in the

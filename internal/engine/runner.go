@@ -209,6 +209,7 @@ func Properties() []history.Property {
 // count adds up what the run has tested.
 func (r *Runner) count(subject *Subject, result *Result) {
 	result.Vacuity.Add(result.Events, subject.EffectiveLimits())
+	result.Margins = check.MeasureMargins(result.Events)
 	r.reached = r.reached[:0]
 	for i := range subject.Sometimes {
 		condition := &subject.Sometimes[i]

@@ -12,6 +12,7 @@ import (
 type Totals struct {
 	Vacuity check.Vacuity
 	Cost    check.Cost
+	Margins check.Margins
 	Reached []int // by sometimes condition: schedules that reached it
 }
 
@@ -23,6 +24,7 @@ type Effort struct{ Running, Checking time.Duration }
 func (s *Totals) Add(result *engine.Result) {
 	s.Vacuity.Merge(&result.Vacuity)
 	s.Cost.Add(&result.Cost)
+	s.Margins.Merge(&result.Margins)
 	if s.Reached == nil && len(result.Reached) > 0 {
 		s.Reached = make([]int, len(result.Reached))
 	}
@@ -37,6 +39,7 @@ func (s *Totals) Add(result *engine.Result) {
 func (s *Totals) Merge(other *Totals) {
 	s.Vacuity.Merge(&other.Vacuity)
 	s.Cost.Add(&other.Cost)
+	s.Margins.Merge(&other.Margins)
 	if len(s.Reached) == 0 && len(other.Reached) > 0 {
 		s.Reached = make([]int, len(other.Reached))
 	}

@@ -49,6 +49,7 @@ type Record struct {
 	Strategies []report.StrategyStats `json:"strategies"`
 	Vacuity    *check.Vacuity         `json:"vacuity"`
 	Cost       check.Cost             `json:"cost"`
+	Margins    check.Margins          `json:"margins"`
 	Reached    []int                  `json:"reached,omitempty"` // by sometimes condition
 	Seen       *report.SeenRecord     `json:"seen"`
 
@@ -108,7 +109,7 @@ func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 		Elapsed: r.Elapsed, Running: r.Effort.Running, Checking: r.Effort.Checking,
 		Unknown: r.Unknown, Unsettled: r.Unsettled, Interrupted: r.Interrupted,
 		Strategies: r.Strategies, Vacuity: &r.Totals.Vacuity, Cost: r.Totals.Cost,
-		Reached: r.Totals.Reached, Seen: r.Seen.Record(),
+		Margins: r.Totals.Margins, Reached: r.Totals.Reached, Seen: r.Seen.Record(),
 		Failure: newFailure(r.Failure), OutOfContract: newFailure(r.OutOfContract),
 		OutOfContractSchedules: r.OutOfContractSchedules,
 		Differing:              r.Differing, DifferingLines: r.DifferingLines,

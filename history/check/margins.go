@@ -1,0 +1,181 @@
+package check
+
+import (
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A Margin says how close runs have come to breaking a property that depends on time: the robustness
+// of the property, as far as times decide it (Donzé and Maler, "Robust Satisfaction of Temporal
+// Logic over Real-Valued Signals", FORMATS 2010).
+type Margin struct {
+	Times    int           `json:"times"`       // how often it was measured
+	Smallest time.Duration `json:"smallest_ns"` // 0 if it was never measured
+	Schedule int           `json:"schedule"`    // the first with the smallest margin
+}
+
+// Margins are the margins of runs, by the index of a row of [MarginNames]. The zero value is that of
+// no run.
+type Margins [marginKinds]Margin
+
+const (
+	lossToEnd = iota
+	proofToEnd
+	tokenToRefusal
+	marginKinds
+)
+
+// MarginNames are the names of the margins, in the order of [Margins].
+var MarginNames = [marginKinds]string{
+	lossToEnd:      "loss-to-end",
+	proofToEnd:     "proof-to-end",
+	tokenToRefusal: "token-to-refusal",
+}
+
+// MarginStatements say what each margin is, in the order of [Margins].
+var MarginStatements = [marginKinds]string{
+	lossToEnd:      "from a holder's loss of the lock to its session's end",
+	proofToEnd:     "from a session's last proof of life to its end",
+	tokenToRefusal: "from a newer holder's token to the refusal of an older one",
+}
+
+// note counts a measurement.
+func (m *Margin) note(d time.Duration) {
+	if m.Times == 0 || d < m.Smallest {
+		m.Smallest = d
+	}
+	m.Times++
+}
+
+// Merge adds the margins of later runs.
+func (m *Margins) Merge(later *Margins) {
+	for i := range m {
+		if l := &later[i]; l.Times > 0 {
+			if m[i].Times == 0 || l.Smallest < m[i].Smallest {
+				m[i].Smallest, m[i].Schedule = l.Smallest, l.Schedule
+			}
+			m[i].Times += l.Times
+		}
+	}
+}
+
+// sendsMax is how many requests of a process may be under way for a margin to be exact.
+const sendsMax = 8
+
+// A processMargin is what [MeasureMargins] knows of a process.
+type processMargin struct {
+	process int32
+	holds   bool // it has the lock, as far as it knows
+	lost    bool // its hold was lost, and it was not granted the lock since
+	lostAt  time.Duration
+	session int64                   // the last that it opened
+	ended   bool                    // that has expired
+	end     time.Duration           // when that was
+	proven  bool                    // a write of the session was answered
+	proof   time.Duration           // when the last answered write of the session was sent
+	sent    [sendsMax]time.Duration // when requests were sent, by number
+}
+
+// MeasureMargins returns the margins of a history:
+//
+//   - loss-to-end: for each session that expires after or while its client holds the lock, the time
+//     since the holder was told of its loss; negative if it was told later. With it other processes
+//     can be granted the lock, so that it is what [history.ClientMutualExclusion] has to spare.
+//   - proof-to-end: for each session that expires, the time since its client sent the last write
+//     that was answered, if there is one. A lease that counts from such a write must be shorter.
+//   - token-to-refusal: for each write that the resource refuses, the time since another process
+//     last used the resource. It is what [history.Fencing] has to spare.
+//
+// It takes time linear in the events, times the number of processes.
+func MeasureMargins(events []history.Event) (margins Margins) {
+	var space [4]processMargin
+	m := marginMeter{margins: &margins, processes: space[:0]}
+	for i := range events {
+		switch e := &events[i]; e.Kind {
+		case history.Lost, history.LockReturn, history.UnlockCall, history.Crashed:
+			m.hold(e)
+		case history.Send, history.Reply, history.SessionOpened, history.SessionExpired:
+			m.session(e)
+		case history.ResourceRead, history.ResourceWrite:
+			m.resource(e)
+		}
+	}
+	return margins
+}
+
+// A marginMeter is the state of [MeasureMargins].
+type marginMeter struct {
+	margins   *Margins
+	processes []processMargin
+	user      int32 // that used the resource last, accepted
+	used      time.Duration
+}
+
+// of returns what is known of a process, or of the process of a thread. It is valid until the next
+// call.
+func (m *marginMeter) of(e *history.Event) *processMargin {
+	process, _ := history.ProcessOf(e.Process)
+	for i := range m.processes {
+		if m.processes[i].process == process {
+			return &m.processes[i]
+		}
+	}
+	m.processes = append(m.processes, processMargin{process: process})
+	return &m.processes[len(m.processes)-1]
+}
+
+func (m *marginMeter) hold(e *history.Event) {
+	p := m.of(e)
+	switch e.Kind {
+	case history.LockReturn:
+		if e.Err == "" {
+			p.holds, p.lost = true, false
+		}
+		return
+	case history.Lost:
+		p.lost, p.lostAt = true, e.At-e.Ago
+		if p.holds && p.ended {
+			m.margins[lossToEnd].note(p.end - p.lostAt)
+		}
+	}
+	p.holds = false
+}
+
+func (m *marginMeter) session(e *history.Event) {
+	p := m.of(e)
+	switch e.Kind {
+	case history.SessionOpened:
+		p.session, p.ended, p.proven = e.Session, false, false
+	case history.SessionExpired:
+		if p.session != e.Session {
+			return
+		}
+		if p.proven {
+			m.margins[proofToEnd].note(e.At - p.proof)
+		}
+		if p.ended, p.end = true, e.At; p.lost {
+			m.margins[lossToEnd].note(e.At - p.lostAt)
+		}
+	case history.Send:
+		p.sent[e.Request%sendsMax] = e.At
+	case history.Reply:
+		if writes(e.Op) {
+			p.proven, p.proof = true, p.sent[e.Request%sendsMax]
+		}
+	}
+}
+
+// writes reports whether the leader logs a request, so that an answer proves the session.
+func writes(op string) bool {
+	return op == "create" || op == "delete" || op == "set" || op == "multi"
+}
+
+func (m *marginMeter) resource(e *history.Event) {
+	switch {
+	case e.Err == "":
+		m.user, m.used = e.Process, e.At
+	case e.Kind == history.ResourceWrite && m.user != 0 && m.user != e.Process:
+		m.margins[tokenToRefusal].note(e.At - m.used)
+	}
+}

@@ -1,0 +1,83 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
+)
+
+func TestMargins(t *testing.T) {
+	at := func(s int, kind history.Kind, e history.Event) history.Event {
+		e.At, e.Kind = time.Duration(s)*time.Second, kind
+		if e.Process == 0 {
+			e.Process = 1
+		}
+		return e
+	}
+	held := []history.Event{
+		at(0, history.SessionOpened, history.Event{Session: 7}),
+		at(1, history.Send, history.Event{Request: 1, Op: "create"}),
+		at(1, history.Send, history.Event{Request: 2, Op: "get"}),
+		at(2, history.Reply, history.Event{Request: 1, Op: "create"}),
+		at(2, history.LockReturn, history.Event{}),
+		at(3, history.Reply, history.Event{Request: 2, Op: "get"}),
+	}
+	lost := at(5, history.Lost, history.Event{Ago: time.Second})
+	expired := at(6, history.SessionExpired, history.Event{Session: 7})
+	used := at(3, history.ResourceRead, history.Event{Process: 2})
+	for _, test := range []struct {
+		name   string
+		events []history.Event
+		index  int
+		want   check.Margin
+	}{
+		{"told two seconds before the end", []history.Event{lost, expired}, 0,
+			check.Margin{Times: 1, Smallest: 2 * time.Second}},
+		{"told after the end", []history.Event{
+			expired, at(8, history.Lost, history.Event{Ago: time.Second}),
+		}, 0, check.Margin{Times: 1, Smallest: -time.Second}},
+		{"unlocked before", []history.Event{at(3, history.UnlockCall, history.Event{}), expired}, 0,
+			check.Margin{}},
+		{"another session ends", []history.Event{
+			lost, at(6, history.SessionExpired, history.Event{Session: 8}),
+		}, 0, check.Margin{}},
+		{"a write proves the session, and a read does not", []history.Event{expired}, 1,
+			check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{"the later of two ends is no smaller", []history.Event{
+			expired, at(9, history.SessionOpened, history.Event{Session: 9}),
+			at(9, history.Send, history.Event{Request: 3, Op: "multi"}),
+			at(9, history.Reply, history.Event{Request: 3, Op: "multi"}),
+			at(15, history.SessionExpired, history.Event{Session: 9}),
+		}, 1, check.Margin{Times: 2, Smallest: 5 * time.Second}},
+		{"a write is refused", []history.Event{
+			used, at(4, history.ResourceWrite, history.Event{Err: "stale"}),
+		}, 2, check.Margin{Times: 1, Smallest: time.Second}},
+		{"a write is accepted", []history.Event{
+			used, at(4, history.ResourceWrite, history.Event{}),
+		}, 2, check.Margin{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := check.MeasureMargins(append(held[:len(held):len(held)], test.events...))
+			if got[test.index] != test.want {
+				t.Errorf("%s: %+v, want %+v", check.MarginNames[test.index], got[test.index],
+					test.want)
+			}
+		})
+	}
+}
+
+// Merged margins keep the first schedule with the smallest one.
+func TestMergeMargins(t *testing.T) {
+	var sum check.Margins
+	for _, later := range []check.Margin{
+		{}, {Times: 2, Smallest: 3, Schedule: 4}, {Times: 1, Smallest: 3, Schedule: 5},
+		{Times: 1, Smallest: 2, Schedule: 6}, {},
+	} {
+		sum.Merge(&check.Margins{later})
+	}
+	if want := (check.Margin{Times: 4, Smallest: 2, Schedule: 6}); sum[0] != want {
+		t.Errorf("%+v, want %+v", sum[0], want)
+	}
+}
