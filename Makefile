@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench bench-zookeeper conform suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
+.PHONY: help build test race lint fuzz bench bench-scheduler bench-zookeeper conform suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
 
 ##@ Build and test
 
@@ -90,6 +90,19 @@ alarms: build ## Check all correct locks with three faults each, on one and thre
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem -timeout=30m ./...
+
+bench-scheduler: SHELL := bash
+bench-scheduler: ## Compare schedules with and without the goroutine scheduler.
+	directory=$$(mktemp -d) && trap 'rm -r '$$directory EXIT && \
+	go test -c -o $$directory/stock ./internal/engine && \
+	flags=$$(go run ./cmd/interlock scheduler) && \
+	go test -c $$flags -o $$directory/scheduled ./internal/engine && \
+	for i in 1 2 3 4 5 6; do for program in stock scheduled; do \
+		TIMEFORMAT="$$program %U %S"; \
+		time $$directory/$$program -test.run='^$$' -test.bench='Schedule$$' \
+			-test.benchtime=10000x -test.cpu=1 >/dev/null; \
+	done; done 2>&1 | awk '{ t = $$2 + $$3; if (!($$1 in least) || t < least[$$1]) least[$$1] = t } \
+		END { printf "%.2f × the processor time\n", least["scheduled"] / least["stock"] }'
 
 bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's ZooKeeper.
 	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=50000x ./lock
