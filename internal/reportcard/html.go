@@ -21,7 +21,17 @@ var (
 // WriteHTML writes the card as a web page that contains all that it needs. The links to recordings
 // are relative to the directory, in which the file is.
 func WriteHTML(w io.Writer, card *Card, directory string) error {
-	parsed, err := template.New("card").Funcs(template.FuncMap{
+	parsed, err := Template(card, directory)
+	if err != nil {
+		return err
+	}
+	return WritePage(w, "Report card", parsed, card)
+}
+
+// Template returns the template of the page. Its template "locks" shows the verdicts on the locks
+// of the card and what they rest on, for pages that show more.
+func Template(card *Card, directory string) (*template.Template, error) {
+	return template.New("card").Funcs(template.FuncMap{
 		"relative": func(file string) string { return relative(directory, file) },
 		"statement": func(p history.Property) string {
 			i := slices.IndexFunc(card.Properties, func(known Property) bool {
@@ -32,14 +42,15 @@ func WriteHTML(w io.Writer, card *Card, directory string) error {
 		"class": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
 		"add":   func(a, b int) int { return a + b },
 	}).Parse(body)
-	if err != nil {
-		return err
-	}
+}
+
+// WritePage writes what a template says of the data as a web page in the style of the card.
+func WritePage(w io.Writer, title string, t *template.Template, data any) error {
 	var text strings.Builder
-	if err := parsed.Execute(&text, card); err != nil {
+	if err := t.Execute(&text, data); err != nil {
 		return err
 	}
-	return page.WriteStatic(w, "Report card · Interlock", style, text.String())
+	return page.WriteStatic(w, title+" · Interlock", style, text.String())
 }
 
 // First reports whether the lock is the first of its group.

@@ -46,6 +46,11 @@ type Searcher struct {
 	// Out is the directory for recordings. It is created if it does not exist.
 	Out      string
 	Observer Observer
+	// ClaimsOnly leaves out the search for violations of what a lock does not claim.
+	ClaimsOnly bool
+	// Searched, if set, is called with the report of each search for violations of what the lock
+	// claims, before its failures are shrunk. It must not keep the report.
+	Searched func(*Row, *campaign.Campaign, report.Report)
 }
 
 // Card searches the rows and writes the recordings of the counterexamples. If the context ends, the
@@ -106,7 +111,7 @@ func (s *Searcher) lock(ctx context.Context, row *Row) (*Lock, error) {
 			return nil, err
 		}
 	}
-	if len(row.Searches) > 0 && ctx.Err() == nil {
+	if len(row.Searches) > 0 && !s.ClaimsOnly && ctx.Err() == nil {
 		if err := judged.searchUnclaimed(ctx); err != nil {
 			return nil, err
 		}
@@ -203,6 +208,9 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 	}
 	r.reports, r.vacuity = append(r.reports, found), append(r.vacuity, tested)
 	r.lock.Searches = append(r.lock.Searches, searchedOf(c, found))
+	if r.Searched != nil {
+		r.Searched(r.row, c, found)
+	}
 	runs := found.Common()
 	runs.Distinct = slices.DeleteFunc(firstOfEach(runs.Distinct), r.redundant)
 	begin := func(index int) { r.Observer.Shrinking(runs, index) }

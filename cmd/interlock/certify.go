@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/certify"
+)
+
+// certifyFlags holds the flags of certify as they were given.
+type certifyFlags struct{ against, json, out string }
+
+func newCertify(t *testing.T) *cobra.Command {
+	var f certifyFlags
+	command := &cobra.Command{
+		Use:   "certify [PLAN]",
+		Short: "Run a plan of searches and report what was shown",
+		Long: `Certify runs the searches and the recordings that PLAN declares, by default
+interlock.yaml, and writes one report: what was searched exhaustively within
+which bounds, what was sampled how much, which faults struck where, what each
+lock costs, which recordings are still caught, and the versions of everything.
+With --against it also lists what is not as in an older report.
+
+Exit status:
+  0  nothing speaks against a release
+  1  something does; it is printed, a line each
+  2  bad usage, or an unusable file
+  3  nondeterminism, a failed write or an internal error
+  4  a signal ended it before it found anything; the report is marked as partial`,
+		Example: "  interlock certify --json certificate.json --against released.json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			path := append(arguments, "interlock.yaml")[0]
+			return f.run(cmd.Context(), t, path, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.against, "against", "", "older report to compare with, a JSON `file`")
+	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	return command
+}
+
+// run runs the plan and reports it.
+func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
+	stdout, stderr io.Writer,
+) error {
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	plan, err := certify.Read(path)
+	if err != nil {
+		return err
+	}
+	locks := 0
+	for i := range plan.Locks {
+		locks += len(plan.Locks[i].Names)
+	}
+	runner := &certify.Runner{
+		T: t, Out: f.out, Observer: &cardObserver{w: stderr, locks: locks},
+	}
+	if f.against != "" {
+		if runner.Old, err = certify.ReadCertificate(f.against); err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+	}
+	if err := checkWritable(f.out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	text, file, err := openReport(f.json, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	c, err := runner.Run(ctx, plan)
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	if err := encodeJSON(file, c); err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	}
+	writeCertificate(text, c, f.out)
+	switch {
+	case len(c.Failures) > 0:
+		return &statusError{statusViolation, nil}
+	case c.Partial:
+		return &statusError{statusPartial, nil}
+	}
+	return nil
+}
+
+// writeCertificate prints what was run, what differs, and the verdict.
+func writeCertificate(w io.Writer, c *certify.Certificate, out string) {
+	writeCard(w, c.Card, out)
+	for _, l := range c.Card.Locks {
+		for i := range l.Searches {
+			fmt.Fprintf(w, "  %v\n", &l.Searches[i])
+		}
+	}
+	caught := 0
+	for _, m := range c.Museum {
+		if m.Shown {
+			caught++
+		}
+	}
+	fmt.Fprintf(w, "museum: %d of %s caught\n", caught, counted(len(c.Museum), "recording"))
+	if c.Against != nil {
+		for i := range c.Against.Differences {
+			fmt.Fprintf(w, "differs: %v\n", &c.Against.Differences[i])
+		}
+	}
+	for _, failure := range c.Failures {
+		fmt.Fprintf(w, "RED %.300s\n", failure)
+	}
+	if len(c.Failures) == 0 && !c.Partial {
+		fmt.Fprintln(w, "GREEN")
+	}
+	fmt.Fprintf(w, "certificate %s\n", c.Hash)
+}

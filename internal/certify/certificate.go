@@ -1,0 +1,127 @@
+package certify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/interlock-sim/interlock/internal/program"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+)
+
+// A Certificate is the report of a plan. The same program writes the same bytes for the same plan.
+type Certificate struct {
+	Version int `json:"version"`
+	// Hash is the SHA-256 of the certificate with an empty hash.
+	Hash     string   `json:"hash"`
+	Partial  bool     `json:"partial"` // not all of the plan was run
+	Failures []string `json:"failures"`
+	Versions Versions `json:"versions"`
+	// Card has the verdicts, and how much each search has run.
+	Card    *reportcard.Card `json:"card"`
+	Locks   []*Lock          `json:"locks"`
+	Museum  []Replayed       `json:"museum"`
+	Fixed   []Replayed       `json:"fixed"`
+	Against *Comparison      `json:"against,omitempty"`
+}
+
+const certificateVersion = 1
+
+// Versions are those of everything that has a part in the verdicts.
+type Versions struct {
+	Go        string   `json:"go"`
+	Platform  string   `json:"platform"`
+	Interlock string   `json:"interlock"`
+	Build     string   `json:"build"` // SHA-256 of the program
+	Modules   []Module `json:"modules"`
+}
+
+// A Module is a dependency of the program.
+type Module struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+	Sum     string `json:"sum,omitempty"`
+}
+
+// A Lock is what was measured of a lock beside the verdicts of the card.
+type Lock struct {
+	Name string `json:"name"`
+	// Coverage are the faults that struck in sampled schedules, by kind and phase.
+	Coverage map[string]map[string]int `json:"fault_coverage"`
+	// Missing are required cells in which none struck.
+	Missing []string `json:"missing_coverage,omitempty"`
+	Cost    *Cost    `json:"cost,omitempty"`
+}
+
+// Cost is what a lock costs without faults; see package costs.
+type Cost struct {
+	Requests   int `json:"requests"`    // of an acquire with its release
+	RoundTrips int `json:"round_trips"` // of these, one after another
+	// HandOff is the virtual time from a release to the next grant, without message delays;
+	// absent if no process waited.
+	HandOff           *int64 `json:"hand_off_ns,omitempty"`
+	HandOffRoundTrips *int   `json:"hand_off_round_trips,omitempty"`
+	// Recovery is the virtual time from the crash of the holder to the next grant; absent if there
+	// was none.
+	Recovery *int64 `json:"recovery_ns,omitempty"`
+}
+
+// Replayed is a recording that was run again.
+type Replayed struct {
+	Recording string `json:"recording"`
+	Lock      string `json:"lock"`
+	Signature string `json:"signature"`
+	Shown     bool   `json:"shown"` // its violation, or any if none is recorded
+}
+
+// versions returns the versions of this program.
+func versions() (Versions, error) {
+	hash, err := program.Hash()
+	v := Versions{
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Interlock: program.Version(), Build: hash, Modules: []Module{},
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			v.Modules = append(v.Modules, Module{m.Path, m.Version, m.Sum})
+		}
+	}
+	return v, err
+}
+
+// sum returns the hash that the certificate should have.
+func (c *Certificate) sum() string {
+	unsigned := *c
+	unsigned.Hash = ""
+	content, err := json.Marshal(&unsigned)
+	if err != nil {
+		panic(err) // Everything in a certificate can be encoded.
+	}
+	hash := sha256.Sum256(content)
+	return hex.EncodeToString(hash[:])
+}
+
+// ReadCertificate reads a certificate, which must have its hash. The error names the file.
+func ReadCertificate(path string) (*Certificate, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Certificate)
+	switch err := json.Unmarshal(content, c); {
+	case err != nil:
+		return nil, fmt.Errorf("%s is not a certificate, or is damaged: %w", path, err)
+	case c.Version != certificateVersion || c.Card == nil:
+		return nil, fmt.Errorf("%s is not a certificate of version %d", path, certificateVersion)
+	case c.Hash != c.sum():
+		return nil, fmt.Errorf("%s has been changed: its content does not have its hash", path)
+	}
+	return c, nil
+}

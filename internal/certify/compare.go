@@ -1,0 +1,121 @@
+package certify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/interlock-sim/interlock/internal/reportcard"
+)
+
+// A Comparison is the differences from an older certificate.
+type Comparison struct {
+	Hash        string       `json:"hash"` // of the older one
+	Versions    Versions     `json:"versions"`
+	Differences []Difference `json:"differences"`
+}
+
+// A Difference is what is not as in the older certificate.
+type Difference struct {
+	Lock  string `json:"lock"`
+	What  string `json:"what"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
+	Worse bool   `json:"worse"`
+}
+
+// String describes the difference in a line.
+func (d *Difference) String() string {
+	return fmt.Sprintf("%s, %s: %s, was %s", d.Lock, d.What, d.New, d.Old)
+}
+
+// absent stands for a value that a certificate does not have.
+const absent = "none"
+
+// compare returns the differences. What a partial certificate lacks is no difference.
+func compare(old, now *Certificate) *Comparison {
+	c := &Comparison{old.Hash, old.Versions, []Difference{}}
+	for _, was := range old.Card.Locks {
+		is := now.Card.Lock(was.Name)
+		if is == nil {
+			c.add(was.Name, "lock", "certified", absent, true)
+			continue
+		}
+		c.verdicts(was, is)
+		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
+	}
+	return c
+}
+
+// add adds a difference, unless the values are equal.
+func (c *Comparison) add(lock, what, old, now string, worse bool) {
+	if old != now {
+		c.Differences = append(c.Differences, Difference{lock, what, old, now, worse})
+	}
+}
+
+// ranks orders the verdicts that count; the others are between them.
+var ranks = map[reportcard.Verdict]int{
+	reportcard.Violated: -1, reportcard.HoldsInContract: 1, reportcard.Holds: 2,
+}
+
+// verdicts compares the verdicts on a lock.
+func (c *Comparison) verdicts(was, is *reportcard.Lock) {
+	for i := range was.Cells {
+		before := &was.Cells[i]
+		after := is.Cell(before.Property)
+		if after == nil || after.Verdict == reportcard.NotSearched {
+			continue
+		}
+		c.add(was.Name, string(before.Property), before.Meaning(), after.Meaning(),
+			ranks[after.Verdict] < ranks[before.Verdict] ||
+				before.Reach != "" && after.Reach == "")
+	}
+}
+
+// measured compares faults and costs.
+func (c *Comparison) measured(was, is *Lock, partial bool) {
+	if partial {
+		return
+	}
+	for _, kind := range slices.Sorted(maps.Keys(was.Coverage)) {
+		for _, phase := range slices.Sorted(maps.Keys(was.Coverage[kind])) {
+			if is.Coverage[kind][phase] == 0 {
+				c.add(was.Name, "fault "+kind+"@"+phase, fmt.Sprint(was.Coverage[kind][phase]),
+					absent, len(is.Coverage[kind]) == 0)
+			}
+		}
+	}
+	if was.Cost == nil || is.Cost == nil {
+		return
+	}
+	a, b := was.Cost, is.Cost
+	c.count(was.Name, "requests per acquire and release", &a.Requests, &b.Requests)
+	c.count(was.Name, "round trips per acquire and release", &a.RoundTrips, &b.RoundTrips)
+	c.count(was.Name, "round trips per hand-off", a.HandOffRoundTrips, b.HandOffRoundTrips)
+	c.duration(was.Name, "hand-off latency", a.HandOff, b.HandOff)
+	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
+}
+
+// count compares numbers, of which the smaller is better.
+func (c *Comparison) count(lock, what string, old, now *int) {
+	text := func(n *int) string {
+		if n == nil {
+			return absent
+		}
+		return fmt.Sprint(*n)
+	}
+	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
+}
+
+// duration compares times, of which the smaller is better.
+func (c *Comparison) duration(lock, what string, old, now *int64) {
+	text := func(n *int64) string {
+		if n == nil {
+			return absent
+		}
+		return time.Duration(*n).String()
+	}
+	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
+}

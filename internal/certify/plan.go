@@ -1,0 +1,218 @@
+// Package certify runs a declared plan of searches and recordings, and says in one report what was
+// shown of each lock and what speaks against its release.
+package certify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A Plan is what to certify.
+type Plan struct {
+	Seed  uint64  `yaml:"seed"`
+	Locks []Group `yaml:"locks"`
+	// Museum are patterns of recordings that must still show their violation, relative to the
+	// plan's directory; Fixed are those that must show none.
+	Museum []string `yaml:"museum"`
+	Fixed  []string `yaml:"fixed"`
+
+	path string
+	root yaml.Node
+}
+
+// A Group is locks that are searched in the same way.
+type Group struct {
+	Names      []string `yaml:"names"`
+	Sampled    []Search `yaml:"sampled"`
+	Exhaustive []Search `yaml:"exhaustive"`
+}
+
+// A Search is a configuration. Those that are 0 have the defaults of a report card.
+type Search struct {
+	Clients   int    `yaml:"clients"`
+	Cycles    int    `yaml:"cycles"`
+	Servers   int    `yaml:"servers"`
+	Faults    string `yaml:"faults"`
+	Schedules int    `yaml:"schedules"` // exhaustive: the bound, 0 for none
+	// Coverage are the cells in which faults must strike, as for check --require-coverage.
+	Coverage string `yaml:"coverage"`
+}
+
+// Read reads a plan. The error names the file and the line.
+func Read(path string) (*Plan, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{path: path}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	switch err := decoder.Decode(p); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: the plan is empty: it needs locks", path)
+	case err != nil:
+		return nil, p.syntax(err)
+	}
+	if err := yaml.Unmarshal(content, &p.root); err != nil {
+		return nil, p.syntax(err)
+	}
+	return p, p.validate()
+}
+
+var (
+	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+)
+
+// syntax returns an error of the YAML library with the file and the line in front.
+func (p *Plan) syntax(err error) error {
+	text := err.Error()
+	var wrong *yaml.TypeError
+	if errors.As(err, &wrong) {
+		text = wrong.Errors[0]
+	}
+	parts := lineOf.FindStringSubmatch(text)
+	if parts == nil {
+		return fmt.Errorf("%s: %w", p.path, err)
+	}
+	return fmt.Errorf("%s:%s: %s", p.path, parts[1],
+		unknown.ReplaceAllString(parts[2], "unknown field $1"))
+}
+
+// at returns an error with the file and the line of the value at a path of keys and indices or, if
+// there is none, of the last value on the way.
+func (p *Plan) at(err error, path ...any) error {
+	if err == nil {
+		return nil
+	}
+	node := p.root.Content[0]
+	for _, step := range path {
+		next := (*yaml.Node)(nil)
+		switch step := step.(type) {
+		case int:
+			next = node.Content[step]
+		case string:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				if node.Content[i].Value == step {
+					next = node.Content[i+1]
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		node = next
+	}
+	return fmt.Errorf("%s:%d: %w", p.path, node.Line, err)
+}
+
+// validate returns the first error of the plan, or nil.
+func (p *Plan) validate() error {
+	if len(p.Locks) == 0 {
+		return p.at(errors.New("the plan needs locks"))
+	}
+	seen := make(map[string]bool)
+	for i := range p.Locks {
+		g := &p.Locks[i]
+		if len(g.Names) == 0 || len(g.Sampled)+len(g.Exhaustive) == 0 {
+			return p.at(errors.New("locks need names, and sampled or exhaustive searches"),
+				"locks", i)
+		}
+		for n, name := range g.Names {
+			if seen[name] {
+				return p.at(fmt.Errorf("the lock %s is named twice", name), "locks", i, "names", n)
+			}
+			seen[name] = true
+			if err := p.validateLock(g, i, n); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range []string{"museum", "fixed"} {
+		if _, err := p.recordings(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateLock returns the first error of the searches of a lock, or nil.
+func (p *Plan) validateLock(g *Group, group, name int) error {
+	row, err := g.row(name)
+	if err != nil {
+		return p.at(err, "locks", group, "names", name)
+	}
+	for i := range row.Searches {
+		key, index, search := g.search(i)
+		scenario, err := row.Scenario(&row.Searches[i])
+		if err != nil {
+			return p.at(fmt.Errorf("%s: %w", g.Names[name], err), "locks", group, key, index)
+		}
+		switch {
+		case search.Faults == "":
+			err = errors.New(`the search needs faults, such as any=2 or none`)
+		case key == "sampled" && search.Schedules < 1, search.Schedules < 0:
+			err = fmt.Errorf("schedules must be at least 1, not %d", search.Schedules)
+		case key == "exhaustive" && search.Coverage != "":
+			err = errors.New("coverage is for sampled searches")
+		case search.Coverage != "":
+			_, err = faults.ParseCoverageCells(search.Coverage, scenario.FaultKinds())
+		}
+		if err != nil {
+			return p.at(err, "locks", group, key, index)
+		}
+	}
+	return nil
+}
+
+// search returns the search with an index in the row of a lock, and where it is in the plan.
+func (g *Group) search(i int) (key string, index int, search *Search) {
+	if i < len(g.Sampled) {
+		return "sampled", i, &g.Sampled[i]
+	}
+	return "exhaustive", i - len(g.Sampled), &g.Exhaustive[i-len(g.Sampled)]
+}
+
+// row returns the searches of a lock of the group.
+func (g *Group) row(name int) (*reportcard.Row, error) {
+	subject, err := subjects.Named(g.Names[name])
+	if err != nil {
+		return nil, err
+	}
+	row := &reportcard.Row{Group: "Locks of the plan", Subject: subject}
+	for i := range len(g.Sampled) + len(g.Exhaustive) {
+		key, _, s := g.search(i)
+		row.Searches = append(row.Searches, reportcard.Search{
+			Faults: s.Faults, Schedules: s.Schedules, Servers: s.Servers, Clients: s.Clients,
+			Cycles: s.Cycles, Exhaustive: key == "exhaustive",
+		})
+	}
+	return row, nil
+}
+
+// recordings returns the files that the patterns of museum or fixed match.
+func (p *Plan) recordings(key string) (paths []string, err error) {
+	patterns := map[string][]string{"museum": p.Museum, "fixed": p.Fixed}[key]
+	for i, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(p.path), pattern))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("no recording matches %s", pattern)
+		}
+		if err != nil {
+			return nil, p.at(err, key, i)
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}

@@ -1,0 +1,255 @@
+package certify
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/costs"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// A Runner runs plans.
+type Runner struct {
+	T        *testing.T
+	Out      string // directory for recordings of counterexamples
+	Observer reportcard.Observer
+	// Old, if set, is the certificate to compare with.
+	Old *Certificate
+}
+
+// Run runs the plan. If the context ends, the certificate is partial. An error names the lock or
+// the recording that could not be judged.
+func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
+	c := &Certificate{
+		Version: certificateVersion, Failures: []string{}, Museum: []Replayed{},
+		Fixed: []Replayed{},
+	}
+	var err error
+	if c.Versions, err = versions(); err != nil {
+		return nil, err
+	}
+	if err := r.search(ctx, p, c); err != nil {
+		return nil, err
+	}
+	if c.Museum, err = r.replayAll(ctx, p, "museum"); err != nil {
+		return nil, err
+	}
+	if c.Fixed, err = r.replayAll(ctx, p, "fixed"); err != nil {
+		return nil, err
+	}
+	c.Partial = ctx.Err() != nil
+	if r.Old != nil {
+		c.Against = compare(r.Old, c)
+	}
+	c.judge()
+	c.Hash = c.sum()
+	return c, nil
+}
+
+// search runs the searches of the plan, and measures the locks.
+func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
+	var rows []reportcard.Row
+	required := make(map[string][]string) // coverage, by lock and search
+	for i := range p.Locks {
+		g := &p.Locks[i]
+		for n := range g.Names {
+			row, err := g.row(n)
+			if err != nil {
+				return err
+			}
+			for s := range row.Searches {
+				_, _, search := g.search(s)
+				required[g.Names[n]] = append(required[g.Names[n]], search.Coverage)
+			}
+			rows = append(rows, *row)
+		}
+	}
+	searcher := &reportcard.Searcher{
+		T: r.T, Seed: p.Seed, Out: r.Out, Observer: r.Observer, ClaimsOnly: true,
+		Searched: func(row *reportcard.Row, of *campaign.Campaign, found report.Report) {
+			name := row.Subject.Name
+			cells := required[name][0]
+			required[name] = required[name][1:]
+			c.lock(name).cover(of, found, cells)
+		},
+	}
+	var err error
+	if c.Card, err = searcher.Card(ctx, rows); err != nil {
+		return err
+	}
+	for i := range rows {
+		l := c.lock(rows[i].Subject.Name)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if l.Cost, err = r.measure(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lock returns what is measured of a lock.
+func (c *Certificate) lock(name string) *Lock {
+	i := slices.IndexFunc(c.Locks, func(l *Lock) bool { return l.Name == name })
+	if i < 0 {
+		i = len(c.Locks)
+		c.Locks = append(c.Locks, &Lock{
+			Name: name, Coverage: make(map[string]map[string]int),
+		})
+	}
+	return c.Locks[i]
+}
+
+// cover adds the faults of a sampled search, and the required cells that they lack.
+func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
+	runs := found.Common()
+	if _, sampled := found.(*report.Campaign); !sampled {
+		return
+	}
+	for kind := range faults.Kinds {
+		for phase := range faults.Phases {
+			if n := runs.Coverage[kind][phase]; n > 0 {
+				if l.Coverage[kind.String()] == nil {
+					l.Coverage[kind.String()] = make(map[string]int)
+				}
+				l.Coverage[kind.String()][phase.Key()] += n
+			}
+		}
+	}
+	if required == "" || runs.Interrupted {
+		return
+	}
+	cells, err := faults.ParseCoverageCells(required, c.Scenario.FaultKinds())
+	if err != nil {
+		panic(err) // The plan is valid.
+	}
+	for _, cell := range cells {
+		if runs.Coverage[cell.Kind][cell.Phase] == 0 {
+			l.Missing = append(l.Missing, fmt.Sprintf("%v in %v", cell, &c.Scenario))
+		}
+	}
+}
+
+// measure measures the costs of a lock.
+func (r *Runner) measure(row *reportcard.Row) (*Cost, error) {
+	scenario, err := row.Scenario(&reportcard.Search{Faults: "none"})
+	if err != nil {
+		return nil, err
+	}
+	// The real client is deterministic on one processor only.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	runner := engine.NewRunner(r.T)
+	cycle, err := costs.Cycle(runner, *scenario)
+	if err != nil {
+		return nil, nil // The searches judge progress.
+	}
+	c := &Cost{Requests: cycle.Requests, RoundTrips: cycle.RoundTrips}
+	if h, waited := costs.Release(runner, *scenario); waited {
+		c.HandOff, c.HandOffRoundTrips = new(int64(h.Latency)), new(h.RoundTrips)
+	}
+	if after := costs.Crash(runner, *scenario); after.Granted {
+		c.Recovery = new(int64(after.Delay))
+	}
+	return c, nil
+}
+
+// replayAll runs the recordings of a part of the plan again.
+func (r *Runner) replayAll(ctx context.Context, p *Plan, key string) ([]Replayed, error) {
+	paths, err := p.recordings(key)
+	if err != nil {
+		return nil, err
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	all := []Replayed{}
+	for _, path := range paths {
+		if ctx.Err() != nil {
+			break
+		}
+		one, err := r.replay(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *one)
+	}
+	return all, nil
+}
+
+// replay runs a recording again.
+func (r *Runner) replay(path string) (*Replayed, error) {
+	recorded, err := recording.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := subjects.Named(recorded.Lock)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	scenario, err := recorded.Scenario(conversion.Subject(subject))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	result := engine.NewRunner(r.T).Run(scenario, &engine.Replay{Deviations: recorded.Deviations})
+	shown := slices.ContainsFunc(result.Violations, func(v *history.Violation) bool {
+		return recorded.Signature == "" || v.Signature() == recorded.Signature
+	})
+	return &Replayed{path, recorded.Lock, recorded.Signature, shown}, nil
+}
+
+// judge lists what speaks against a release, a line each.
+func (c *Certificate) judge() {
+	fail := func(format string, values ...any) {
+		text := strings.Join(strings.Fields(fmt.Sprintf(format, values...)), " ")
+		c.Failures = append(c.Failures, text)
+	}
+	for _, l := range c.Card.Locks {
+		for _, cell := range l.Of(reportcard.Violated) {
+			first := cell.Counterexamples[0]
+			fail("%s violates %s: %s (interlock replay %s)", l.Name, cell.Property,
+				first.Signature, first.Recording)
+		}
+		for _, cell := range l.Of(reportcard.Unknown) {
+			fail("%s: the verdict on %s is unknown: a checker reached its limit", l.Name,
+				cell.Property)
+		}
+		for i := range l.Searches {
+			if s := &l.Searches[i]; s.Exhaustive && !s.Complete && !s.Interrupted {
+				fail("%s: the exhaustive search is incomplete: %s", l.Name, s.Scenario)
+			}
+		}
+	}
+	for _, l := range c.Locks {
+		for _, cell := range l.Missing {
+			fail("%s: required, but never struck: %s", l.Name, cell)
+		}
+	}
+	for _, m := range c.Museum {
+		if !m.Shown {
+			fail("%s is not caught any more: %s by %s", m.Recording, m.Signature, m.Lock)
+		}
+	}
+	for _, m := range c.Fixed {
+		if m.Shown {
+			fail("%s fails again: %s by %s", m.Recording, m.Signature, m.Lock)
+		}
+	}
+	if c.Against != nil {
+		for i := range c.Against.Differences {
+			if d := &c.Against.Differences[i]; d.Worse {
+				fail("worse than before: %v", d)
+			}
+		}
+	}
+}
