@@ -275,14 +275,14 @@ func (c *contender) listConcurrently() <-chan listing {
 
 // createParents creates the directory of the lock. It returns errRestart on success, because the
 // node itself is yet to be created.
-func (c *contender) createParents(directory string) error {
-	err := c.createDirectory(directory)
+func (q *queue) createParents(directory string) error {
+	err := q.createDirectory(directory)
 	if parent := directory[:strings.LastIndexByte(directory, '/')]; errors.Is(err, zk.ErrNoNode) &&
 		parent != "" {
-		if err := c.createParents(parent); err != errRestart {
+		if err := q.createParents(parent); err != errRestart {
 			return err
 		}
-		err = c.createDirectory(directory)
+		err = q.createDirectory(directory)
 	}
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		return err
@@ -295,12 +295,12 @@ type containerClient interface {
 	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 }
 
-func (c *contender) createDirectory(directory string) error {
-	if client, ok := c.client.(containerClient); ok && c.containers {
-		_, err := client.CreateContainer(directory, nil, zk.FlagContainer, c.acl)
+func (q *queue) createDirectory(directory string) error {
+	if client, ok := q.client.(containerClient); ok && q.containers {
+		_, err := client.CreateContainer(directory, nil, zk.FlagContainer, q.acl)
 		return err
 	}
-	_, err := c.client.Create(directory, nil, 0, c.acl)
+	_, err := q.client.Create(directory, nil, 0, q.acl)
 	return err
 }
 
