@@ -104,6 +104,7 @@ func (e *liveExecutor) sleep(activity <-chan struct{}) (acted bool) {
 			e.timer.Stop()
 			return true
 		case <-lost:
+			synctest.Wait() // Processes that wake at the same instant write what is read here.
 			holder.lostAt = time.Since(e.began)
 		}
 	}
