@@ -55,7 +55,7 @@ protected by *fencing* and *no-lost-update*; without *progress* a lock can stay 
   listed below the table
 - **✓\*** holds within the lock's [contract](faults.md#severity): it was violated, but only after a
   longer pause, a jump or a drift of a clock, or the end of a session by others
-- **✗** is violated, in so many different ways that were found; ` + "`interlock replay FILE`" + `
+- **✗** is violated; the number counts the different ways found; ` + "`interlock replay FILE`" + `
   shows the first, which is linked
 - **·** is not claimed, **○** is not claimed and does not hold
 - **–** is claimed, and no run of the lock tests it (*reentrancy*: see ` + "`reentrant`" + `)
