@@ -9,7 +9,10 @@ import (
 
 func TestStepNames(t *testing.T) {
 	steps := []sim.Step{
-		{Kind: sim.Tick}, {Kind: sim.Fair}, {Kind: sim.Before}, {Kind: sim.After},
+		{Kind: sim.Tick},
+		{Kind: sim.Fair},
+		{Kind: sim.Before},
+		{Kind: sim.After},
 		{Kind: sim.Shift, Process: sim.ExpiryTimer, Peer: 1},
 		{Kind: sim.Shift, Process: sim.RelayTimer, Peer: sim.PhaseParts - 1},
 		{Kind: sim.Shift, Process: 3, Peer: 16},

@@ -127,8 +127,8 @@ func (c *Cluster) relayTime(at time.Duration) time.Duration {
 func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
 // expiry returns when a session expires after the leader last heard from it, by the leader's clock.
-// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly later
-// than the timeout. For a client with a slow clock the timeout is shorter.
+// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly
+// later than the timeout. For a client with a slow clock the timeout is shorter.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100

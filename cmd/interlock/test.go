@@ -97,7 +97,7 @@ Exit status:
 	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
 	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
 	flags.StringVar(&f.claims, "claims", "",
-		"properties to judge, separated by commas, instead of the claims of the locks")
+		"properties to judge instead of the locks' claims")
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,

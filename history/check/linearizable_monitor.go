@@ -20,8 +20,8 @@ import (
 //
 // If no node is known, the call of Unlock ends the tenure.
 //
-// Tenures in shared mode may overlap one another. Of a lock with several places, that number of tenures
-// may overlap; a crowd is an overlap of more, if enough of them last forever.
+// Tenures in shared mode may overlap one another. Of a lock with several places, that number of
+// tenures may overlap; a crowd is an overlap of more, if enough of them last forever.
 type linearizableMonitor struct {
 	config       *monitorConfig
 	tenures      []tenure

@@ -33,18 +33,30 @@ func TestMargins(t *testing.T) {
 		index  int
 		want   check.Margin
 	}{
-		{"told two seconds before the end", []history.Event{lost, expired}, 0,
-			check.Margin{Times: 1, Smallest: 2 * time.Second}},
+		{
+			"told two seconds before the end",
+			[]history.Event{lost, expired},
+			0,
+			check.Margin{Times: 1, Smallest: 2 * time.Second},
+		},
 		{"told after the end", []history.Event{
 			expired, at(8, history.Lost, history.Event{Ago: time.Second}),
 		}, 0, check.Margin{Times: 1, Smallest: -time.Second}},
-		{"unlocked before", []history.Event{at(3, history.UnlockCall, history.Event{}), expired}, 0,
-			check.Margin{}},
+		{
+			"unlocked before",
+			[]history.Event{at(3, history.UnlockCall, history.Event{}), expired},
+			0,
+			check.Margin{},
+		},
 		{"another session ends", []history.Event{
 			lost, at(6, history.SessionExpired, history.Event{Session: 8}),
 		}, 0, check.Margin{}},
-		{"a write proves the session, and a read does not", []history.Event{expired}, 1,
-			check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{
+			"a write proves the session, and a read does not",
+			[]history.Event{expired},
+			1,
+			check.Margin{Times: 1, Smallest: 5 * time.Second},
+		},
 		{"the later of two ends is no smaller", []history.Event{
 			expired, at(9, history.SessionOpened, history.Event{Session: 9}),
 			at(9, history.Send, history.Event{Request: 3, Op: "multi"}),
@@ -72,8 +84,11 @@ func TestMargins(t *testing.T) {
 func TestMergeMargins(t *testing.T) {
 	var sum check.Margins
 	for _, later := range []check.Margin{
-		{}, {Times: 2, Smallest: 3, Schedule: 4}, {Times: 1, Smallest: 3, Schedule: 5},
-		{Times: 1, Smallest: 2, Schedule: 6}, {},
+		{},
+		{Times: 2, Smallest: 3, Schedule: 4},
+		{Times: 1, Smallest: 3, Schedule: 5},
+		{Times: 1, Smallest: 2, Schedule: 6},
+		{},
 	} {
 		sum.Merge(&check.Margins{later})
 	}

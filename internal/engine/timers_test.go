@@ -20,20 +20,41 @@ func TestTimers(t *testing.T) {
 		kind  history.Kind // the event of which the time is wanted, at its first occurrence
 		want  time.Duration
 	}{
-		{"a session ends at a multiple of the tick", []string{"expire c1"},
-			history.SessionExpired, 6 * time.Second},
-		{"the multiples are shifted", []string{"shift expiry 16", "expire c1"},
-			history.SessionExpired, 4500 * time.Millisecond},
-		{"a later report delays the end", []string{"shift expiry 16", "shift relay 40", "expire c1"},
-			history.SessionExpired, 6500 * time.Millisecond},
-		{"after a ping", []string{"shift c1 32", "after"},
-			history.Tick, 4*time.Second/6 + time.Millisecond},
-		{"before a ping", []string{"shift c1 32", "before"},
-			history.Tick, 4*time.Second/6 - time.Millisecond},
-		{"before a report", []string{"shift relay 16", "before"},
-			history.Tick, 249 * time.Millisecond},
-		{"after an instant at which sessions end", []string{"shift expiry 8", "after"},
-			history.Tick, 251 * time.Millisecond},
+		{
+			"a session ends at a multiple of the tick",
+			[]string{"expire c1"},
+			history.SessionExpired, 6 * time.Second,
+		},
+		{
+			"the multiples are shifted",
+			[]string{"shift expiry 16", "expire c1"},
+			history.SessionExpired, 4500 * time.Millisecond,
+		},
+		{
+			"a later report delays the end",
+			[]string{"shift expiry 16", "shift relay 40", "expire c1"},
+			history.SessionExpired, 6500 * time.Millisecond,
+		},
+		{
+			"after a ping",
+			[]string{"shift c1 32", "after"},
+			history.Tick, 4*time.Second/6 + time.Millisecond,
+		},
+		{
+			"before a ping",
+			[]string{"shift c1 32", "before"},
+			history.Tick, 4*time.Second/6 - time.Millisecond,
+		},
+		{
+			"before a report",
+			[]string{"shift relay 16", "before"},
+			history.Tick, 249 * time.Millisecond,
+		},
+		{
+			"after an instant at which sessions end",
+			[]string{"shift expiry 8", "after"},
+			history.Tick, 251 * time.Millisecond,
+		},
 		{"a timer of no process", []string{"shift c9 8", "tick"}, history.Tick, time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -85,8 +85,8 @@ type Search struct {
 	IdleTicks    int           // ticks allowed where nothing waits for time
 	Schedules    int           // maximum number of runs; 0 for no bound
 	Budget       time.Duration // maximum time; 0 for no bound
-	// States ends the search, after the run under way, when it has stored this number of states; 0 for no
-	// bound.
+	// States ends the search, after the run under way, when it has stored this number of states; 0
+	// for no bound.
 	States int
 	// MemoryLimit ends the search soon after heap and stacks hold this number of bytes, as
 	// [DefaultMemoryLimit] returns; 0 for no bound.

@@ -146,7 +146,9 @@ func (s *Record) report() *report.Campaign {
 			DifferingLines: s.DifferingLines,
 		},
 		Strategies: s.Strategies,
-		Totals:     report.Totals{Vacuity: *s.Vacuity, Cost: s.Cost, Margins: s.Margins, Reached: s.Reached},
+		Totals: report.Totals{
+			Vacuity: *s.Vacuity, Cost: s.Cost, Margins: s.Margins, Reached: s.Reached,
+		},
 		Effort:     report.Effort{Running: s.Running, Checking: s.Checking},
 	}
 	if s.Nondeterminism != "" {

@@ -138,7 +138,8 @@ func (s *System) AppendRepairs(steps []sim.EnabledStep, _ bool) []sim.EnabledSte
 	for _, c := range s.clients {
 		for server := range c.links {
 			if c.links[server].blocked && !c.Crashed() {
-				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, c.Process(), server)})
+				heal := sim.OnLink(sim.Heal, c.Process(), server)
+				steps = append(steps, sim.EnabledStep{Step: heal})
 			}
 		}
 	}
