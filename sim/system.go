@@ -201,7 +201,8 @@ type Inputs any
 
 // A Reaction is what a process has asked of its client.
 type Reaction interface {
-	// Hash returns a 64-bit hash of the calls that the process has given up and the number it has made.
+	// Hash returns a 64-bit hash of the calls that the process has given up and the number that it
+	// has made.
 	Hash() uint64
 }
 

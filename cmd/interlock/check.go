@@ -106,7 +106,7 @@ Exit status:
 // have the rest.
 func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags, severity := command.Flags(), faults.DefaultSeverity()
-	flags.StringVar(&f.lock, "lock", "mutex", "lock (see interlock locks), or all correct bundled ones")
+	flags.StringVar(&f.lock, "lock", "mutex", "lock (see interlock locks), or all correct ones")
 	flags.IntVar(&f.clients, "clients", 3, "processes that contend for the lock")
 	flags.IntVar(&f.cycles, "cycles", 2, "acquisitions per process")
 	flags.IntVar(&f.threads, "threads", 1, "threads of a process that share its handle")

@@ -103,9 +103,9 @@ Exit status:
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newCheck(t), newTest(), newMerge(t), newExplore(t), newReplay(t), newRegress(),
-		newVerify(), newLocks(), newBugs(t), newReportCard(t), newCertify(t), newServe(), newConform(),
-		newControl(), newLaunch(), newScheduler(),
-		newStrategiesTopic(), newFaultsTopic())
+		newVerify(), newLocks(), newBugs(t), newReportCard(t), newCertify(t), newServe(),
+		newConform(), newControl(), newLaunch(), newScheduler(), newStrategiesTopic(),
+		newFaultsTopic())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

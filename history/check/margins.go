@@ -6,17 +6,17 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// A Margin says how close runs have come to breaking a property that depends on time: the robustness
-// of the property, as far as times decide it (Donzé and Maler, "Robust Satisfaction of Temporal
-// Logic over Real-Valued Signals", FORMATS 2010).
+// A Margin says how close runs have come to breaking a property that depends on time: the
+// robustness of the property, as far as times decide it (Donzé and Maler, "Robust Satisfaction of
+// Temporal Logic over Real-Valued Signals", FORMATS 2010).
 type Margin struct {
 	Times    int           `json:"times"`       // how often it was measured
 	Smallest time.Duration `json:"smallest_ns"` // 0 if it was never measured
 	Schedule int           `json:"schedule"`    // the first with the smallest margin
 }
 
-// Margins are the margins of runs, by the index of a row of [MarginNames]. The zero value is that of
-// no run.
+// Margins are the margins of runs, by the index of a row of [MarginNames]. The zero value is that
+// of no run.
 type Margins [marginKinds]Margin
 
 const (

@@ -149,7 +149,7 @@ func (s *Record) report() *report.Campaign {
 		Totals: report.Totals{
 			Vacuity: *s.Vacuity, Cost: s.Cost, Margins: s.Margins, Reached: s.Reached,
 		},
-		Effort:     report.Effort{Running: s.Running, Checking: s.Checking},
+		Effort: report.Effort{Running: s.Running, Checking: s.Checking},
 	}
 	if s.Nondeterminism != "" {
 		r.Nondeterministic = &engine.Nondeterminism{Text: s.path + ": " + s.Nondeterminism}

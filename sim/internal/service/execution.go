@@ -2,8 +2,8 @@ package service
 
 import "sync"
 
-// An Execution lets a run pause, resume and crash the process behind a client, and release it at the
-// end. The goroutines of the process and of the run may call its methods at the same time.
+// An Execution lets a run pause, resume and crash the process behind a client, and release it at
+// the end. The goroutines of the process and of the run may call its methods at the same time.
 type Execution struct {
 	number int // from 1
 	core   *Core
