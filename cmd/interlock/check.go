@@ -76,7 +76,8 @@ Exit status:
      coverage missing
   2  bad usage
   3  nondeterminism, an unknown verdict, no schedule run, a failed write or an
-     internal error`, defaultSchedules, defaultBudget),
+     internal error
+  4  a signal ended it before it found anything`, defaultSchedules, defaultBudget),
 		Example: `  interlock check
   interlock check --lock no-recheck
   interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
@@ -466,6 +467,8 @@ func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 		return errUnknownVerdict
 	case unsaved != nil:
 		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
+	case report.Interrupted:
+		return &statusError{statusPartial, nil}
 	}
 	return nil
 }

@@ -106,6 +106,9 @@ Exit status:
 		newVerify(), newLocks(), newBugs(t), newReportCard(t), newCertify(t), newServe(),
 		newConform(), newControl(), newLaunch(), newScheduler(), newStrategiesTopic(),
 		newFaultsTopic())
+	for _, command := range root.Commands() {
+		completeFlags(command)
+	}
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

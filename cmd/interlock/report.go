@@ -238,7 +238,7 @@ func writeSize(w io.Writer, r report.Report) {
 	if text := runs.DescribeDiffering(); text != "" {
 		fmt.Fprintln(w, text)
 	}
-	if runs.Interrupted {
+	if runs.Interrupted && runs.Failure != nil {
 		fmt.Fprintln(w, "interrupted: the results are partial")
 	}
 }
@@ -248,10 +248,14 @@ func conclusion(campaign *campaign.Campaign, found report.Report) string {
 	const inconclusive = "no violation found, but the result is inconclusive: "
 	r, missed := found.Common(), neverReached(campaign, found)
 	switch {
+	case r.Schedules == 0 && r.Interrupted:
+		return "interrupted before it ran a schedule"
 	case r.Schedules == 0:
 		return "no schedule was run"
 	case r.Failure != nil:
 		return ""
+	case r.Interrupted:
+		return "interrupted before it found a violation; the results are partial"
 	case len(missed) > 0:
 		return inconclusive + "sometimes conditions never reached: " + strings.Join(missed, "; ")
 	case len(campaign.MissingCoverage(r)) > 0:

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// completions has the values of flags that shells complete, by the name of the flag.
+var completions = map[string]func() []string{
+	"lock":     lockNames,
+	"strategy": func() []string { return append(strategy.Names(), strategy.ExhaustiveName) },
+	"client":   func() []string { return []string{engine.Model.String(), engine.Real.String()} },
+	"faults":   faultNames,
+}
+
+func lockNames() (names []string) {
+	for _, s := range subjects.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func faultNames() []string {
+	names := []string{"none", "default", "any="}
+	for k := range faults.Kinds {
+		names = append(names, k.String()+"=")
+	}
+	return names
+}
+
+// completeFlags lets shells complete the values of a command's flags. Of a list, they complete the
+// last element.
+func completeFlags(command *cobra.Command) {
+	for name, values := range completions {
+		if command.Flags().Lookup(name) == nil {
+			continue
+		}
+		complete := func(_ *cobra.Command, _ []string, given string) (
+			[]string, cobra.ShellCompDirective,
+		) {
+			list := given[:strings.LastIndex(given, ",")+1]
+			last := given[len(list):]
+			var found []string
+			for _, value := range values() {
+				if strings.HasPrefix(value, last) {
+					found = append(found, list+value)
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace |
+				cobra.ShellCompDirectiveKeepOrder
+		}
+		if err := command.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // The flag exists, and has no completion yet.
+		}
+	}
+}
