@@ -104,7 +104,7 @@ Exit status:
 	}
 	root.AddCommand(newCheck(t), newTest(), newMerge(t), newExplore(t), newReplay(t), newRegress(),
 		newVerify(), newLocks(), newBugs(t), newReportCard(t), newCertify(t), newServe(),
-		newConform(), newControl(), newLaunch(), newScheduler(), newStrategiesTopic(),
+		newConform(), newControl(), newLaunch(), newScheduler(), newDoctor(), newStrategiesTopic(),
 		newFaultsTopic())
 	for _, command := range root.Commands() {
 		completeFlags(command)

@@ -49,6 +49,13 @@ func StartReal(ctx context.Context, directory string) (address string, stop func
 	return address, stop, cmp.Or(ctx.Err(), err)
 }
 
+// Installed returns nil if Debian's package zookeeper is installed, and else an error that wraps
+// [ErrNotInstalled] and names what is missing.
+func Installed() error {
+	_, _, err := findReal()
+	return err
+}
+
 // findReal returns the java command and the server's class path.
 func findReal() (java, classPath string, err error) {
 	java, err = exec.LookPath("java")
