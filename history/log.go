@@ -2,8 +2,10 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -165,15 +167,28 @@ func (l *Log) Write(w io.Writer) error {
 	return buffered.Flush()
 }
 
+// ErrTorn is the error of a log whose writer died while it wrote the last line.
+var ErrTorn = errors.New("the last line is incomplete")
+
 // Read reads a log that [Log.Write] wrote. It ignores unknown fields, so that an older reader
-// accepts a newer file. If a line is not an event, the error gives the number of the line.
+// accepts a newer file. If a line is not an event, the error gives the number of the line. If the
+// last line ends within an event, Read returns the log of the lines before it, and an error that
+// wraps [ErrTorn].
 func Read(r io.Reader) (*Log, error) {
-	log := new(Log)
+	log, ended := new(Log), true
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 1<<20)
+	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		ended = bytes.IndexByte(data, '\n') >= 0
+		return bufio.ScanLines(data, atEOF)
+	})
 	for line := 1; scanner.Scan(); line++ {
 		var e Event
-		if err := json.Unmarshal(scanner.Bytes(), &e); err != nil {
+		err := json.Unmarshal(scanner.Bytes(), &e)
+		if syntax := (*json.SyntaxError)(nil); !ended && errors.As(err, &syntax) {
+			return log, fmt.Errorf("line %d: %w", line, ErrTorn)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		if e.Kind == 0 {

@@ -79,6 +79,22 @@ func TestReadError(t *testing.T) {
 	}
 }
 
+// A process can die while it writes an event.
+func TestReadTornLine(t *testing.T) {
+	const good = `{"at_ns":0,"kind":"tick"}` + "\n"
+	for _, torn := range []string{`{`, `{"at_ns":1,"ki`, `{"at_ns":1,"kind":"tick"`} {
+		log, err := history.Read(strings.NewReader(good + torn))
+		if !errors.Is(err, history.ErrTorn) || !strings.HasPrefix(err.Error(), "line 2: ") ||
+			log.Len() != 1 {
+			t.Errorf("%s: log %v, error %v", torn, log, err)
+		}
+		if _, err := history.Read(strings.NewReader(good + torn + "\n" + good)); err == nil ||
+			errors.Is(err, history.ErrTorn) {
+			t.Errorf("%s and another line: error %v", torn, err)
+		}
+	}
+}
+
 type broken struct{}
 
 var errBroken = errors.New("broken")

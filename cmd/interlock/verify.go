@@ -114,13 +114,9 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		parsed.Pause = f.pause
 		clocks = &parsed
 	}
-	var logs []*history.Log
-	for _, path := range paths {
-		log, err := readHistory(path, stdin)
-		if err != nil {
-			return err
-		}
-		logs = append(logs, log)
+	logs, err := readHistories(paths, stdin, stderr)
+	if err != nil {
+		return err
 	}
 	log := logs[0]
 	if clocks != nil {
@@ -233,23 +229,40 @@ func parseProperties(names []string) ([]history.Property, error) {
 	return properties, nil
 }
 
-// readHistory reads a history from a file, or from standard input if the path is -.
-func readHistory(path string, stdin io.Reader) (*history.Log, error) {
-	name, from := "standard input", stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
+// readHistories reads the histories. It warns of a file that is empty, and of an incomplete last
+// line, because a process may have died before it wrote more.
+func readHistories(paths []string, stdin io.Reader, stderr io.Writer) ([]*history.Log, error) {
+	logs, events := make([]*history.Log, len(paths)), 0
+	for i, path := range paths {
+		name := path
+		if path == "-" {
+			name = "standard input"
 		}
-		defer file.Close()
-		name, from = path, file
+		log, err := readHistory(path, stdin)
+		switch {
+		case errors.Is(err, history.ErrTorn):
+			fmt.Fprintf(stderr, "%s: %v; it is left out\n", name, err)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case log.Len() == 0 && len(paths) > 1:
+			fmt.Fprintf(stderr, "%s: the history is empty; it is left out\n", name)
+		}
+		logs[i] = log
+		if events += log.Len(); i == len(paths)-1 && events == 0 {
+			return nil, fmt.Errorf("%s: the history is empty", strings.Join(paths, ", "))
+		}
 	}
-	log, err := history.Read(from)
-	if err == nil && log.Len() == 0 {
-		err = errors.New("the history is empty")
+	return logs, nil
+}
+
+func readHistory(path string, stdin io.Reader) (*history.Log, error) {
+	if path == "-" {
+		return history.Read(stdin)
 	}
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, errors.Unwrap(err)
 	}
-	return log, nil
+	defer file.Close()
+	return history.Read(file)
 }
