@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +16,10 @@ import (
 )
 
 // certifyFlags holds the flags of certify as they were given.
-type certifyFlags struct{ against, json, out string }
+type certifyFlags struct {
+	against string
+	reportFlags
+}
 
 func newCertify(t *testing.T) *cobra.Command {
 	var f certifyFlags
@@ -36,14 +41,16 @@ Exit status:
 		Example: "  interlock certify --json certificate.json --against released.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
+			if err := f.validate(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			path := append(arguments, "interlock.yaml")[0]
 			return f.run(cmd.Context(), t, path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.json, "json", "", jsonUsage)
 	flags.StringVar(&f.against, "against", "", "older report to compare with, a JSON `file`")
-	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	f.define(command)
 	return command
 }
 
@@ -57,34 +64,39 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	if err != nil {
 		return err
 	}
-	locks := 0
-	for i := range plan.Locks {
-		locks += len(plan.Locks[i].Names)
-	}
-	runner := &certify.Runner{
-		T: t, Out: f.out, Observer: &cardObserver{w: stderr, locks: locks},
-	}
+	runner := &certify.Runner{T: t, Out: f.out, Observer: newCertifyObserver(stderr, plan)}
 	if f.against != "" {
 		if runner.Old, err = certify.ReadCertificate(f.against); err != nil {
 			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	if err := checkWritable(f.out); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	text, file, err := openReport(f.json, stdout, stderr)
+	text, outputs, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer outputs.close()
 	c, err := runner.Run(ctx, plan)
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	if err := encodeJSON(file, c); err != nil {
+	outcome := outcomeOfCertificate(c)
+	if err := errors.Join(
+		outputs.write(outputs.json, func(w io.Writer) error { return encodeJSON(w, c) }),
+		outputs.write(outputs.junit, func(w io.Writer) error {
+			return encodeJUnit(w, certificateSuites(c)...)
+		}),
+		outputs.write(outputs.sarif, func(w io.Writer) error {
+			return encodeJSON(w, certificateSARIF(plan, c, outcome))
+		}),
+	); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	writeCertificate(text, c, f.out)
+	return outcome
+}
+
+// outcomeOfCertificate returns the error with which the program ends, nil for status 0.
+func outcomeOfCertificate(c *certify.Certificate) error {
 	switch {
 	case len(c.Failures) > 0:
 		return &statusError{statusViolation, nil}
@@ -115,10 +127,38 @@ func writeCertificate(w io.Writer, c *certify.Certificate, out string) {
 		}
 	}
 	for _, failure := range c.Failures {
-		fmt.Fprintf(w, "RED %.300s\n", failure)
+		fmt.Fprintf(w, "RED %.300s\n", failure.Reason)
 	}
 	if len(c.Failures) == 0 && !c.Partial {
 		fmt.Fprintln(w, "GREEN")
 	}
 	fmt.Fprintf(w, "certificate %s\n", c.Hash)
+}
+
+// A certifyObserver prints the progress of searches and, at the same intervals, of replays.
+type certifyObserver struct {
+	cardObserver
+	now  func() time.Time
+	last time.Time // of a line about replays
+}
+
+func newCertifyObserver(w io.Writer, plan *certify.Plan) *certifyObserver {
+	o := &certifyObserver{cardObserver: cardObserver{w: w}, now: time.Now}
+	for i := range plan.Locks {
+		o.locks += len(plan.Locks[i].Names)
+	}
+	return o
+}
+
+// Replaying prints how many recordings have been run again.
+func (o *certifyObserver) Replaying(recording string, index, total int) {
+	now := o.now()
+	if index == 0 {
+		o.last = now
+	}
+	if now.Sub(o.last) < plainInterval {
+		return
+	}
+	o.last = now
+	fmt.Fprintf(o.w, "replayed %d of %d recordings, next %s\n", index, total, recording)
 }

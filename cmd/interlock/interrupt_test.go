@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/certify"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
@@ -179,6 +180,41 @@ func TestInterruptedReportCard(t *testing.T) {
 	if err := json.Unmarshal(content, &card); err != nil || !card.Partial || len(card.Locks) != 2 ||
 		card.Lock("zk-herd").Cell(history.FIFO).Verdict != reportcard.Holds {
 		t.Errorf("%v: card %s", err, content)
+	}
+}
+
+// An interrupted certificate has what was shown before, and says that it is partial.
+func TestInterruptedCertify(t *testing.T) {
+	t.Parallel()
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	content := `locks:
+  - {names: [textbook], sampled: [{faults: expire=1, schedules: 100}]}
+  - {names: [herd], sampled: [{faults: none, schedules: 1000000000}]}
+`
+	if err := os.WriteFile(plan, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := begin(t, "certify", plan, "--json", "report.json", "--junit", "report.xml")
+	c.stderr.wait("1 of 2  textbook: ")
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusPartial || !strings.Contains(text, "\npartial: ") ||
+		strings.Contains(text, "GREEN") || strings.Contains(text, "RED") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+	certificate, err := certify.ReadCertificate(filepath.Join(c.command.Dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !certificate.Partial || len(certificate.Failures) > 0 || len(certificate.Card.Locks) != 2 ||
+		certificate.Card.Lock("textbook").Cell(history.FIFO).Verdict != reportcard.Holds {
+		t.Errorf("certificate %+v", certificate)
+	}
+	junit := string(readFile(t, filepath.Join(c.command.Dir, "report.xml")))
+	if !strings.Contains(junit, `<skipped message="the plan was interrupted">`) {
+		t.Errorf("JUnit %s", junit)
 	}
 }
 

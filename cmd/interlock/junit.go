@@ -19,7 +19,7 @@ type junitSuite struct {
 	Failures   int             `xml:"failures,attr"`
 	Errors     int             `xml:"errors,attr"`
 	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"` // in seconds
+	Time       string          `xml:"time,attr,omitempty"` // in seconds
 	Properties []junitProperty `xml:"properties>property"`
 	Cases      []junitCase     `xml:"testcase"`
 }
@@ -32,7 +32,7 @@ type junitProperty struct {
 type junitCase struct {
 	Class    string         `xml:"classname,attr"`
 	Name     string         `xml:"name,attr"`
-	Time     string         `xml:"time,attr"`
+	Time     string         `xml:"time,attr,omitempty"`
 	Failures []junitProblem `xml:"failure"`
 	Error    *junitProblem  `xml:"error"`
 	Skipped  *junitProblem  `xml:"skipped"`
@@ -120,8 +120,8 @@ func (s *junitSuite) add(test junitCase) {
 	s.Cases = append(s.Cases, test)
 }
 
-// encodeJUnit writes a suite as an XML document.
-func encodeJUnit(w io.Writer, suite *junitSuite) error {
+// encodeJUnit writes suites as an XML document.
+func encodeJUnit(w io.Writer, suites ...*junitSuite) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func encodeJUnit(w io.Writer, suite *junitSuite) error {
 	encoder.Indent("", "  ")
 	if err := encoder.Encode(struct {
 		XMLName xml.Name `xml:"testsuites"`
-		Suite   *junitSuite
-	}{Suite: suite}); err != nil {
+		Suites  []*junitSuite
+	}{Suites: suites}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")

@@ -24,7 +24,7 @@ type progress struct {
 }
 
 // plainInterval is the time between two progress lines if the output is not a terminal.
-const plainInterval = 5 * time.Second
+const plainInterval = 2 * time.Second
 
 func newProgress(w io.Writer, campaign *campaign.Campaign) *progress {
 	file, ok := w.(*os.File)

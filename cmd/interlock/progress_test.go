@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// On a terminal progress overwrites one line; elsewhere it prints a line every five seconds.
+// On a terminal progress overwrites one line; elsewhere it prints a line every two seconds.
 func TestProgress(t *testing.T) {
 	campaign := &campaign.Campaign{
 		Scenario: engine.Scenario{
@@ -34,7 +34,9 @@ func TestProgress(t *testing.T) {
 	var plain, terminal strings.Builder
 	tell(newProgress(&plain, campaign))
 	// After 5 s the budget ends before the schedules would, and at 10 s it is used up.
-	want := "250 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults injected, 5s " +
+	want := "100 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults injected, 8s " +
+		"left\n" +
+		"250 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults injected, 5s " +
 		"left\n" +
 		"500 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults injected, 0s left\n"
 	if plain.String() != want {

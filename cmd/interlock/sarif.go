@@ -4,10 +4,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/program"
@@ -65,7 +65,7 @@ type (
 		Message      sarifText         `json:"message"`
 		Locations    []sarifLocation   `json:"locations,omitempty"`
 		Fingerprints map[string]string `json:"partialFingerprints"`
-		Properties   sarifProperties   `json:"properties"`
+		Properties   *sarifProperties  `json:"properties,omitempty"`
 	}
 	sarifLocation struct {
 		Physical sarifPhysical  `json:"physicalLocation"`
@@ -116,14 +116,34 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 ) *sarifLog {
 	r := searched.Common()
 	status, text := exitStatus(outcome)
-	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
 	if text == "" && status == statusViolation && r.Failure == nil {
 		text = conclusion(c, searched)
 	}
+	run := newSARIFRun(status, text)
+	root := moduleRoot()
+	for _, v := range explainedViolations(r, found) {
+		result := sarifResult{
+			Rule: string(v.Property), Index: run.rule(string(v.Property)), Level: "error",
+			Message: sarifText{v.message()}, Locations: v.sarifLocations(root),
+			Fingerprints: map[string]string{sarifFingerprint: v.Signature},
+			Properties:   &sarifProperties{v.Schedule, v.Artifact, v.Replay, v.Count},
+		}
+		if v.OutOfContract {
+			result.Level = "note"
+		}
+		run.Results = append(run.Results, result)
+	}
+	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{*run}}
+}
+
+// newSARIFRun returns a run without results, which has ended with a status. Its rules are the
+// properties. The text, if any, says what went wrong.
+func newSARIFRun(status int, text string) *sarifRun {
+	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
 	if text != "" {
 		invocation.Notifications = []sarifNotification{{"error", sarifText{text}}}
 	}
-	run := sarifRun{
+	run := &sarifRun{
 		Tool: sarifTool{sarifDriver{
 			Name: "Interlock", Version: program.Version(), URI: projectURI, Rules: []sarifRule{},
 		}},
@@ -132,29 +152,22 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 			sarifRoot: {sarifText{"the root of the module of the working directory"}},
 		},
 	}
-	index := make(map[history.Property]int)
-	for i, p := range engine.Properties() {
-		index[p] = i
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			string(p),
-			sarifText{"the lock violates " + string(p)},
-			projectURI + "/blob/main/docs/properties.md",
-		})
+	for _, p := range engine.Properties() {
+		run.addRule(string(p), "the lock violates "+string(p), "properties.md")
 	}
-	root := moduleRoot()
-	for _, v := range explainedViolations(r, found) {
-		result := sarifResult{
-			Rule: string(v.Property), Index: index[v.Property], Level: "error",
-			Message: sarifText{v.message()}, Locations: v.sarifLocations(root),
-			Fingerprints: map[string]string{sarifFingerprint: v.Signature},
-			Properties:   sarifProperties{v.Schedule, v.Artifact, v.Replay, v.Count},
-		}
-		if v.OutOfContract {
-			result.Level = "note"
-		}
-		run.Results = append(run.Results, result)
-	}
-	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}
+	return run
+}
+
+// addRule adds a rule, which a page of docs explains.
+func (r *sarifRun) addRule(id, description, page string) {
+	r.Tool.Driver.Rules = append(r.Tool.Driver.Rules, sarifRule{
+		id, sarifText{description}, projectURI + "/blob/main/docs/" + page,
+	})
+}
+
+// rule returns the index of a rule.
+func (r *sarifRun) rule(id string) int {
+	return slices.IndexFunc(r.Tool.Driver.Rules, func(known sarifRule) bool { return known.ID == id })
 }
 
 // sarifLocations returns the line of the lock's code if it is in the module at the root, or else

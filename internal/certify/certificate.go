@@ -17,10 +17,10 @@ import (
 type Certificate struct {
 	Version int `json:"version"`
 	// Hash is the SHA-256 of the certificate with an empty hash.
-	Hash     string   `json:"hash"`
-	Partial  bool     `json:"partial"` // not all of the plan was run
-	Failures []string `json:"failures"`
-	Versions Versions `json:"versions"`
+	Hash     string    `json:"hash"`
+	Partial  bool      `json:"partial"` // not all of the plan was run
+	Failures []Failure `json:"failures"`
+	Versions Versions  `json:"versions"`
 	// Card has the verdicts, and how much each search has run.
 	Card    *reportcard.Card `json:"card"`
 	Locks   []*Lock          `json:"locks"`
@@ -29,7 +29,7 @@ type Certificate struct {
 	Against *Comparison      `json:"against,omitempty"`
 }
 
-const certificateVersion = 1
+const certificateVersion = 2
 
 // Versions are those of everything that has a part in the verdicts.
 type Versions struct {
@@ -54,7 +54,11 @@ type Lock struct {
 	Coverage map[string]map[string]int `json:"fault_coverage"`
 	// Missing are required cells in which none struck.
 	Missing []string `json:"missing_coverage,omitempty"`
-	Cost    *Cost    `json:"cost,omitempty"`
+	// NeverReached are sometimes conditions that a search should have reached, with the search.
+	NeverReached []string `json:"sometimes_never,omitempty"`
+	// Cost is absent if the lock was not measured, or could not be, for the reason Unmeasured.
+	Cost       *Cost  `json:"cost,omitempty"`
+	Unmeasured string `json:"unmeasured,omitempty"`
 }
 
 // Cost is what a lock costs without faults; see package costs.

@@ -42,7 +42,7 @@ func compare(old, now *Certificate) *Comparison {
 			c.add(was.Name, "lock", "certified", absent, true)
 			continue
 		}
-		c.verdicts(was, is)
+		c.verdicts(was, is, now.Partial)
 		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
 	}
 	return c
@@ -60,12 +60,13 @@ var ranks = map[reportcard.Verdict]int{
 	reportcard.Violated: -1, reportcard.HoldsInContract: 1, reportcard.Holds: 2,
 }
 
-// verdicts compares the verdicts on a lock.
-func (c *Comparison) verdicts(was, is *reportcard.Lock) {
+// verdicts compares the verdicts on a lock. Those of a partial certificate are final only where they
+// are violations.
+func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 	for i := range was.Cells {
 		before := &was.Cells[i]
 		after := is.Cell(before.Property)
-		if after == nil || after.Verdict == reportcard.NotSearched {
+		if after == nil || partial && after.Verdict != reportcard.Violated {
 			continue
 		}
 		c.add(was.Name, string(before.Property), before.Meaning(), after.Meaning(),

@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/reportcard"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -36,6 +39,8 @@ type Group struct {
 	Names      []string `yaml:"names"`
 	Sampled    []Search `yaml:"sampled"`
 	Exhaustive []Search `yaml:"exhaustive"`
+	// Unexercised are claimed properties that the searches need not exercise.
+	Unexercised []history.Property `yaml:"unexercised"`
 }
 
 // A Search is a configuration. Those that are 0 have the defaults of a report card.
@@ -96,9 +101,17 @@ func (p *Plan) at(err error, path ...any) error {
 	if err == nil {
 		return nil
 	}
+	return fmt.Errorf("%s:%d: %w", p.path, p.line(path...), err)
+}
+
+// line returns the line of the value at a path, as for at.
+func (p *Plan) line(path ...any) int {
 	node := p.root.Content[0]
 	for _, step := range path {
 		next := (*yaml.Node)(nil)
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
 		switch step := step.(type) {
 		case int:
 			next = node.Content[step]
@@ -114,7 +127,18 @@ func (p *Plan) at(err error, path ...any) error {
 		}
 		node = next
 	}
-	return fmt.Errorf("%s:%d: %w", p.path, node.Line, err)
+	return node.Line
+}
+
+// Where returns the file of the plan and the line that names the lock, or the first line if none
+// does.
+func (p *Plan) Where(lock string) (path string, line int) {
+	for i := range p.Locks {
+		if n := slices.Index(p.Locks[i].Names, lock); n >= 0 {
+			return p.path, p.line("locks", i, "names", n)
+		}
+	}
+	return p.path, 1
 }
 
 // validate returns the first error of the plan, or nil.
@@ -128,6 +152,11 @@ func (p *Plan) validate() error {
 		if len(g.Names) == 0 || len(g.Sampled)+len(g.Exhaustive) == 0 {
 			return p.at(errors.New("locks need names, and sampled or exhaustive searches"),
 				"locks", i)
+		}
+		for n, property := range g.Unexercised {
+			if !slices.Contains(engine.Properties(), property) {
+				return p.at(fmt.Errorf("unknown property %q", property), "locks", i, "unexercised", n)
+			}
 		}
 		for n, name := range g.Names {
 			if seen[name] {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -24,16 +23,23 @@ import (
 type Runner struct {
 	T        *testing.T
 	Out      string // directory for recordings of counterexamples
-	Observer reportcard.Observer
+	Observer Observer
 	// Old, if set, is the certificate to compare with.
 	Old *Certificate
+}
+
+// An Observer is told what a [Runner] does.
+type Observer interface {
+	reportcard.Observer
+	// Replaying is called before each recording is run again.
+	Replaying(recording string, index, total int)
 }
 
 // Run runs the plan. If the context ends, the certificate is partial. An error names the lock or
 // the recording that could not be judged.
 func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	c := &Certificate{
-		Version: certificateVersion, Failures: []string{}, Museum: []Replayed{},
+		Version: certificateVersion, Failures: []Failure{}, Museum: []Replayed{},
 		Fixed: []Replayed{},
 	}
 	var err error
@@ -53,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	if r.Old != nil {
 		c.Against = compare(r.Old, c)
 	}
-	c.judge()
+	c.judge(p)
 	c.Hash = c.sum()
 	return c, nil
 }
@@ -95,7 +101,7 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 			return nil
 		}
 		if l.Cost, err = r.measure(&rows[i]); err != nil {
-			return err
+			l.Unmeasured = err.Error()
 		}
 	}
 	return nil
@@ -113,11 +119,16 @@ func (c *Certificate) lock(name string) *Lock {
 	return c.Locks[i]
 }
 
-// cover adds the faults of a sampled search, and the required cells that they lack.
+// cover adds the faults of a sampled search, the required cells that they lack, and the sometimes
+// conditions that it should have reached.
 func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
-	runs := found.Common()
-	if _, sampled := found.(*report.Campaign); !sampled {
+	sampled, ok := found.(*report.Campaign)
+	if !ok {
 		return
+	}
+	runs := found.Common()
+	for _, condition := range c.NeverReached(sampled) {
+		l.NeverReached = append(l.NeverReached, fmt.Sprintf("%s, in %v", condition, &c.Scenario))
 	}
 	for kind := range faults.Kinds {
 		for phase := range faults.Phases {
@@ -154,7 +165,7 @@ func (r *Runner) measure(row *reportcard.Row) (*Cost, error) {
 	runner := engine.NewRunner(r.T)
 	cycle, err := costs.Cycle(runner, *scenario)
 	if err != nil {
-		return nil, nil // The searches judge progress.
+		return nil, err
 	}
 	c := &Cost{Requests: cycle.Requests, RoundTrips: cycle.RoundTrips}
 	if h, waited := costs.Release(runner, *scenario); waited {
@@ -174,10 +185,11 @@ func (r *Runner) replayAll(ctx context.Context, p *Plan, key string) ([]Replayed
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	all := []Replayed{}
-	for _, path := range paths {
+	for i, path := range paths {
 		if ctx.Err() != nil {
 			break
 		}
+		r.Observer.Replaying(path, i, len(paths))
 		one, err := r.replay(path)
 		if err != nil {
 			return nil, err
@@ -206,50 +218,4 @@ func (r *Runner) replay(path string) (*Replayed, error) {
 		return recorded.Signature == "" || v.Signature() == recorded.Signature
 	})
 	return &Replayed{path, recorded.Lock, recorded.Signature, shown}, nil
-}
-
-// judge lists what speaks against a release, a line each.
-func (c *Certificate) judge() {
-	fail := func(format string, values ...any) {
-		text := strings.Join(strings.Fields(fmt.Sprintf(format, values...)), " ")
-		c.Failures = append(c.Failures, text)
-	}
-	for _, l := range c.Card.Locks {
-		for _, cell := range l.Of(reportcard.Violated) {
-			first := cell.Counterexamples[0]
-			fail("%s violates %s: %s (interlock replay %s)", l.Name, cell.Property,
-				first.Signature, first.Recording)
-		}
-		for _, cell := range l.Of(reportcard.Unknown) {
-			fail("%s: the verdict on %s is unknown: a checker reached its limit", l.Name,
-				cell.Property)
-		}
-		for i := range l.Searches {
-			if s := &l.Searches[i]; s.Exhaustive && !s.Complete && !s.Interrupted {
-				fail("%s: the exhaustive search is incomplete: %s", l.Name, s.Scenario)
-			}
-		}
-	}
-	for _, l := range c.Locks {
-		for _, cell := range l.Missing {
-			fail("%s: required, but never struck: %s", l.Name, cell)
-		}
-	}
-	for _, m := range c.Museum {
-		if !m.Shown {
-			fail("%s is not caught any more: %s by %s", m.Recording, m.Signature, m.Lock)
-		}
-	}
-	for _, m := range c.Fixed {
-		if m.Shown {
-			fail("%s fails again: %s by %s", m.Recording, m.Signature, m.Lock)
-		}
-	}
-	if c.Against != nil {
-		for i := range c.Against.Differences {
-			if d := &c.Against.Differences[i]; d.Worse {
-				fail("worse than before: %v", d)
-			}
-		}
-	}
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/interlock-sim/interlock/internal/certify"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+)
+
+// interruptedPlan says why a certificate is partial.
+const interruptedPlan = "the plan was interrupted"
+
+// certificateSuites returns a certificate as suites of JUnit: for each lock one with a test case for
+// each property and each check, and one for the recordings. They have no times: equal plans give
+// equal files.
+func certificateSuites(c *certify.Certificate) []*junitSuite {
+	var suites []*junitSuite
+	for _, l := range c.Card.Locks {
+		s := &junitSuite{Name: "interlock certify " + l.Name}
+		for i := range l.Searches {
+			s.Properties = append(s.Properties, junitProperty{"search", l.Searches[i].String()})
+		}
+		for i := range l.Cells {
+			cell := &l.Cells[i]
+			test := certificateCase(c, l.Name, string(cell.Property), "")
+			switch cell.Verdict {
+			case reportcard.NotClaimed, reportcard.NotExercised, reportcard.NotSearched:
+				if len(test.Failures) == 0 {
+					test.Skipped = &junitProblem{Message: string(cell.Verdict)}
+				}
+			}
+			s.add(test)
+		}
+		for i := range certify.Checks {
+			if check := &certify.Checks[i]; !check.OfRecording() {
+				test := certificateCase(c, l.Name, check.Name, "")
+				if c.Partial && len(test.Failures) == 0 {
+					test.Skipped = &junitProblem{Message: interruptedPlan}
+				}
+				s.add(test)
+			}
+		}
+		suites = append(suites, s)
+	}
+	if s := recordingSuite(c); s.Tests > 0 {
+		suites = append(suites, s)
+	}
+	return suites
+}
+
+// recordingSuite returns a suite with a test case for each recording.
+func recordingSuite(c *certify.Certificate) *junitSuite {
+	s := &junitSuite{Name: "interlock certify recordings"}
+	for _, part := range []struct {
+		check    string
+		replayed []certify.Replayed
+	}{{certify.Museum, c.Museum}, {certify.Fixed, c.Fixed}} {
+		for _, r := range part.replayed {
+			test := certificateCase(c, r.Lock, part.check, r.Recording)
+			test.Name += " " + r.Recording
+			s.add(test)
+		}
+	}
+	return s
+}
+
+// certificateCase returns the test case of a check of a lock or, if it is not empty, of a
+// recording.
+func certificateCase(c *certify.Certificate, lock, check, recording string) junitCase {
+	test := junitCase{Class: "interlock." + lock, Name: check}
+	for i := range c.Failures {
+		f := &c.Failures[i]
+		if f.Lock == lock && f.Check == check && (recording == "" || f.Recording == recording) {
+			test.Failures = append(test.Failures, junitProblem{f.Reason, check, f.Reason})
+		}
+	}
+	return test
+}
+
+// certificateSARIF returns a certificate as a SARIF log with a result for each failure. The outcome
+// is the error with which the program ends.
+func certificateSARIF(plan *certify.Plan, c *certify.Certificate, outcome error) *sarifLog {
+	status, text := exitStatus(outcome)
+	if c.Partial {
+		text = interruptedPlan
+	}
+	run := newSARIFRun(status, text)
+	for _, check := range certify.Checks {
+		run.addRule(check.Name, check.Statement, "releases.md")
+	}
+	root := moduleRoot()
+	for i := range c.Failures {
+		f := &c.Failures[i]
+		var location sarifLocation
+		if f.Recording != "" {
+			location.Physical.Artifact = artifactAt(root, f.Recording)
+		} else {
+			path, line := plan.Where(f.Lock)
+			location.Physical = sarifPhysical{artifactAt(root, path), &sarifRegion{line}}
+		}
+		run.Results = append(run.Results, sarifResult{
+			Rule: f.Check, Index: run.rule(f.Check), Level: "error", Message: sarifText{f.Reason},
+			Locations: []sarifLocation{location},
+			Fingerprints: map[string]string{
+				sarifFingerprint: fmt.Sprintf("%s, %s: %s", f.Lock, f.Check, f.Signature),
+			},
+		})
+	}
+	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{*run}}
+}

@@ -1,0 +1,183 @@
+package certify_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/certify"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+)
+
+// quiet observes nothing.
+type quiet struct{}
+
+func (quiet) Begin(*reportcard.Row, *campaign.Campaign) {}
+func (quiet) Progress(report.Report)                    {}
+func (quiet) Shrinking(*report.Runs, int)               {}
+func (quiet) End(*reportcard.Lock)                      {}
+func (quiet) Replaying(string, int, int)                {}
+
+const textbookPlan = `locks:
+  - names: [textbook]
+    sampled: [{faults: expire=1, schedules: 100}]
+`
+
+// certified returns the certificate of a plan, compared with an older one if there is one.
+func certified(ctx context.Context, t *testing.T, plan string,
+	old *certify.Certificate,
+) *certify.Certificate {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := certify.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner := &certify.Runner{T: t, Out: t.TempDir(), Observer: quiet{}, Old: old}
+	c, err := runner.Run(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// changed returns a copy of the certificate with a change.
+func changed(t *testing.T, c *certify.Certificate,
+	change func(*certify.Certificate),
+) *certify.Certificate {
+	t.Helper()
+	content, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := new(certify.Certificate)
+	if err := json.Unmarshal(content, other); err != nil {
+		t.Fatal(err)
+	}
+	change(other)
+	return other
+}
+
+// Each part of a lock is compared with the older certificate. What is worse is a failure; what is
+// better is only listed.
+func TestCompare(t *testing.T) {
+	base := certified(t.Context(), t, textbookPlan, nil)
+	cell := func(c *certify.Certificate) *reportcard.Cell {
+		return c.Card.Locks[0].Cell(history.FIFO)
+	}
+	for _, test := range []struct {
+		change     func(old *certify.Certificate)
+		difference string // empty if there is none
+		worse      bool
+	}{
+		{func(*certify.Certificate) {}, "", false},
+		{
+			func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 1 },
+			"textbook, requests per acquire and release: 3, was 1", true,
+		},
+		{
+			func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 9 },
+			"textbook, requests per acquire and release: 3, was 9", false,
+		},
+		{
+			func(old *certify.Certificate) { old.Locks[0].Cost.RoundTrips = 1 },
+			"textbook, round trips per acquire and release: 3, was 1", true,
+		},
+		{
+			func(old *certify.Certificate) { *old.Locks[0].Cost.HandOffRoundTrips = 0 },
+			"textbook, round trips per hand-off: 1, was 0", true,
+		},
+		{
+			func(old *certify.Certificate) { *old.Locks[0].Cost.HandOff = -1 },
+			"textbook, hand-off latency: 0s, was -1ns", true,
+		},
+		{
+			func(old *certify.Certificate) { old.Locks[0].Cost.Recovery = nil },
+			"textbook, recovery from a crash: 6s, was none", false,
+		},
+		{
+			func(old *certify.Certificate) {
+				old.Locks[0].Coverage["cut"] = map[string]int{"hold": 7}
+			},
+			"textbook, fault cut@hold: none, was 7", true,
+		},
+		{
+			func(old *certify.Certificate) { old.Locks[0].Coverage["expire"]["idle"] = 7 },
+			"textbook, fault expire@idle: none, was 7", false,
+		},
+		{
+			func(old *certify.Certificate) { cell(old).Verdict = reportcard.Violated },
+			"textbook, fifo: holds, was violated", false,
+		},
+		{
+			func(old *certify.Certificate) { cell(old).Reach = report.EverySchedule },
+			"textbook, fifo: holds, was holds, exhaustively in every schedule", true,
+		},
+		{
+			func(old *certify.Certificate) { old.Card.Locks[0].Name = "herd" },
+			"herd, lock: none, was certified", true,
+		},
+	} {
+		now := certified(t.Context(), t, textbookPlan, changed(t, base, test.change))
+		var got []string
+		for i := range now.Against.Differences {
+			got = append(got, now.Against.Differences[i].String())
+		}
+		var want, wantFailures, failures []string
+		if test.difference != "" {
+			want = []string{test.difference}
+		}
+		if test.worse {
+			wantFailures = []string{"worse than before: " + test.difference}
+		}
+		for i := range now.Failures {
+			failures = append(failures, now.Failures[i].Reason)
+		}
+		if !slices.Equal(got, want) || !slices.Equal(failures, wantFailures) {
+			t.Errorf("differences %q, failures %q, want %q, worse %v", got, failures, want, test.worse)
+		}
+	}
+}
+
+// A property that held and is violated is worse.
+func TestCompareViolated(t *testing.T) {
+	const plan = "locks:\n  - names: [no-recheck]\n    sampled: [{faults: cut=1, schedules: 100}]\n"
+	base := certified(t.Context(), t, plan, nil)
+	old := changed(t, base, func(c *certify.Certificate) {
+		violated := c.Card.Locks[0].Cell(history.ServerMutualExclusion)
+		if violated.Verdict != reportcard.Violated {
+			t.Fatalf("verdict %s", violated.Verdict)
+		}
+		violated.Verdict, violated.Counterexamples = reportcard.Holds, nil
+	})
+	now := certified(t.Context(), t, plan, old)
+	last := now.Failures[len(now.Failures)-1]
+	if last.Check != certify.NotWorse ||
+		last.Reason != "worse than before: no-recheck, server-mutual-exclusion: violated, was holds" {
+		t.Errorf("%+v", last)
+	}
+}
+
+// A partial certificate says so, and what it lacks is neither a failure nor worse.
+func TestPartial(t *testing.T) {
+	base := certified(t.Context(), t, textbookPlan, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := certified(ctx, t, textbookPlan, base)
+	if !c.Partial || len(c.Failures) > 0 || len(c.Against.Differences) > 0 {
+		t.Errorf("partial %v, failures %v, differences %v", c.Partial, c.Failures,
+			c.Against.Differences)
+	}
+	if base.Partial || len(base.Failures) > 0 {
+		t.Errorf("partial %v, failures %v", base.Partial, base.Failures)
+	}
+}

@@ -1,0 +1,135 @@
+package certify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/reportcard"
+)
+
+// A Failure is what speaks against a release.
+type Failure struct {
+	Lock  string `json:"lock"`
+	Check string `json:"check"` // a property, or one of Checks
+	// Reason is a line that names the lock.
+	Reason string `json:"reason"`
+	// Signature identifies the failure of the lock and the check in other certificates.
+	Signature string `json:"signature"`
+	Recording string `json:"recording,omitempty"` // the file that shows it
+}
+
+// A Check is what a certificate judges beside the properties of a lock.
+type Check struct{ Name, Statement string }
+
+// The names of the checks.
+const (
+	CompleteSearch = "complete-search"
+	FaultCoverage  = "fault-coverage"
+	Sometimes      = "sometimes"
+	Measured       = "cost"
+	NotWorse       = "not-worse"
+	Museum         = "museum"
+	Fixed          = "fixed"
+)
+
+// Checks are the checks of each lock, and then those of recordings.
+var Checks = []Check{
+	{CompleteSearch, "the exhaustive searches are complete"},
+	{FaultCoverage, "faults strike in all required cells"},
+	{Sometimes, "each sometimes condition is reached"},
+	{Measured, "the costs of the lock can be measured"},
+	{NotWorse, "nothing is worse than in the older certificate"},
+	{Museum, "the recording still shows its violation"},
+	{Fixed, "the recording shows no violation"},
+}
+
+// OfRecording reports whether the check judges a recording, and not a lock.
+func (c *Check) OfRecording() bool { return c.Name == Museum || c.Name == Fixed }
+
+// judge lists what speaks against a release.
+func (c *Certificate) judge(p *Plan) {
+	for _, l := range c.Card.Locks {
+		c.judgeProperties(p, l)
+		for i := range l.Searches {
+			if s := &l.Searches[i]; s.Exhaustive && !s.Complete && !s.Interrupted {
+				c.fail(l.Name, CompleteSearch, s.Scenario, "", "%s: the exhaustive search is "+
+					"incomplete: %s", l.Name, s.Scenario)
+			}
+		}
+	}
+	for _, l := range c.Locks {
+		for _, cell := range l.Missing {
+			c.fail(l.Name, FaultCoverage, cell, "", "%s: required, but never struck: %s", l.Name,
+				cell)
+		}
+		for _, condition := range l.NeverReached {
+			c.fail(l.Name, Sometimes, condition, "", "%s: sometimes condition never reached: %s",
+				l.Name, condition)
+		}
+		if l.Unmeasured != "" {
+			c.fail(l.Name, Measured, Measured, "", "%s: the costs cannot be measured: %s", l.Name,
+				l.Unmeasured)
+		}
+	}
+	c.judgeRecordings()
+	if c.Against == nil {
+		return
+	}
+	for i := range c.Against.Differences {
+		if d := &c.Against.Differences[i]; d.Worse {
+			c.fail(d.Lock, NotWorse, d.What, "", "worse than before: %v", d)
+		}
+	}
+}
+
+// judgeProperties lists the properties that a lock violates, and those not decided or never
+// exercised.
+func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
+	for _, cell := range l.Of(reportcard.Violated) {
+		first := cell.Counterexamples[0]
+		c.fail(l.Name, string(cell.Property), first.Signature, first.Recording,
+			"%s violates %s: %s (interlock replay %s)", l.Name, cell.Property, first.Signature,
+			first.Recording)
+	}
+	for _, cell := range l.Of(reportcard.Unknown) {
+		c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
+			"%s: the verdict on %s is unknown: a checker reached its limit", l.Name, cell.Property)
+	}
+	for _, cell := range l.Of(reportcard.NotExercised) {
+		if !c.Partial && !p.unexercised(l.Name, cell.Property) {
+			c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
+				"%s: no search exercises %s, which it claims", l.Name, cell.Property)
+		}
+	}
+}
+
+// judgeRecordings lists the recordings that do not show what they should.
+func (c *Certificate) judgeRecordings() {
+	for _, m := range c.Museum {
+		if !m.Shown {
+			c.fail(m.Lock, Museum, m.Recording, m.Recording, "%s is not caught any more: %s by %s",
+				m.Recording, m.Signature, m.Lock)
+		}
+	}
+	for _, m := range c.Fixed {
+		if m.Shown {
+			c.fail(m.Lock, Fixed, m.Recording, m.Recording, "%s fails again: %s by %s", m.Recording,
+				m.Signature, m.Lock)
+		}
+	}
+}
+
+// fail adds a failure, whose reason becomes one line.
+func (c *Certificate) fail(lock, check, signature, recording, format string, values ...any) {
+	reason := strings.Join(strings.Fields(fmt.Sprintf(format, values...)), " ")
+	c.Failures = append(c.Failures, Failure{lock, check, reason, signature, recording})
+}
+
+// unexercised reports whether the searches of the lock need not exercise the property.
+func (p *Plan) unexercised(lock string, property history.Property) bool {
+	return slices.ContainsFunc(p.Locks, func(g Group) bool {
+		return slices.Contains(g.Names, lock) && slices.Contains(g.Unexercised, property)
+	})
+}
