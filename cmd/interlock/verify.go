@@ -232,7 +232,7 @@ func parseProperties(names []string) ([]history.Property, error) {
 // readHistories reads the histories. It warns of a file that is empty, and of an incomplete last
 // line, because a process may have died before it wrote more.
 func readHistories(paths []string, stdin io.Reader, stderr io.Writer) ([]*history.Log, error) {
-	logs, events := make([]*history.Log, len(paths)), 0
+	logs, events, warnings := make([]*history.Log, len(paths)), 0, ""
 	for i, path := range paths {
 		name := path
 		if path == "-" {
@@ -241,18 +241,19 @@ func readHistories(paths []string, stdin io.Reader, stderr io.Writer) ([]*histor
 		log, err := readHistory(path, stdin)
 		switch {
 		case errors.Is(err, history.ErrTorn):
-			fmt.Fprintf(stderr, "%s: %v; it is left out\n", name, err)
+			warnings += fmt.Sprintf("%s: %v; it is left out\n", name, err)
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
-		case log.Len() == 0 && len(paths) > 1:
-			fmt.Fprintf(stderr, "%s: the history is empty; it is left out\n", name)
+		case log.Len() == 0:
+			warnings += fmt.Sprintf("%s: the history is empty; it is left out\n", name)
 		}
-		logs[i] = log
-		if events += log.Len(); i == len(paths)-1 && events == 0 {
-			return nil, fmt.Errorf("%s: the history is empty", strings.Join(paths, ", "))
-		}
+		logs[i], events = log, events+log.Len()
 	}
-	return logs, nil
+	if events == 0 {
+		return nil, fmt.Errorf("%s: the history is empty", strings.Join(paths, ", "))
+	}
+	_, err := io.WriteString(stderr, warnings)
+	return logs, err
 }
 
 func readHistory(path string, stdin io.Reader) (*history.Log, error) {
