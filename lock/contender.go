@@ -39,8 +39,7 @@ type contender struct {
 	guidInFlight bool             // a request that names the GUID may be in flight
 	useHint      bool             // the predecessor will be predicted from the hint
 	clientClosed bool             // the client has reported that it was closed
-	failingSince time.Time        // start of the current run of immediate failures
-	lastFailure  time.Time        // last failure of that run
+	failures     failureRun       // of requests that fail at once
 	waited       bool             // it had to wait for another contender
 	granted      bool             // it was granted the lock
 	// the session in which the first request to delete the node was sent; 0 before
@@ -435,23 +434,9 @@ func (c *contender) pause(err error) error {
 	return c.checkCancelled() // Both may have been ready.
 }
 
-// closed reports whether the owner of the client has closed it. A [Session] knows. go-zookeeper/zk
-// tells only watches: calls fail with ErrConnectionClosed, as after a lost connection. But an open
-// client reconnects at once and its calls wait for that, so a client is closed if every call fails
-// at once for longer than any session lasts.
+// closed reports whether the client was closed.
 func (c *contender) closed(err error) bool {
-	if c.clientClosed || c.session != nil {
-		return c.clientClosed || c.session.isClosed()
-	}
-	if c.client.State() != zk.StateDisconnected || !errors.Is(err, zk.ErrConnectionClosed) {
-		return false
-	}
-	now := time.Now()
-	if now.Sub(c.lastFailure) > max(c.timeout/2, 2*c.retryAfter) {
-		c.failingSince = now // A call in between took time, unlike those of a closed client.
-	}
-	c.lastFailure = now
-	return now.Sub(c.failingSince) > 2*c.timeout
+	return c.clientClosed || c.failures.clientClosed(c.queue, err, c.retryAfter)
 }
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }

@@ -16,7 +16,8 @@ var ErrNoLeader = errors.New("lock: the election has no leader")
 
 // An Election makes one of several processes the leader, and tells all processes which one. Its
 // candidates queue like the contenders of a [Mutex]. A leader proclaims data, such as its address,
-// in the child leader of the election's path. Its methods may be called concurrently.
+// in the child leader of the election's path, which [WithContainers] therefore does not remove. Its
+// methods may be called concurrently.
 type Election struct{ queue *queue }
 
 // NewElection returns the election whose candidates create their nodes below the path: see
@@ -123,11 +124,12 @@ func (l *Leadership) Proclaim(parent context.Context, data string) error {
 		case known:
 			err = l.write(ctx, content, version)
 		default:
-			if known, err = l.learnVersion(ctx, content); err == nil {
-				uncertain, version = nil, l.version.Load()
-				if !known {
-					return nil // An earlier write was carried out after all.
+			var carriedOut bool
+			if carriedOut, err = l.learnVersion(ctx, content); err == nil {
+				if carriedOut {
+					return nil
 				}
+				known, uncertain, version = true, nil, l.version.Load()
 				continue
 			}
 		}
@@ -175,8 +177,8 @@ func (l *Leadership) write(ctx context.Context, content []byte, version int32) e
 }
 
 // learnVersion learns the version of the proclamation, once all earlier requests of the session are
-// decided. It reports whether the content differs from the one given.
-func (l *Leadership) learnVersion(ctx context.Context, content []byte) (differs bool, err error) {
+// decided. It reports whether one of them has proclaimed the content.
+func (l *Leadership) learnVersion(ctx context.Context, content []byte) (bool, error) {
 	return await(ctx, func() (bool, error) {
 		if err := l.queue.barrier(); err != nil {
 			return false, err
@@ -184,13 +186,13 @@ func (l *Leadership) learnVersion(ctx context.Context, content []byte) (differs 
 		present, stat, err := l.queue.client.Get(l.queue.at(leaderNode))
 		if isNoNode(err) {
 			l.version.Store(anyVersion)
-			return true, nil
+			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
 		l.version.Store(stat.Version)
-		return !bytes.Equal(present, content), nil
+		return bytes.Equal(present, content), nil
 	})
 }
 

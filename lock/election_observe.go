@@ -71,10 +71,13 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // twice. A leader that is out of office by the time it is read is omitted; that nobody leads is not
 // reported.
 //
-// The sequence ends when the context ends. It ends with an error if ZooKeeper refuses a request, or
-// the client is closed; all other errors are retried. Observe creates the path if it is missing. It
-// costs two reads for each proclamation, and two in each session timeout because the client can
-// lose an event over a reconnect. All observers are woken by each proclamation.
+// The sequence ends when the context ends. It ends with an error if ZooKeeper refuses a request,
+// and with zk.ErrClosing after the client is closed: at once if Observe is waiting or the client is
+// a [Session], otherwise after twice the session timeout. All other errors are retried.
+//
+// Observe creates the path if it is missing. It costs two reads for each proclamation, and two in
+// each session timeout because the client can lose an event over a reconnect. All observers are
+// woken by each proclamation.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		o := observation{Election: e}
@@ -105,6 +108,8 @@ type observation struct {
 	synced bool
 	seen   bool  // the proclamation was read since its watch was set
 	watch  watch // of the proclamation
+
+	failures failureRun // of requests that fail at once
 }
 
 // next returns the next proclamation to report.
@@ -123,8 +128,10 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return Leader{}, context.Cause(ctx)
-		case err != nil && (refused(err) || o.queue.session != nil && o.queue.session.isClosed()):
+		case refused(err):
 			return Leader{}, err
+		case err != nil && o.failures.clientClosed(o.queue, err, retryDelay):
+			return Leader{}, zk.ErrClosing
 		case err != nil:
 			if o.seen = false; err != errRestart {
 				o.queue.pause(ctx)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/lock"
 )
 
@@ -44,26 +46,31 @@ func (w *world) wantLeader(e *lock.Election, want string) {
 	}
 }
 
-// sightings collects what an observer sees.
-func (w *world) sightings(e *lock.Election) (seen func() []string, failed *error) {
-	var leaders []string
-	failed = new(error)
+// Sightings are what an observer has seen, and the error that ended it.
+type sightings struct {
+	leaders []string
+	err     error
+}
+
+func (w *world) observe(e *lock.Election) *sightings {
+	s := new(sightings)
 	ctx, cancel := context.WithCancel(background)
 	w.cancels = append(w.cancels, cancel)
 	go func() {
 		for leader, err := range e.Observe(ctx) {
-			if *failed = err; err == nil {
-				leaders = append(leaders, leader.Data)
+			if s.err = err; err == nil {
+				s.leaders = append(s.leaders, leader.Data)
 			}
 		}
 	}()
-	return func() []string { synctest.Wait(); return leaders }, failed
+	return s
 }
 
-func wantSeen(t *testing.T, seen func() []string, want ...string) {
+func (s *sightings) want(t *testing.T, want ...string) {
 	t.Helper()
-	if got := seen(); !slices.Equal(got, want) {
-		t.Errorf("the observer has seen %q, want %q", got, want)
+	synctest.Wait()
+	if !slices.Equal(s.leaders, want) {
+		t.Errorf("the observer has seen %q, want %q", s.leaders, want)
 	}
 }
 
@@ -72,7 +79,7 @@ func wantSeen(t *testing.T, seen func() []string, want ...string) {
 func TestElection(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		w.wantLeader(w.election(3), "")
-		seen, _ := w.sightings(w.election(4))
+		seen := w.observe(w.election(4))
 		w.flow()
 		first := w.campaign(background, w.election(1), "one")
 		w.flow()
@@ -100,12 +107,12 @@ func TestElection(t *testing.T) {
 			t.Errorf("a former leader proclaims with error %v", err)
 		}
 		w.wantLeader(w.election(3), "two")
-		wantSeen(t, seen, "one", "one\nagain", "two")
+		seen.want(t, "one", "one\nagain", "two")
 		w.unlock(second.lease)
 		w.wantLeader(w.election(3), "")
-		late, _ := w.sightings(w.election(3))
+		late := w.observe(w.election(3))
 		w.flow()
-		wantSeen(t, late)
+		late.want(t)
 	})
 }
 
@@ -117,7 +124,7 @@ func TestElectionLostWithSession(t *testing.T) {
 		w.wantGranted(first.call)
 		ctx := first.leadership.Context(background)
 		second := w.campaign(background, w.election(2), "two")
-		seen, _ := w.sightings(w.election(3))
+		seen := w.observe(w.election(3))
 		w.flow()
 		w.cluster.Expire(w.client(1).SessionID())
 		w.pass(2 * sessionTimeout)
@@ -126,7 +133,7 @@ func TestElectionLostWithSession(t *testing.T) {
 			t.Errorf("the leader's context ends with %v", err)
 		}
 		w.wantLeader(w.election(3), "two")
-		wantSeen(t, seen, "one", "two")
+		seen.want(t, "one", "two")
 	})
 }
 
@@ -136,7 +143,7 @@ func TestProclaimWithLostReply(t *testing.T) {
 		leader := w.campaign(background, w.election(1), "one")
 		w.flow()
 		w.wantGranted(leader.call)
-		seen, _ := w.sightings(w.election(2))
+		seen := w.observe(w.election(2))
 		w.flow()
 		proclaimed := make(chan error, 1)
 		go func() { proclaimed <- leader.leadership.Proclaim(background, "changed") }()
@@ -152,14 +159,14 @@ func TestProclaimWithLostReply(t *testing.T) {
 		default:
 			t.Error("Proclaim has not returned")
 		}
-		wantSeen(t, seen, "one", "changed")
+		seen.want(t, "one", "changed")
 	})
 }
 
 // A candidate that gives up leaves no node, and is never seen as the leader.
 func TestElectionCandidateGivesUp(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		seen, _ := w.sightings(w.election(3))
+		seen := w.observe(w.election(3))
 		first := w.campaign(background, w.election(1), "one")
 		w.flow()
 		ctx, cancel := context.WithCancel(background)
@@ -169,20 +176,29 @@ func TestElectionCandidateGivesUp(t *testing.T) {
 		w.wantError(second.call, context.Canceled)
 		w.unlock(first.lease)
 		w.wantNodes(1) // the proclamation
-		wantSeen(t, seen, "one")
+		seen.want(t, "one")
 	})
 }
 
-// An observer of an election on a closed session learns of it.
-func TestObserveClosedSession(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		s := w.session(1)
-		seen, failed := w.sightings(must(s.NewElection("/lock")))
+// Closing the client ends each observation.
+func TestObserveClosedClient(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		session := w.session(1)
+		onSession := w.observe(must(session.NewElection("/lock")))
+		waiting := w.observe(w.election(2))
 		w.flow()
-		s.Close()
-		w.pass(sessionTimeout)
-		if wantSeen(t, seen); *failed == nil {
-			t.Error("the observation of a closed session goes on")
+		session.Close()
+		go w.client(2).Close()
+		w.flow()
+		for i, o := range []*sightings{onSession, waiting} {
+			if !errors.Is(o.err, zk.ErrClosing) {
+				t.Errorf("observer %d ends with error %v, want ErrClosing", i, o.err)
+			}
+		}
+		late := w.observe(w.election(2))
+		w.pass(3 * sessionTimeout)
+		if late.want(t); !errors.Is(late.err, zk.ErrClosing) {
+			t.Errorf("an observer that starts late ends with error %v, want ErrClosing", late.err)
 		}
 	})
 }
