@@ -19,7 +19,8 @@ import (
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Multi(), subjects.Session(), subjects.AgedDirectory(), subjects.SequenceOverflow(),
+		subjects.Multi(), subjects.Election(), subjects.Session(), subjects.AgedDirectory(),
+		subjects.SequenceOverflow(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -55,6 +56,7 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	runner := engine.NewRunner(t)
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
+		subjects.Election(),
 	} {
 		scenario := engine.Scenario{
 			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,

@@ -18,7 +18,7 @@ func Correct() []scenarios.Subject {
 	return []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
 		TryLock(), Reentrant(), RWMutex(), Semaphore(),
-		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), NoDeadline(),
+		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), NoDeadline(),
 		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
 }
