@@ -10,9 +10,10 @@ import (
 // Contend returns a scenario for code that opens its own client: three processes call the function
 // once each, which connects to [Process.Servers] and waits for the lock. The plan has one fault of
 // any kind, and the lock claims to exclude others and to leave nothing behind: [history.SpinLock]
-// and [history.ClientMutualExclusion]. The caller may change every field.
+// and [history.ClientMutualExclusion]. The caller may change every field except
+// Client and Cycles: each call of the function opens a client, and a process has one at a time.
 //
-// An error, as of a connection that fails, is an attempt that fails, and the hold is ignored then.
+// If the function returns an error, the attempt fails and the hold is ignored.
 func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
 	return Scenario{
 		Clients: 3, Cycles: 1, Faults: faults.Plan{Any: 1}, Client: Dialed,

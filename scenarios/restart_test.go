@@ -122,7 +122,7 @@ func TestReplacementDeletesStaleNodes(t *testing.T) {
 			t.Errorf("client %d: a lock that goes by host and PID fails", client)
 		}
 		if !violates(t, func(_ string, pid int) string { return fmt.Sprint(pid) }, client) {
-			t.Errorf("client %d: a lock that goes by the PID alone stands", client)
+			t.Errorf("client %d: the fault of a lock that goes by the PID alone is not found", client)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -18,7 +19,9 @@ const allLocks = "all"
 func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(string) bool,
 	stdout, stderr io.Writer,
 ) (first error) {
-	for _, flag := range []string{"json", "junit", "sarif", "shard", "checkpoint", schedulerFlag} {
+	for _, flag := range []string{
+		"json", "junit", "sarif", "shard", "checkpoint", "threads", schedulerFlag,
+	} {
 		if given(flag) {
 			return fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
 		}
@@ -27,6 +30,12 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(stri
 		return fmt.Errorf("--out: %w", err)
 	}
 	locks := subjects.Correct()
+	for i := range locks { // Before any search, so that a wrong flag costs no time.
+		f.lock = locks[i].Name
+		if _, err := f.campaign(given); err != nil {
+			return fmt.Errorf("%s: %w", f.lock, err)
+		}
+	}
 	for i := range locks {
 		f.lock = locks[i].Name
 		line, err := f.checkOne(ctx, t, given, stderr)
@@ -40,7 +49,7 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(stri
 			first = err
 		}
 		if ctx.Err() != nil {
-			fmt.Fprintf(stdout, "interrupted after %d of %d locks\n", i, len(locks))
+			fmt.Fprintf(stdout, "interrupted in lock %d of %d\n", i+1, len(locks))
 			if first == nil {
 				first = &statusError{statusPartial, nil}
 			}
@@ -71,6 +80,11 @@ func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, given func(stri
 	outcome := outcomeOf(c, searched, found, unshown)
 	runs := searched.Common()
 	ran := counted(runs.Schedules, "schedule")
+	if exhaustive, ok := searched.(*report.Exhaustive); ok {
+		if ran = "all of " + ran; !exhaustive.Complete {
+			ran = "incomplete after " + counted(runs.Schedules, "schedule")
+		}
+	}
 	if runs.Failure == nil {
 		return fmt.Sprintf("%s, %s", conclusion(c, searched), ran), outcome
 	}

@@ -20,12 +20,13 @@ const setUpMark = "set-up: "
 // reasonSetUp is the reason of violations by setUpErrors.
 const reasonSetUp = "the scenario does not set up the lock"
 
-// setUpMistake returns the message of a set-up error if an Open of the process failed before any
-// fault had struck, or "". After a fault, code that cannot reach the service may give up.
+// setUpMistake returns the message of a set-up error if an Open of the process failed before a fault
+// had struck the process or a server, or "". After a fault, code that cannot reach the service may
+// give up.
 func (l *Loop) setUpMistake(p *Process) string {
 	for _, e := range l.log.Events() {
 		switch {
-		case e.Kind == history.Fault:
+		case e.Kind == history.Fault && (e.Process == 0 || e.Process == int32(p.Number)):
 			return ""
 		case e.Process == int32(p.Number) && strings.HasPrefix(e.Err, openFails):
 			return setUpMark + e.Err

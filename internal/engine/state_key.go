@@ -19,12 +19,16 @@ import (
 //     because code can set timers and read the clock;
 //   - the current time, for the same reason, and because session expiry is rounded to the server's
 //     ticks;
-//   - when the server last heard from the process, because session expiry counts from then.
+//   - when the server last heard from the process, because session expiry counts from then;
+//   - of a process that replaces another, where it runs and how many cycles are left to it.
 func (l *Loop) timelineKey() uint64 {
 	key := hash64.Fold(l.System.Key(), uint64(l.System.Now()))
 	for _, p := range l.Contenders {
 		key = hash64.Fold(hash64.Fold(key, uint64(p.gateOpened)<<8|uint64(p.Stage)),
 			p.timeline^uint64(p.notified))
+		if p.Place.PID > 1 {
+			key = hash64.Fold(key, uint64(p.Cycles)<<32|uint64(p.Place.Host)<<16|uint64(p.Place.PID))
+		}
 		if p.Resuming {
 			key = hash64.Fold(key, 1)
 		}
