@@ -1,6 +1,7 @@
-// Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], and
-// [Multi], which takes several locks at once. [Dial] connects to ZooKeeper and returns a [Session],
-// which makes locks; they also work on the client of go-zookeeper/zk that a program already has.
+// Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], [Multi],
+// which takes several locks at once, and [Election], whose leader all processes can observe. [Dial]
+// connects to ZooKeeper and returns a [Session], which makes locks; they also work on the client of
+// go-zookeeper/zk that a program already has.
 //
 // All of them follow ZooKeeper's lock recipe. Every contender creates an ephemeral sequential node
 // below the path of the lock, watches only the nearest contender before it that blocks it, and is
@@ -23,7 +24,8 @@
 //
 // ZooKeeper grants a lock to one contender at a time (an RWMutex to one writer or any number of
 // readers, a Semaphore to as many as it has places), in the order in which their nodes were
-// created. The end of a contender wakes only those for which it is the nearest blocker.
+// created. The end of a contender wakes only those for which it is the nearest blocker. Observers of
+// an Election see the terms in this order.
 //
 // A lease ends before ZooKeeper can grant the lock to another contender, within the clock bound
 // below: [Lease.Done] is closed and the contexts of [Lease.Context] end. [Lease.Unlock] reports

@@ -303,3 +303,66 @@ func ExampleMulti() {
 	// /locks/accounts/7
 	// <nil>
 }
+
+// A candidate leads once the leader before it has resigned, and says where it can be reached.
+func ExampleElection() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	first, _ := lock.NewElection(connect(), "/elections/scheduler", 10*time.Second)
+	second, _ := lock.NewElection(connect(), "/elections/scheduler", 10*time.Second)
+
+	leadership, err := first.Campaign(ctx, "10.0.0.1:8080")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	leader, err := second.Leader(ctx)
+	fmt.Println(leader.Data, err)
+	fmt.Println(leadership.Resign(ctx))
+	err = second.Do(ctx, "10.0.0.2:8080", func(ctx context.Context) error {
+		leader, err := first.Leader(ctx)
+		fmt.Println(leader.Data, err)
+		return ctx.Err() // ends when the lead is lost
+	})
+	fmt.Println(err)
+	// Output:
+	// 10.0.0.1:8080 <nil>
+	// <nil>
+	// 10.0.0.2:8080 <nil>
+	// <nil>
+}
+
+// An observer receives each proclamation once, in order.
+func ExampleElection_Observe() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	candidate, _ := lock.NewElection(connect(), "/elections/primary", 10*time.Second)
+	observer, _ := lock.NewElection(connect(), "/elections/primary", 10*time.Second)
+
+	leadership, err := candidate.Campaign(ctx, "starting")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for leader, err := range observer.Observe(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(leader.Data)
+		if leader.Data == "ready" {
+			break
+		}
+		if err := leadership.Proclaim(ctx, "ready"); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(leadership.Resign(ctx))
+	// Output:
+	// starting
+	// ready
+	// <nil>
+}
