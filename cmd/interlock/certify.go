@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -17,7 +20,7 @@ import (
 
 // certifyFlags holds the flags of certify as they were given.
 type certifyFlags struct {
-	against string
+	against, html string
 	reportFlags
 }
 
@@ -44,12 +47,19 @@ Exit status:
 			if err := f.validate(cmd.Flags().Changed); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("html") && (f.html == "" || f.html == "-") {
+				return errors.New("--html needs a file")
+			}
+			if f.html != "" && slices.Contains([]string{f.json, f.junit, f.sarif}, f.html) {
+				return errors.New("--html needs a file of its own")
+			}
 			path := append(arguments, "interlock.yaml")[0]
 			return f.run(cmd.Context(), t, path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.against, "against", "", "older report to compare with, a JSON `file`")
+	flags.StringVar(&f.html, "html", "", "`file` for the report as a web page")
 	f.define(command)
 	return command
 }
@@ -75,6 +85,11 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 		return err
 	}
 	defer outputs.close()
+	page, err := f.openPage()
+	if err != nil {
+		return err
+	}
+	defer page.Close()
 	c, err := runner.Run(ctx, plan)
 	if err != nil {
 		return &statusError{statusInternal, err}
@@ -88,11 +103,26 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 		outputs.write(outputs.sarif, func(w io.Writer) error {
 			return encodeJSON(w, certificateSARIF(plan, c, outcome))
 		}),
+		outputs.write(page, func(w io.Writer) error {
+			return certify.WriteHTML(w, c, filepath.Dir(f.html))
+		}),
 	); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	writeCertificate(text, c, f.out)
 	return outcome
+}
+
+// openPage creates the file of --html, or returns a writer that discards the page.
+func (f *certifyFlags) openPage() (io.WriteCloser, error) {
+	if f.html == "" {
+		return nopCloser{io.Discard}, nil
+	}
+	page, err := os.Create(f.html)
+	if err != nil {
+		return nil, fmt.Errorf("--html: %w", err)
+	}
+	return page, nil
 }
 
 // outcomeOfCertificate returns the error with which the program ends, nil for status 0.

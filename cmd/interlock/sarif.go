@@ -167,7 +167,9 @@ func (r *sarifRun) addRule(id, description, page string) {
 
 // rule returns the index of a rule.
 func (r *sarifRun) rule(id string) int {
-	return slices.IndexFunc(r.Tool.Driver.Rules, func(known sarifRule) bool { return known.ID == id })
+	return slices.IndexFunc(r.Tool.Driver.Rules, func(known sarifRule) bool {
+		return known.ID == id
+	})
 }
 
 // sarifLocations returns the line of the lock's code if it is in the module at the root, or else

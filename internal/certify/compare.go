@@ -60,8 +60,8 @@ var ranks = map[reportcard.Verdict]int{
 	reportcard.Violated: -1, reportcard.HoldsInContract: 1, reportcard.Holds: 2,
 }
 
-// verdicts compares the verdicts on a lock. Those of a partial certificate are final only where they
-// are violations.
+// verdicts compares the verdicts on a lock. Those of a partial certificate are final only where
+// they are violations.
 func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 	for i := range was.Cells {
 		before := &was.Cells[i]

@@ -155,7 +155,8 @@ func (p *Plan) validate() error {
 		}
 		for n, property := range g.Unexercised {
 			if !slices.Contains(engine.Properties(), property) {
-				return p.at(fmt.Errorf("unknown property %q", property), "locks", i, "unexercised", n)
+				return p.at(fmt.Errorf("unknown property %q", property),
+					"locks", i, "unexercised", n)
 			}
 		}
 		for n, name := range g.Names {
