@@ -146,8 +146,8 @@ func writeMargins(w io.Writer, margins *check.Margins) {
 	fmt.Fprintln(w, "\nsmallest margins")
 	for i := range margins {
 		if m := &margins[i]; m.Times > 0 {
-			fmt.Fprintf(w, "  %-59s%6.3f s, in schedule %d of %d times\n",
-				check.MarginStatements[i], m.Smallest.Seconds(), m.Schedule, m.Times)
+			fmt.Fprintf(w, "  %-59s%6.3f s, smallest of %d, schedule %d\n",
+				check.MarginStatements[i], m.Smallest.Seconds(), m.Times, m.Schedule)
 		}
 	}
 }
