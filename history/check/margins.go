@@ -19,25 +19,29 @@ type Margin struct {
 // of no run.
 type Margins [marginKinds]Margin
 
+// The indexes of [Margins].
 const (
-	lossToEnd = iota
-	proofToEnd
-	tokenToRefusal
+	LossToEnd = iota
+	ProofToEnd
+	TokenToRefusal
+	LossToGrant
 	marginKinds
 )
 
 // MarginNames are the names of the margins, in the order of [Margins].
 var MarginNames = [marginKinds]string{
-	lossToEnd:      "loss-to-end",
-	proofToEnd:     "proof-to-end",
-	tokenToRefusal: "token-to-refusal",
+	LossToEnd:      "loss-to-end",
+	ProofToEnd:     "proof-to-end",
+	TokenToRefusal: "token-to-refusal",
+	LossToGrant:    "loss-to-grant",
 }
 
 // MarginStatements say what each margin is, in the order of [Margins].
 var MarginStatements = [marginKinds]string{
-	lossToEnd:      "from a holder's loss of the lock to its session's end",
-	proofToEnd:     "from a session's last proof of life to its end",
-	tokenToRefusal: "from a newer holder's token to the refusal of an older one",
+	LossToEnd:      "from a holder's loss of the lock to its session's end",
+	ProofToEnd:     "from a session's last proof of life to its end",
+	TokenToRefusal: "from a newer holder's token to the refusal of an older one",
+	LossToGrant:    "from a loss inside to the grant after the session's end",
 }
 
 // note counts a measurement.
@@ -65,16 +69,21 @@ const sendsMax = 8
 
 // A processMargin is what [MeasureMargins] knows of a process.
 type processMargin struct {
-	process int32
-	holds   bool // it has the lock, as far as it knows
-	lost    bool // its hold was lost, and it was not granted the lock since
-	lostAt  time.Duration
-	session int64                   // the last that it opened
-	ended   bool                    // that has expired
-	end     time.Duration           // when that was
-	proven  bool                    // a write of the session was answered
-	proof   time.Duration           // when the last answered write of the session was sent
-	sent    [sendsMax]time.Duration // when requests were sent, by number
+	process    int32
+	holds      bool // it has the lock, as far as it knows
+	shares     bool // in shared mode
+	inside     bool // its critical section
+	lost       bool // its hold was lost, and it was not granted the lock since
+	lostAt     time.Duration
+	lostInside bool                    // it was inside then
+	session    int64                   // the last that it opened
+	ended      bool                    // that has expired
+	end        time.Duration           // when that was
+	granted    bool                    // since then, to another process
+	grant      time.Duration           // when that was
+	proven     bool                    // a write of the session was answered
+	proof      time.Duration           // when the last answered write of the session was sent
+	sent       [sendsMax]time.Duration // when requests were sent, by number
 }
 
 // MeasureMargins returns the margins of a history:
@@ -82,6 +91,8 @@ type processMargin struct {
 //   - loss-to-end: for each session that expires after or while its client holds the lock, the time
 //     since the holder was told of its loss; negative if it was told later. With it other processes
 //     can be granted the lock, so that it is what [history.ClientMutualExclusion] has to spare.
+//   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
+//     process after that end, unless both processes share the lock.
 //   - proof-to-end: for each session that expires, the time since its client sent the last write
 //     that was answered, if there is one. A lease that counts from such a write must be shorter.
 //   - token-to-refusal: for each write that the resource refuses, the time since another process
@@ -93,7 +104,8 @@ func MeasureMargins(events []history.Event) (margins Margins) {
 	m := marginMeter{margins: &margins, processes: space[:0]}
 	for i := range events {
 		switch e := &events[i]; e.Kind {
-		case history.Lost, history.LockReturn, history.UnlockCall, history.Crashed:
+		case history.Lost, history.LockReturn, history.UnlockCall, history.Crashed,
+			history.Enter, history.Leave:
 			m.hold(e)
 		case history.Send, history.Reply, history.SessionOpened, history.SessionExpired:
 			m.session(e)
@@ -128,34 +140,56 @@ func (m *marginMeter) of(e *history.Event) *processMargin {
 func (m *marginMeter) hold(e *history.Event) {
 	p := m.of(e)
 	switch e.Kind {
+	case history.Enter, history.Leave:
+		p.inside = e.Kind == history.Enter
+		return
 	case history.LockReturn:
 		if e.Err == "" {
-			p.holds, p.lost = true, false
+			p.holds, p.lost, p.shares, p.lostInside = true, false, e.Shared(), false
+			m.grant(p, e.At)
 		}
 		return
 	case history.Lost:
-		p.lost, p.lostAt = true, e.At-e.Ago
+		p.lost, p.lostAt, p.lostInside = true, e.At-e.Ago, p.inside
 		if p.holds && p.ended {
-			m.margins[lossToEnd].note(p.end - p.lostAt)
+			m.margins[LossToEnd].note(p.end - p.lostAt)
+			if p.granted && p.inside {
+				m.margins[LossToGrant].note(p.grant - p.lostAt)
+			}
 		}
 	}
 	p.holds = false
+}
+
+// grant notes that a process was granted the lock, for those whose sessions have ended.
+func (m *marginMeter) grant(to *processMargin, at time.Duration) {
+	for i := range m.processes {
+		p := &m.processes[i]
+		held := p.holds || p.lost
+		if p == to || !held || !p.ended || p.granted || p.shares && to.shares {
+			continue
+		}
+		p.granted, p.grant = true, at
+		if p.lostInside {
+			m.margins[LossToGrant].note(at - p.lostAt)
+		}
+	}
 }
 
 func (m *marginMeter) session(e *history.Event) {
 	p := m.of(e)
 	switch e.Kind {
 	case history.SessionOpened:
-		p.session, p.ended, p.proven = e.Session, false, false
+		p.session, p.ended, p.granted, p.proven = e.Session, false, false, false
 	case history.SessionExpired:
 		if p.session != e.Session {
 			return
 		}
 		if p.proven {
-			m.margins[proofToEnd].note(e.At - p.proof)
+			m.margins[ProofToEnd].note(e.At - p.proof)
 		}
 		if p.ended, p.end = true, e.At; p.lost {
-			m.margins[lossToEnd].note(e.At - p.lostAt)
+			m.margins[LossToEnd].note(e.At - p.lostAt)
 		}
 	case history.Send:
 		p.sent[e.Request%sendsMax] = e.At
@@ -176,6 +210,6 @@ func (m *marginMeter) resource(e *history.Event) {
 	case e.Err == "":
 		m.user, m.used = e.Process, e.At
 	case e.Kind == history.ResourceWrite && m.user != 0 && m.user != e.Process:
-		m.margins[tokenToRefusal].note(e.At - m.used)
+		m.margins[TokenToRefusal].note(e.At - m.used)
 	}
 }

@@ -26,6 +26,8 @@ func TestMargins(t *testing.T) {
 	}
 	lost := at(5, history.Lost, history.Event{Ago: time.Second})
 	expired := at(6, history.SessionExpired, history.Event{Session: 7})
+	inside := at(4, history.Enter, history.Event{})
+	granted := at(8, history.LockReturn, history.Event{Process: 2})
 	used := at(3, history.ResourceRead, history.Event{Process: 2})
 	for _, test := range []struct {
 		name   string
@@ -69,6 +71,25 @@ func TestMargins(t *testing.T) {
 		{"a write is accepted", []history.Event{
 			used, at(4, history.ResourceWrite, history.Event{}),
 		}, 2, check.Margin{}},
+		{"another process is granted the lock", []history.Event{
+			inside, lost, expired, granted, granted,
+		}, check.LossToGrant, check.Margin{Times: 1, Smallest: 4 * time.Second}},
+		{"told after the grant", []history.Event{
+			inside, expired, granted, at(10, history.Lost, history.Event{Ago: time.Second}),
+		}, check.LossToGrant, check.Margin{Times: 1, Smallest: -time.Second}},
+		{"granted before the end", []history.Event{inside, lost, granted, expired},
+			check.LossToGrant, check.Margin{}},
+		{"granted to itself", []history.Event{
+			inside, lost, expired, at(8, history.LockReturn, history.Event{}),
+		}, check.LossToGrant, check.Margin{}},
+		{"granted to another before the own grant", []history.Event{
+			at(3, history.UnlockCall, history.Event{}), expired, granted,
+			at(9, history.LockReturn, history.Event{}), at(9, history.Enter, history.Event{}),
+			at(10, history.Lost, history.Event{}),
+		}, check.LossToGrant, check.Margin{}},
+		{"lost after the critical section", []history.Event{
+			inside, at(4, history.Leave, history.Event{}), lost, expired, granted,
+		}, check.LossToGrant, check.Margin{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := check.MeasureMargins(append(held[:len(held):len(held)], test.events...))

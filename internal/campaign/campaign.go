@@ -52,7 +52,7 @@ type Campaign struct {
 
 	factory strategy.Factory
 	profile *strategy.Profile
-	rounds  *strategy.Rounds // of a portfolio
+	rounds  *strategy.Rounds // of an adaptive strategy
 	capped  *atomic.Bool     // no more states are counted
 }
 
@@ -62,7 +62,7 @@ type chunk struct {
 	first  int
 	hashes []uint64
 	keys   []uint64
-	shown  [][]uint64 // of a portfolio: the behaviours of each schedule
+	shown  []strategy.Feedback // of an adaptive strategy, by schedule
 }
 
 // Run runs the campaign until it finds a violation that ends it, reaches a bound, or the context
@@ -130,8 +130,8 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.Part().From > 0 && strategy.Adaptive(c.Strategy) {
 		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
 	}
-	if c.Strategy == strategy.PortfolioName {
-		c.rounds = strategy.NewRounds()
+	if strategy.Adaptive(c.Strategy) {
+		c.rounds = strategy.NewRounds(c.Strategy, c.profile)
 	}
 }
 
@@ -152,19 +152,18 @@ func (c *Campaign) Planned() int { return c.Part().Len() }
 
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) engine.Strategy {
-	maker := c.factory
-	if name := c.strategyName(schedule); name != c.Strategy {
-		maker = strategy.Named(name)
+	if c.rounds != nil {
+		return c.withFairSuffix(c.rounds.Strategy(c.profile, c.Seed, schedule), schedule)
 	}
-	s := strategy.Timed(maker(c.profile, c.Seed, schedule), c.profile, c.Seed, schedule)
-	return c.withFairSuffix(s, schedule)
+	s := c.factory(c.profile, c.Seed, schedule)
+	return c.withFairSuffix(strategy.Timed(s, c.profile, c.Seed, schedule), schedule)
 }
 
 // strategyName returns the name of the strategy that draws a schedule.
 func (c *Campaign) strategyName(schedule int) string {
 	switch {
 	case c.rounds != nil:
-		return c.rounds.Strategy(schedule)
+		return c.rounds.Name(schedule)
 	case c.Strategy == strategy.RoundRobinName:
 		return strategy.RoundRobin(schedule)
 	}
@@ -202,7 +201,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.Add(c.strategyName(schedule), result)
 		if c.rounds != nil {
-			outcome.shown = append(outcome.shown, strategy.Behaviour(nil, result.Events))
+			outcome.shown = append(outcome.shown, c.rounds.Feedback(result))
 		}
 		confirm := c.judge(outcome, schedule, result)
 		switch {
@@ -328,7 +327,7 @@ func (m *merger) merge(next *chunk) {
 	if rounds := m.campaign.rounds; rounds != nil {
 		for i, shown := range next.shown {
 			schedule := next.first + i
-			next.Stats(rounds.Strategy(schedule)).Behaviours += rounds.Count(schedule, shown)
+			next.Stats(rounds.Name(schedule)).Behaviours += rounds.Count(schedule, shown)
 		}
 	}
 	r.Append(&next.Campaign)

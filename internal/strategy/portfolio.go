@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
@@ -13,6 +14,18 @@ import (
 var portfolio = [...]string{
 	RandomName, PCTName, POSName, SURWName, RandomName,
 	"pct10", DelayName, URWName,
+}
+
+// turnsOf returns the order of turns in the first rounds of an adaptive strategy. A portfolio has
+// the turns of [Margin] only where timers have phases that can be mutated.
+func turnsOf(name string, p *Profile) []string {
+	switch {
+	case name == MarginName:
+		return []string{MarginName}
+	case len(p.Shifts) > 0:
+		return append(portfolio[:len(portfolio):len(portfolio)], MarginName)
+	}
+	return portfolio[:]
 }
 
 // ChunkSchedules is how many schedules a worker of a campaign takes at a time.
@@ -26,21 +39,29 @@ const (
 	roundsAhead = 2
 )
 
-// Rounds allocate the schedules of a campaign with a portfolio to strategies. The first rounds are
-// even; later ones favour strategies whose schedules keep showing new behaviour (as in Fest:
-// Li, Desai and Padhye, "Feedback-guided Adaptive Testing of Distributed Systems Designs", NSDI
-// 2026; see [Behaviour]). Half of the schedules are always allocated evenly, because a strategy
+// Rounds allocate the schedules of a campaign with an adaptive strategy to strategies. The first
+// rounds are even; later ones favour strategies whose schedules keep showing new behaviour (as in
+// Fest: Li, Desai and Padhye, "Feedback-guided Adaptive Testing of Distributed Systems Designs",
+// NSDI 2026; see [Behaviour]). Half of the schedules are always allocated evenly, because a strategy
 // that shows nothing new may be the one that finds the bug.
 //
 // A round depends on what happened up to the round before the last, so it does not depend on the
 // number of workers.
 type Rounds struct {
-	mu     sync.Mutex
-	rounds []allocation  // by round
-	dealt  chan struct{} // closed when there is another round
+	mu      sync.Mutex
+	rounds  []round       // by number
+	dealt   chan struct{} // closed when there is another round
+	margins bool          // the near misses are gathered
 
-	scores []strategyScore // for one goroutine only, as is seen
+	scores []strategyScore // for one goroutine only, as is what follows
 	seen   stateset.Set    // behaviour
+	near   nearMisses
+}
+
+// A round is what its schedules depend on.
+type round struct {
+	turns allocation
+	near  nearMisses // is not changed any more
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.
@@ -56,12 +77,13 @@ type strategyScore struct {
 // scoreKept is the part of a score that remains after a round.
 const scoreKept = 0.5
 
-// NewRounds returns the rounds of a new campaign.
-func NewRounds() *Rounds {
-	t := &Rounds{dealt: make(chan struct{})}
+// NewRounds returns the rounds of a new campaign with an adaptive strategy.
+func NewRounds(name string, p *Profile) *Rounds {
+	turns := turnsOf(name, p)
+	t := &Rounds{dealt: make(chan struct{}), margins: slices.Contains(turns, MarginName)}
 	var first allocation
 	for i := range first {
-		name := portfolio[i%len(portfolio)]
+		name := turns[i%len(turns)]
 		at := slices.IndexFunc(t.scores, func(s strategyScore) bool { return s.name == name })
 		if at < 0 {
 			at = len(t.scores)
@@ -70,7 +92,7 @@ func NewRounds() *Rounds {
 		first[i] = uint8(at)
 	}
 	for range roundsAhead {
-		t.rounds = append(t.rounds, first)
+		t.rounds = append(t.rounds, round{turns: first})
 	}
 	return t
 }
@@ -93,26 +115,58 @@ func (t *Rounds) Await(ctx context.Context, schedule int) bool {
 	}
 }
 
-// round returns the index of the strategy's score. The schedule must have been awaited.
-func (t *Rounds) round(schedule int) int {
+// round returns the round of a schedule, which must have been awaited.
+func (t *Rounds) round(schedule int) round {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return int(t.rounds[schedule/roundSchedules][schedule%ChunkSchedules])
+	return t.rounds[schedule/roundSchedules]
 }
 
-// Strategy returns the name of the strategy whose turn it is. The schedule must have been awaited.
-func (t *Rounds) Strategy(schedule int) string { return t.scores[t.round(schedule)].name }
+// score returns the score of the strategy whose turn it is.
+func (t *Rounds) score(r round, schedule int) *strategyScore {
+	return &t.scores[r.turns[schedule%ChunkSchedules]]
+}
 
-// Count notes the behaviours of a schedule and returns how many are new. Schedules are counted in
-// order.
-func (t *Rounds) Count(schedule int, shown []uint64) int {
+// Name returns the name of the strategy whose turn it is. The schedule must have been awaited.
+func (t *Rounds) Name(schedule int) string { return t.score(t.round(schedule), schedule).name }
+
+// Strategy returns the strategy of a schedule, which must have been awaited.
+func (t *Rounds) Strategy(p *Profile, seed uint64, schedule int) engine.Strategy {
+	r := t.round(schedule)
+	if name := t.score(r, schedule).name; name != MarginName {
+		return Timed(Named(name)(p, seed, schedule), p, seed, schedule)
+	}
+	return NewMargin(p, r.near, seed, schedule)
+}
+
+// Feedback is what rounds learn from a run.
+type Feedback struct {
+	behaviours []uint64
+	near       *nearMiss // nil if the run has no margin
+}
+
+// Feedback returns what the rounds learn from a run.
+func (t *Rounds) Feedback(result *engine.Result) Feedback {
+	f := Feedback{behaviours: Behaviour(nil, result.Events)}
+	if t.margins {
+		f.near = nearMissOf(result)
+	}
+	return f
+}
+
+// Count notes what a schedule showed and returns how many of its behaviours are new. Schedules are
+// counted in order.
+func (t *Rounds) Count(schedule int, shown Feedback) int {
 	fresh := 0
-	for _, b := range shown {
+	for _, b := range shown.behaviours {
 		if t.seen.Len() < behavioursMax && t.seen.Add(b) {
 			fresh++
 		}
 	}
-	s := &t.scores[t.round(schedule)]
+	if shown.near != nil {
+		t.near = t.near.with(shown.near)
+	}
+	s := t.score(t.round(schedule), schedule)
 	s.schedules++
 	s.fresh += float64(fresh)
 	if (schedule+1)%roundSchedules == 0 {
@@ -123,7 +177,7 @@ func (t *Rounds) Count(schedule int, shown []uint64) int {
 
 // deal allocates the next round.
 func (t *Rounds) deal() {
-	next := allot(t.scores)
+	next := round{turns: allot(t.scores), near: t.near}
 	t.mu.Lock()
 	t.rounds = append(t.rounds, next)
 	close(t.dealt)

@@ -20,6 +20,7 @@ const (
 	SURWName       = "surw"        // see [SURW]
 	DelayName      = "delay"       // see [Delay]; the number of delays may follow, as in delay5
 	RoundRobinName = "round-robin" // see [RoundRobin]
+	MarginName     = "margin"      // see [Margin]
 	PortfolioName  = "portfolio"   // see [Rounds]
 
 	// ExhaustiveName is no such strategy, but goes by a name too: see [exhaustive.Search].
@@ -98,11 +99,21 @@ func init() {
 			summary: "all of the above in turn; the default with --shard",
 			make:    makeRoundRobin,
 		},
+		// Without a campaign, no earlier schedules are known to mutate.
+		{
+			name: MarginName, number: 0, adaptive: true,
+			summary: "mutates the schedules with the smallest margins in time (Donzé and Maler, " +
+				"FORMATS 2010)",
+			make: func(p *Profile, _ int, seed uint64, schedule int) engine.Strategy {
+				return NewMargin(p, nil, seed, schedule)
+			},
+		},
 		// Without a campaign, a portfolio knows no earlier schedules.
 		{
 			name: PortfolioName, number: 0, adaptive: true,
-			summary: "as round-robin, but more often those that show new behaviour",
-			make:    makeRoundRobin,
+			summary: "as round-robin, but more often those that show new behaviour; on several " +
+				"servers also margin",
+			make: makeRoundRobin,
 		},
 	}
 }

@@ -1,0 +1,46 @@
+package strategy_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/strategy"
+)
+
+// Mutations of the schedules that came closest come closer than as many random schedules. They do
+// not depend on the number of workers.
+func TestMarginComesCloser(t *testing.T) {
+	plan, err := faults.Parse("partition-server@hold=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	smallest := func(name string, workers int) (time.Duration, string) {
+		c := &campaign.Campaign{
+			Scenario: *locktest.Scenario(locktest.Named(t, "mutex"), 2, 1, 0), Seed: 1,
+			Schedules: 3 * 1024, Workers: workers, Strategy: name,
+		}
+		c.Scenario.Servers, c.Scenario.Faults = 3, plan
+		r := c.Run(t.Context(), t)
+		if r.Failure != nil || r.Nondeterministic != nil {
+			t.Fatalf("%s: %v, %v", name, r.Failure, r.Nondeterministic)
+		}
+		m := r.Totals.Margins[check.LossToGrant]
+		if m.Times == 0 {
+			t.Fatalf("%s measured no margin", name)
+		}
+		return m.Smallest, fmt.Sprintf("%x %+v", r.Digest, r.Totals.Margins)
+	}
+	random, _ := smallest(strategy.RandomName, 2)
+	mutated, with := smallest(strategy.MarginName, 1)
+	if mutated >= random {
+		t.Errorf("the smallest margin is %v, that of random schedules %v", mutated, random)
+	}
+	if _, got := smallest(strategy.MarginName, 3); got != with {
+		t.Errorf("3 workers: %s, want %s", got, with)
+	}
+}
