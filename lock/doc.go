@@ -24,8 +24,8 @@
 //
 // ZooKeeper grants a lock to one contender at a time (an RWMutex to one writer or any number of
 // readers, a Semaphore to as many as it has places), in the order in which their nodes were
-// created. The end of a contender wakes only those for which it is the nearest blocker. Observers of
-// an Election see the terms in this order.
+// created. The end of a contender wakes only those for which it is the nearest blocker.
+// Observers of an Election see the terms in this order.
 //
 // A lease ends before ZooKeeper can grant the lock to another contender, within the clock bound
 // below: [Lease.Done] is closed and the contexts of [Lease.Context] end. [Lease.Unlock] reports
