@@ -173,7 +173,10 @@ type Event struct {
 	// the process's attempt at the lock, from 1
 	Attempt int32 `json:"attempt,omitempty"`
 	Request int32 `json:"request,omitempty"` // the process's request, from 1
-	Watch   int32 `json:"watch,omitempty"`   // the watch, numbered from 1 over the whole run
+	// of messages between a process and the ensemble, and of watches: the connection, from 2; 0 if
+	// it is the process's first or only one
+	Connection int32 `json:"connection,omitempty"`
+	Watch      int32 `json:"watch,omitempty"` // the watch, numbered from 1 over the whole run
 	// the server, from 1; 0 if the ensemble has only one
 	Server int32 `json:"server,omitempty"`
 	// the length of a Send or a Reply on the wire, in bytes; 0 if unknown

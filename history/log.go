@@ -133,6 +133,10 @@ func (e *Event) appendFields(b []byte) []byte {
 		b = append(b, 0, 0, 0, 0, 0) // A kind follows four 0, or nine if the event also relaxes.
 		b = binary.AppendVarint(b, int64(e.Validity))
 	}
+	if e.Connection != 0 {
+		b = append(b, 0, 0, 0, 0, 0, 0) // A validity time follows five 0, and none is 0.
+		b = binary.AppendVarint(b, int64(e.Connection))
+	}
 	return b
 }
 

@@ -57,8 +57,9 @@ type Step struct {
 	Fault faults.Kind // set only if Kind is Fault
 	// of a link, the server at its other end, from 1; 0 if the step concerns no link to a server
 	Peer uint8
-	// from 1, or one of its threads (see [history.ProcessOf]); 0 for Tick and Fair; a negative
-	// number -n is server n
+	// from 1, or one of its threads (see [history.ProcessOf]); of a Serve or a Deliver also one of
+	// its connections, numbered in the same way; 0 for Tick and Fair; a negative number -n is
+	// server n
 	Process int32
 }
 

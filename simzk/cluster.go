@@ -85,6 +85,7 @@ type Cluster struct {
 	sessions []*session // live sessions, by id
 	opened   []*session // all sessions so far, in order of creation
 	links    []*Link
+	further  int // number of links that are not the first of their process
 	servers  []server
 	leader   int // index into servers, or noLeader
 	epoch    int // number of leaders so far

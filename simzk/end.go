@@ -70,7 +70,8 @@ type LibraryEnd interface {
 // AddClient adds the client of a process, and initializes its link. Processes are numbered from 1
 // in the order of the calls. [Link.ServerIndex] is the first server on the client's list.
 func (c *Cluster) AddClient(l *Link, end End) {
-	c.addLink(l, int32(len(c.links)+1), len(c.links)%c.Servers(), loopback[0].ID)
+	processes := len(c.links) - c.further
+	c.addLink(l, int32(processes+1), processes%c.Servers(), loopback[0].ID)
 	l.end, l.pings = end, true
 	l.model, _ = end.(ModelEnd)
 	switch {
@@ -124,7 +125,7 @@ func (c *Cluster) OpenSession(l *Link) {
 
 // Dial connects the client to a server if it can reach that, and reports whether it can.
 func (c *Cluster) Dial(l *Link, server int) bool {
-	if !l.canReach(server) {
+	if !l.CanReach(server) {
 		return false
 	}
 	l.server = server
@@ -141,11 +142,13 @@ func (c *Cluster) BeginPings(l *Link) {
 // Send numbers a request of a process, records it and sends it to the server. The caller is the
 // line that has made the request, if it is known.
 func (c *Cluster) Send(l *Link, r *Exchange, caller callsite.Site) {
-	l.lastRequest++
-	r.Number = l.lastRequest
+	first := l.host()
+	first.lastRequest++
+	r.Number = first.lastRequest
 	c.record(history.Event{
-		At: c.now, Kind: history.Send, Process: r.maker(l), Request: r.Number,
-		Op: r.verb(), Path: r.Path, Facts: c.sendFacts(r, caller),
+		At: c.now, Kind: history.Send, Process: r.maker(l), Connection: l.connection,
+		Request: r.Number,
+		Op:      r.verb(), Path: r.Path, Facts: c.sendFacts(r, caller),
 	})
 	l.transmit(r)
 }
@@ -154,14 +157,15 @@ func (c *Cluster) Send(l *Link, r *Exchange, caller callsite.Site) {
 func (c *Cluster) recordDelivery(l *Link, m *Message) {
 	for _, w := range m.watches {
 		c.record(history.Event{
-			At: c.now, Kind: history.WatchEvent, Process: w.owner(),
+			At: c.now, Kind: history.WatchEvent, Process: w.owner(), Connection: l.connection,
 			Watch: w.number, Path: m.Path, Name: eventName(m.Event), Zxid: m.Zxid,
 		})
 	}
 	if r := m.Reply; r != nil {
 		c.record(history.Event{
-			At: c.now, Kind: history.Reply, Process: r.maker(l), Request: r.Number,
-			Op: r.verb(), Path: r.Result.Path, Zxid: m.Zxid, Err: r.Result.Code.String(),
+			At: c.now, Kind: history.Reply, Process: r.maker(l), Connection: l.connection,
+			Request: r.Number,
+			Op:      r.verb(), Path: r.Result.Path, Zxid: m.Zxid, Err: r.Result.Code.String(),
 			Facts: c.replyFacts(r),
 		})
 	}
@@ -170,7 +174,7 @@ func (c *Cluster) recordDelivery(l *Link, m *Message) {
 // Record appends an event of a client to the history, with the time and the client's process.
 func (c *Cluster) Record(l *Link, e history.Event) {
 	if c.history != nil {
-		e.At, e.Process = c.now, l.process
+		e.At, e.Process, e.Connection = c.now, l.process, l.connection
 		c.history.Append(e)
 	}
 }

@@ -75,7 +75,8 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 			fired = nil // Histories contain one-shot watches only.
 		case readable:
 			c.record(history.Event{
-				At: c.now, Kind: history.WatchFired, Process: w.owner(), Watch: w.number,
+				At: c.now, Kind: history.WatchFired, Process: w.owner(),
+				Connection: w.link.connection, Watch: w.number,
 				Path: path, Zxid: zxid, Name: eventName(event),
 			})
 		default:

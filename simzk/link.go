@@ -18,6 +18,11 @@ type Link struct {
 	model   ModelEnd // end, if it is one
 	crashed atomic.Bool
 
+	// Of a process with several connections; see [Cluster.AddConnection].
+	first      *Link   // nil if this is the first
+	further    []*Link // of the first
+	connection int32   // from 2; 0 for the first
+
 	linkState
 
 	// Initial backing arrays of the queues, which rarely grow.
@@ -173,7 +178,7 @@ func (l *Link) Pending() *wire.Request { return l.end.Pending() }
 // OwnsNodes reports whether a live session of the client has ephemeral nodes.
 func (l *Link) OwnsNodes() bool {
 	for _, s := range l.cluster.sessions {
-		if s.owner == l && l.cluster.tree.OwnsNodes(s.id) {
+		if s.owner.host() == l && l.cluster.tree.OwnsNodes(s.id) {
 			return true
 		}
 	}
@@ -183,7 +188,7 @@ func (l *Link) OwnsNodes() bool {
 // TearDown destroys the client at the end of a run. Every goroutine that waits for the client
 // exits, and so does every goroutine that calls it later.
 func (l *Link) TearDown() {
-	l.toServer, l.toClient = nil, nil
+	l.each((*Link).empty)
 	l.end.TearDown()
 }
 
@@ -191,9 +196,12 @@ func (l *Link) TearDown() {
 // Present and later calls to the client return zk.ErrConnectionClosed, so that a goroutine of the
 // process can find out that it should exit.
 func (l *Link) ShutDown() {
-	l.toServer, l.toClient = nil, nil
+	l.each((*Link).empty)
 	l.end.ShutDown()
 }
+
+// empty drops all messages in transit.
+func (l *Link) empty() { l.toServer, l.toClient = nil, nil }
 
 // Notify makes [Cluster.Activity] receive a value, for a process that acts other than by calling
 // the client. Any goroutine may call it.
@@ -235,7 +243,13 @@ func (l *Link) authenticate(id wire.Identity) {
 
 // sessionEnded updates the link when a session of its client ends. The client does not notice.
 func (l *Link) sessionEnded(s *session) {
-	if l.state == isolated && l.end.KnownSession() == s.id {
+	switch first := l.host(); {
+	case l.state != isolated:
+	case len(first.further) > 0:
+		if !first.hasLiveSession() {
+			first.each(func(l *Link) { l.state = up })
+		}
+	case l.end.KnownSession() == s.id:
 		l.state = up
 	}
 }

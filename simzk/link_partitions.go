@@ -27,19 +27,23 @@ func (c *Cluster) LinkPartitioned(from, to int) bool {
 // BlockClient keeps a client from reaching a server, until [Cluster.UnblockClient]. A connection to
 // that server breaks, as by [Cluster.ResetConnection]; the client can connect to another server.
 func (c *Cluster) BlockClient(l *Link, server int) {
-	l.blocked |= 1 << server
-	if l.server == server && l.Connected() {
-		c.closeConnection(l)
-	}
+	l.each(func(l *Link) { l.blocked |= 1 << server })
+	l.each(func(l *Link) {
+		if l.server == server && l.Connected() {
+			c.closeConnection(l)
+		}
+	})
 }
 
 // UnblockClient ends [Cluster.BlockClient]. The client notices when it next dials the server.
-func (c *Cluster) UnblockClient(l *Link, server int) { l.blocked &^= 1 << server }
+func (c *Cluster) UnblockClient(l *Link, server int) {
+	l.each(func(l *Link) { l.blocked &^= 1 << server })
+}
 
 // Blocked reports whether [Cluster.BlockClient] keeps the client from reaching a server.
 func (l *Link) Blocked(server int) bool { return l.blocked>>server&1 != 0 }
 
-// canReach reports whether the client could connect to a server now.
-func (l *Link) canReach(server int) bool {
+// CanReach reports whether the client could connect to a server now.
+func (l *Link) CanReach(server int) bool {
 	return l.state == up && !l.stalled() && !l.Blocked(server) && l.cluster.Serving(server)
 }

@@ -19,8 +19,8 @@ const (
 // are lost: a request that was not served never will be, and the client cannot distinguish that
 // from a lost reply.
 func (c *Cluster) Cut(l *Link) {
-	l.state = down
-	c.closeConnection(l)
+	l.each(func(l *Link) { l.state = down })
+	l.each(c.closeConnection)
 }
 
 // ResetConnection closes the connection and leaves the link up, so that the client connects to the
@@ -34,31 +34,41 @@ func (l *Link) HasOtherServers() bool { return l.cluster.Servers() > 1 }
 // the connection before any reply is delivered. In an ensemble with lag, the fate of a write is
 // then independent of its client.
 func (c *Cluster) LoseReply(l *Link) {
+	l.each(c.serveAll)
+	c.Cut(l)
+}
+
+// serveAll lets the server handle every request that it can handle now.
+func (c *Cluster) serveAll(l *Link) {
 	for connection := l.server; l.server == connection; {
 		if _, ok := l.Servable(); !ok {
 			break
 		}
 		c.Serve(l)
 	}
-	c.Cut(l)
 }
 
 // Isolate cuts the client off until its session has expired, which takes time: see
-// [Cluster.Deadline].
+// [Cluster.Deadline]. A process with several connections is cut off until all of its sessions have
+// expired.
 func (c *Cluster) Isolate(l *Link) {
-	l.state = isolated
-	if l.Connected() {
-		c.closeConnection(l)
-	}
+	l.each(func(l *Link) { l.state = isolated })
+	l.each(func(l *Link) {
+		if l.Connected() {
+			c.closeConnection(l)
+		}
+	})
 }
 
 // Heal restores a link that was cut, which the client notices at its next dial, and releases
 // stalled messages.
 func (c *Cluster) Heal(l *Link) {
-	if l.state == down {
-		l.state = up
-	}
-	c.releaseStalled(l)
+	l.each(func(l *Link) {
+		if l.state == down {
+			l.state = up
+		}
+	})
+	l.each(c.releaseStalled)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
 }
 
@@ -66,12 +76,14 @@ func (c *Cluster) Heal(l *Link) {
 // then they observe nothing more of the ensemble. Requests that are already sent may still be
 // served.
 func (c *Cluster) Crash(l *Link) {
-	l.crashed.Store(true)
-	c.dropWatches(l)
-	l.toClient = nil
-	if l.session != nil && l.session.link == l {
-		c.detach(l.session)
-	}
+	l.each(func(l *Link) {
+		l.crashed.Store(true)
+		c.dropWatches(l)
+		l.toClient = nil
+		if l.session != nil && l.session.link == l {
+			c.detach(l.session)
+		}
+	})
 	c.record(history.Event{At: c.now, Kind: history.Crashed, Process: l.process})
 }
 
@@ -116,7 +128,8 @@ func (c *Cluster) recordWatchesGone(l *Link, watches []*watch) {
 	for _, w := range watches {
 		if w.mode == oneShot {
 			c.record(history.Event{
-				At: c.now, Kind: history.WatchGone, Process: w.owner(), Watch: w.number,
+				At: c.now, Kind: history.WatchGone, Process: w.owner(),
+				Connection: w.link.connection, Watch: w.number,
 				Path: w.path,
 			})
 		}

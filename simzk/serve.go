@@ -85,8 +85,9 @@ func (c *Cluster) postReply(l *Link, r *Exchange) {
 		c.recordWatchesGone(l, c.watches.drop(l))
 	}
 	c.record(history.Event{
-		At: c.now, Kind: history.Serve, Process: r.maker(l), Request: r.Number,
-		Op: r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.Result.Code.String(),
+		At: c.now, Kind: history.Serve, Process: r.maker(l), Connection: l.connection,
+		Request: r.Number,
+		Op:      r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.Result.Code.String(),
 	})
 	l.post(Message{Reply: r, Zxid: r.zxid})
 	for _, m := range l.heldEvents {

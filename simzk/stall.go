@@ -19,23 +19,27 @@ type stall struct {
 // [Cluster.Heal]. Messages from the server still arrive, but no replies to pings among them, so the
 // client eventually closes the connection.
 func (c *Cluster) StallRequests(l *Link) {
-	if !l.stalled() {
-		l.end.PingsStalled()
-	}
-	l.stallRequests = true
-	if l.session != nil && l.session.link == l {
-		c.markUnreachable(l.session)
-	}
+	l.each(func(l *Link) {
+		if !l.stalled() {
+			l.end.PingsStalled()
+		}
+		l.stallRequests = true
+		if l.session != nil && l.session.link == l {
+			c.markUnreachable(l.session)
+		}
+	})
 }
 
 // StallReplies delays all messages from the server to the client, until [Cluster.Heal]. The
 // client's messages, pings included, still arrive, so that its session stays alive; but the client
 // receives no reply, and eventually closes the connection.
 func (c *Cluster) StallReplies(l *Link) {
-	if !l.stalled() {
-		l.end.PingsStalled()
-	}
-	l.stallReplies = true
+	l.each(func(l *Link) {
+		if !l.stalled() {
+			l.end.PingsStalled()
+		}
+		l.stallReplies = true
+	})
 }
 
 // releaseStalled releases the stalled messages. Waiting pings are answered.
@@ -86,22 +90,29 @@ func (l *Link) library() LibraryEnd {
 // not even pings, and does not notice that its connection breaks. Actions of its goroutines on a
 // timer take effect only when it resumes.
 func (c *Cluster) Pause(l *Link, limit time.Duration) {
-	l.paused, l.resumeAt = true, c.now+limit
-	if l.session != nil && l.session.link == l {
-		c.markUnreachable(l.session)
-	}
-	if e := l.library(); e != nil {
-		e.Paused()
-	}
+	l.each(func(l *Link) {
+		l.paused, l.resumeAt = true, c.now+limit
+		if l.session != nil && l.session.link == l {
+			c.markUnreachable(l.session)
+		}
+		if e := l.library(); e != nil {
+			e.Paused()
+		}
+	})
 }
 
 // Resume continues a paused process. It pings at once.
 func (c *Cluster) Resume(l *Link) {
-	l.paused = false
+	l.each(func(l *Link) { l.paused = false })
 	c.record(history.Event{At: c.now, Kind: history.Resumed, Process: l.process})
 	if l.crashed.Load() {
 		return
 	}
+	l.each(c.resumeConnection)
+}
+
+// resumeConnection lets a connection of a process go on that has resumed.
+func (c *Cluster) resumeConnection(l *Link) {
 	c.resumeKeepalive(l)
 	if e := l.library(); e != nil {
 		e.Resumed()
@@ -123,7 +134,9 @@ func (l *Link) Paused() bool { return l.paused && !l.crashed.Load() }
 // SetClientClock makes the client's clock run at a percentage of the leader's clock rate, as far as
 // its sessions are concerned: all processes share virtual time, so the leader scales this client's
 // timeouts instead.
-func (c *Cluster) SetClientClock(l *Link, percent int) { l.percent = percent }
+func (c *Cluster) SetClientClock(l *Link, percent int) {
+	l.each(func(l *Link) { l.percent = percent })
+}
 
 // clockRate returns the rate of the client's clock as a percentage of the leader's.
 func (l *Link) clockRate() int {

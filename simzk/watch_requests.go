@@ -27,8 +27,9 @@ func (c *Cluster) registerWatch(l *Link, request int32, kind watchKind, path str
 		maker = c.execution.maker
 	}
 	c.record(history.Event{
-		At: c.now, Kind: history.WatchArmed, Process: maker, Request: request,
-		Watch: c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id,
+		At: c.now, Kind: history.WatchArmed, Process: maker, Connection: l.connection,
+		Request: request,
+		Watch:   c.lastWatch, Path: path, Name: kind.String(), Session: l.session.id,
 		Server: c.serverNumber(l.server),
 		Zxid:   c.armedAt(l.server),
 	})

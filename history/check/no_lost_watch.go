@@ -171,8 +171,19 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 // visible: events between processes and their locks do not matter.
 func (m *watchMonitor) visible(*queue, *history.Event) bool { return false }
 
+// ofConnection returns the event as one of a client with the number of the connection, which is in
+// a form that names no process.
+func ofConnection(e *history.Event) *history.Event {
+	if e == nil || e.Connection == 0 {
+		return e
+	}
+	own := *e
+	own.Process = history.ThreadNumber(e.Process, int(e.Connection))
+	return &own
+}
+
 func (m *watchMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
-	e := ofClient(&log[i])
+	e := ofConnection(ofClient(&log[i]))
 	if e == nil {
 		return nil
 	}
@@ -288,7 +299,7 @@ func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
 
 // fire records event i, by which a watch fires.
 func (m *watchMonitor) fire(log []history.Event, i int) *history.Violation {
-	e := &log[i]
+	e := ofConnection(&log[i])
 	w := findWatch(m.watches, e.Watch)
 	if reason := m.checkFired(log[:i], w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
@@ -304,7 +315,7 @@ func (m *watchMonitor) fire(log []history.Event, i int) *history.Violation {
 
 // deliver records event i, by which a watch event reaches its process.
 func (m *watchMonitor) deliver(log []history.Event, i int) *history.Violation {
-	e := &log[i]
+	e := ofConnection(&log[i])
 	w := findWatch(m.watches, e.Watch)
 	if reason := checkDelivered(log[:i], m.watches, w, e); reason != "" {
 		return watchViolation(i, reason, e.Watch, e.Process, e.Path)
@@ -343,6 +354,7 @@ func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
 }
 
 func watchViolation(i int, reason string, number, process int32, path string) *history.Violation {
+	process, _ = history.ProcessOf(process)
 	return &history.Violation{
 		Property: history.NoLostWatch, Event: i, Reason: reason, Guarantee: guaranteeOf[reason],
 		Detail:   fmt.Sprintf("watch %d of c%d on %s", number, process, path),
@@ -629,9 +641,10 @@ func findOvertaken(watches []watch, e *history.Event, served int) int {
 func (m *watchMonitor) finish(*queue, []history.Event) *history.Violation {
 	for n := range m.watches {
 		w := &m.watches[n]
-		owner := m.owner(w.process)
+		process, _ := history.ProcessOf(w.process)
+		crashed, owner := m.owner(process).crashed, m.owner(w.process)
 		switch {
-		case w.notified || owner.crashed:
+		case w.notified || crashed:
 		case w.gone && owner.hasSession:
 			return watchViolation(w.index, ReasonGoneSilently, w.number, w.process, w.path)
 		case w.fired && !w.gone:

@@ -88,6 +88,9 @@ func hashWithoutTime(e *history.Event) uint64 {
 	if e.Relaxes {
 		h = fold(h, 1)
 	}
+	if e.Connection != 0 {
+		h = fold(h, uint64(e.Connection))
+	}
 	if e.Validity != 0 {
 		h = fold(h, uint64(e.Validity))
 	}

@@ -27,7 +27,7 @@ const (
 
 // ZooKeeperConsistency decides [history.ZooKeeperConsistency]: the ensemble keeps the consistency
 // and session guarantees of ZooKeeper. That is:
-//   - a server handles the requests of a client in the order in which they were sent, and the
+//   - a server handles the requests of a connection in the order in which they were sent, and the
 //     client receives the replies in that order;
 //   - a reply never shows an older state than an earlier reply of the same session (single system
 //     image);
@@ -43,7 +43,9 @@ const (
 // The events of the property are the requests, replies, transactions, session states and armed
 // watches of a history.
 //
-// The property does not cover the guarantees on syncs and expiry after a fault with Relaxes, nor
+// The property does not cover when sessions of a process with several connections expire, since
+// the history does not name the session of a request. It does not cover the guarantees on syncs and
+// expiry after a fault with Relaxes, nor
 // those on watches, which are covered by [history.NoLostWatch]. No lock claims it, and a search
 // that merges states does not distinguish states by it.
 //
@@ -58,7 +60,7 @@ func ZooKeeperConsistency(events []history.Event) *history.Violation {
 
 func (c *consistencyMonitor) reset() {
 	*c = consistencyMonitor{
-		clients: c.clients[:0], sessions: c.sessions[:0],
+		clients: c.clients[:0], further: c.further[:0], sessions: c.sessions[:0],
 		ephemerals: c.ephemerals[:0], strict: true,
 	}
 }
@@ -69,6 +71,7 @@ func (c *consistencyMonitor) copy(from monitor) {
 	c.clients, c.sessions = append(old.clients[:0], other.clients...),
 		append(old.sessions[:0], other.sessions...)
 	c.ephemerals = append(old.ephemerals[:0], other.ephemerals...)
+	c.further = append(old.further[:0], other.further...)
 }
 
 func (c *consistencyMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
@@ -96,6 +99,13 @@ type clientView struct {
 	lastServe             moment // when a server last served a request
 	lastRead              moment // when one last served a read before the process crashed
 	crashed               bool
+	several               bool // the process has had several connections
+}
+
+// A connectionView is the state of a further connection of a process: requests, lastZxid and sync.
+type connectionView struct {
+	process, connection int32
+	clientView
 }
 
 // A moment is the time of an event.
@@ -121,6 +131,7 @@ type consistencyMonitor struct {
 	event          int
 	violation      *history.Violation
 	clients        []clientView
+	further        []connectionView
 	sessions       []sessionView
 	ephemerals     []ephemeralView
 	logged         [maxServers]int64 // the last transaction that each server has logged
@@ -162,6 +173,21 @@ func (c *consistencyMonitor) client(process int32) *clientView {
 	return &c.clients[process]
 }
 
+// connection returns the state of the connection of a request or a reply.
+func (c *consistencyMonitor) connection(e *history.Event) *clientView {
+	if e.Connection == 0 {
+		return c.client(e.Process)
+	}
+	c.client(e.Process).several = true
+	for i := range c.further {
+		if f := &c.further[i]; f.process == e.Process && f.connection == e.Connection {
+			return &f.clientView
+		}
+	}
+	c.further = append(c.further, connectionView{e.Process, e.Connection, clientView{}})
+	return &c.further[len(c.further)-1].clientView
+}
+
 func (c *consistencyMonitor) check(e *history.Event) {
 	if e.Server > 0 && e.Server < maxServers {
 		c.servers = max(c.servers, int(e.Server))
@@ -169,7 +195,7 @@ func (c *consistencyMonitor) check(e *history.Event) {
 	c.started = c.started || e.Kind != history.SessionOpened
 	switch e.Kind {
 	case history.Send, history.Serve, history.Reply, history.SessionState:
-		c.checkRequest(e, c.client(e.Process))
+		c.checkRequest(e, c.connection(e))
 	case history.NodeCreated, history.NodeDeleted, history.NodeChanged, history.SessionOpened,
 		history.SessionExpired, history.SessionClosed:
 		c.checkCommit(e)
@@ -212,6 +238,7 @@ func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) 
 }
 
 func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
+	process := c.client(e.Process)
 	client.lastServe = moment{e.At, c.event}
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
 		strings.HasPrefix(e.Op, "children")) {
@@ -223,13 +250,13 @@ func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
 			"c%d's request %d was handled after its request %d", e.Process, e.Request,
 			client.served)
 	case e.Op == "create" && e.Err == "":
-		if client.creates++; client.creates > client.created {
+		if process.creates++; process.creates > process.created {
 			c.fail(ReasonLostCreate, of(e),
 				"c%d's request %d, transaction %s", e.Process, e.Request,
 				history.FormatZxid(e.Zxid))
 		}
-	case e.Op == "create":
-		client.created = client.creates // Nodes that other requests have created do not count.
+	case e.Op == "create" && !process.several: // Another connection's create may be committed.
+		process.created = process.creates // Nodes that other requests have created do not count.
 	}
 	client.served = e.Request
 }
@@ -249,7 +276,9 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 			e.Request,
 			client.replied)
 	case e.Op == "connect" || e.Op == "auth": // These replies show no transaction.
-		client.replied = e.Request
+		if client.replied = e.Request; e.Op == "connect" && c.client(e.Process).several {
+			client.lastZxid = 0 // It may be another client's connection from now on.
+		}
 		return
 	case e.Zxid < client.lastZxid:
 		c.fail(ReasonOlderState, disorder(e, client.lastZxid),
@@ -380,7 +409,7 @@ func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	} else if lastMessage != (moment{}) {
 		heard = []int{lastMessage.event}
 	}
-	if e.Kind == history.SessionExpired && c.strict && client.session == s.id &&
+	if e.Kind == history.SessionExpired && c.strict && client.session == s.id && !client.several &&
 		e.At < lastMessage.at+s.timeout {
 		c.fail(ReasonExpiredEarly, history.Evidence{
 			Process: s.process, Events: heard,

@@ -155,7 +155,7 @@ func (l *Loop) addProcess(p *Process) {
 func (l *Loop) contender(number int32) *Process {
 	process, thread := history.ProcessOf(number)
 	p := l.Processes[process-1]
-	if thread > 1 {
+	if thread > 1 && l.threads > 1 { // Otherwise the number is that of a connection.
 		return p.Threads[thread-1]
 	}
 	return p
@@ -302,7 +302,9 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 	l.recorder.Decide(l.steps, step, deviates)
 	l.steps++
 	l.progress.Add(1)
-	l.acting = step.Process
+	if l.acting = step.Process; l.threads < 2 {
+		l.acting, _ = history.ProcessOf(step.Process) // It may name a connection.
+	}
 	if l.stop != nil && l.steps == l.stop.steps {
 		l.standStill(step)
 	}
@@ -329,8 +331,9 @@ func (l *Loop) unnoticed(step sim.Step) bool {
 	case step.Kind != sim.Serve:
 		return true
 	}
-	client := l.Processes[step.Process-1].Client
-	return client.Connected() || client.Crashed()
+	process, connection := history.ProcessOf(step.Process)
+	client := l.Processes[process-1].Client
+	return connection == 1 && client.Connected() || client.Crashed()
 }
 
 // settle waits until every process has reacted to what reached it. The system calls it too.

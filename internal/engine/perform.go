@@ -38,7 +38,8 @@ func (l *Loop) perform(step sim.Step) {
 			system.Shift(step)
 		}
 	case sim.Deliver:
-		p := l.Processes[step.Process-1]
+		process, _ := history.ProcessOf(step.Process)
+		p := l.Processes[process-1]
 		event := p.Client.EventNext()
 		p.Woken = p.Woken || event
 		for _, thread := range p.Threads {

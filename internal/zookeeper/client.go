@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +25,46 @@ type processClient struct {
 // Handle returns the [client.Client], or the [real.Endpoint] of clients that the process opens.
 func (c *processClient) Handle() any { return c.handle }
 
+// pending returns the oldest request in flight on the first connection that has any, or nil.
+func (c *processClient) pending() *wire.Request {
+	oldest := c.Link.Pending()
+	for _, further := range c.Further() {
+		if oldest == nil {
+			oldest = further.Pending()
+		}
+	}
+	return oldest
+}
+
 // Pending reports whether a request waits for its reply.
-func (c *processClient) Pending() bool { return c.Link.Pending() != nil }
+func (c *processClient) Pending() bool { return c.pending() != nil }
+
+// Unserved returns the number of requests that the servers have not handled.
+func (c *processClient) Unserved() int {
+	n := c.Link.Unserved()
+	for _, further := range c.Further() {
+		n += further.Unserved()
+	}
+	return n
+}
+
+// Undelivered returns the number of messages that are on their way to the process.
+func (c *processClient) Undelivered() int {
+	n := c.Link.Undelivered()
+	for _, further := range c.Further() {
+		n += further.Undelivered()
+	}
+	return n
+}
+
+// EventNext reports whether the next message on some connection is an event and no reply.
+func (c *processClient) EventNext() bool {
+	return c.Link.EventNext() || slices.ContainsFunc(c.Further(), (*simzk.Link).EventNext)
+}
 
 // Phase returns what the oldest request is for.
 func (c *processClient) Phase() faults.Phase {
-	r := c.Link.Pending()
+	r := c.pending()
 	switch {
 	case r == nil:
 		return faults.Waiting

@@ -55,7 +55,35 @@ func AtLinkOf(cluster *simzk.Cluster, from, to int) Site {
 // caller knows whether the process waits for a lock, which [faults.Cancel] requires.
 func (s Site) Possible(kind faults.Kind) bool {
 	return kind < faults.Kinds && kind.Strikes() == s.victim &&
-		faultActions[kind].possible != nil && faultActions[kind].possible(s)
+		faultActions[kind].possible != nil && s.possible(faultActions[kind].possible)
+}
+
+// possible reports whether the condition of a fault holds of the site or, for a client whose process
+// has several connections, of any of these.
+func (s Site) possible(condition func(Site) bool) bool {
+	if condition(s) {
+		return true
+	}
+	if s.client == nil {
+		return false
+	}
+	for _, further := range s.client.Further() {
+		s.client = further
+		if condition(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// connections returns the process's links that meet the condition.
+func (s Site) connections(condition func(*simzk.Link) bool) (links []*simzk.Link) {
+	for _, link := range append([]*simzk.Link{s.client}, s.client.Further()...) {
+		if condition(link) {
+			links = append(links, link)
+		}
+	}
+	return links
 }
 
 // Inject lets the fault strike the site, where it must be possible. After a [faults.Restart] the
@@ -93,7 +121,7 @@ func (z *System) AppendFaults(steps []sim.EnabledStep, kind faults.Kind) []sim.E
 		return steps
 	}
 	add := func(s Site, step sim.Step) {
-		if possible(s) {
+		if s.possible(possible) {
 			steps = append(steps, sim.EnabledStep{Step: step.StruckBy(kind)})
 		}
 	}
@@ -160,7 +188,11 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.Reset: {
 		possible: func(s Site) bool { return s.client.HasOtherServers() && s.client.Connected() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.ResetConnection(s.client) },
+		apply: func(s Site, _ faults.Severity) {
+			for _, link := range s.connections((*simzk.Link).Connected) {
+				s.cluster.ResetConnection(link)
+			}
+		},
 	},
 	faults.KillServer: {
 		possible: serverCanPart,
@@ -241,7 +273,11 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.FailWrite: {
 		possible: func(s Site) bool { return real.CanFailWrite(s.client) },
-		apply:    func(s Site, _ faults.Severity) { real.FailWrite(s.client) },
+		apply: func(s Site, _ faults.Severity) {
+			for _, link := range s.connections(real.CanFailWrite) {
+				real.FailWrite(link)
+			}
+		},
 	},
 	faults.Unreachable: {
 		possible: func(s Site) bool {
@@ -270,7 +306,10 @@ var faultActions = [faults.Kinds]faultAction{
 	},
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },
-		apply:    func(s Site, _ faults.Severity) { s.cluster.CloseSession(s.client) },
+		// Of several sessions, the oldest connection's ends.
+		apply: func(s Site, _ faults.Severity) {
+			s.cluster.CloseSession(s.connections((*simzk.Link).CanCloseSession)[0])
+		},
 	},
 }
 

@@ -60,7 +60,12 @@ func (c *processClient) inspect() sim.Peer {
 		Crashed: c.Crashed(), Paused: c.Paused(), Down: c.Down(),
 		Requests: c.Requests(), Messages: c.Messages(),
 	}
-	if r := c.Link.Pending(); r != nil && !c.Crashed() {
+	for _, further := range c.Further() {
+		peer.Connected = peer.Connected || further.Connected()
+		peer.Requests = append(peer.Requests, further.Requests()...)
+		peer.Messages = append(peer.Messages, further.Messages()...)
+	}
+	if r := c.pending(); r != nil && !c.Crashed() {
 		peer.Awaits = simzk.DescribeRequest(r)
 	}
 	return peer

@@ -124,24 +124,31 @@ func (z *System) AppendMessages(steps []sim.EnabledStep) []sim.EnabledStep {
 	for _, link := range links {
 		if age, ok := link.Servable(); ok {
 			steps = append(steps, sim.EnabledStep{
-				Step: sim.Step{Kind: sim.Serve, Process: int32(link.Process())}, Age: age,
+				Step: sim.Step{Kind: sim.Serve, Process: connectionOf(link)}, Age: age,
 			})
 		}
 	}
 	for _, link := range links {
 		if age, ok := link.Deliverable(); ok {
 			steps = append(steps, sim.EnabledStep{
-				Step: sim.Step{Kind: sim.Deliver, Process: int32(link.Process())}, Age: age,
+				Step: sim.Step{Kind: sim.Deliver, Process: connectionOf(link)}, Age: age,
 			})
 		}
 	}
 	return steps
 }
 
+// connectionOf returns the number by which steps name a connection: that of the process, or for a
+// further connection that of a thread.
+func connectionOf(link *simzk.Link) int32 {
+	return history.ThreadNumber(int32(link.Process()), link.Connection())
+}
+
 // AppendRepairs appends the healing of clients' links and the ends of pauses, the healing of links
 // to and between servers, and the steps of servers.
 func (z *System) AppendRepairs(steps []sim.EnabledStep, fair bool) []sim.EnabledStep {
-	for _, link := range z.cluster.Links() {
+	for _, c := range z.clients {
+		link := c.Link
 		if link.Down() {
 			steps = append(steps,
 				sim.EnabledStep{Step: sim.Step{Kind: sim.Heal, Process: int32(link.Process())}})
@@ -161,7 +168,8 @@ func (z *System) AppendRepairs(steps []sim.EnabledStep, fair bool) []sim.Enabled
 // direction between two servers.
 func (z *System) appendLinkHeals(steps []sim.EnabledStep) []sim.EnabledStep {
 	servers := z.cluster.Servers()
-	for _, link := range z.cluster.Links() {
+	for _, c := range z.clients {
+		link := c.Link
 		for server := range servers {
 			if link.Blocked(server) && !link.Crashed() {
 				steps = append(steps, sim.EnabledStep{Step: sim.OnLink(sim.Heal, link.Process(),
@@ -212,7 +220,15 @@ func (z *System) Perform(step sim.Step) {
 	}
 }
 
-func (z *System) link(step sim.Step) *simzk.Link { return z.clients[step.Process-1].Link }
+// link returns the link that a step names.
+func (z *System) link(step sim.Step) *simzk.Link {
+	process, connection := history.ProcessOf(step.Process)
+	link := z.clients[process-1].Link
+	if connection > 1 {
+		return link.Further()[connection-2]
+	}
+	return link
+}
 
 func (z *System) performOn(step sim.Step, link *simzk.Link) {
 	switch step.Kind {

@@ -3,7 +3,6 @@ package subjects_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -246,31 +245,4 @@ func TestDialedOpenGivesUp(t *testing.T) {
 	if failed == 0 {
 		t.Error("no Open fails")
 	}
-}
-
-// A process that opens a second client beside its first ends the run with an explanation.
-func TestDialedClientsAtOnce(t *testing.T) {
-	if real.RaceDetector {
-		t.Skip("the race detector shuffles the goroutines of the client")
-	}
-	lock := subjects.Textbook()
-	lock.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
-		for range 2 {
-			if _, err := openClient(p); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errors.New("two clients")
-	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(lock), Clients: 1, Cycles: 1, Client: engine.Dialed,
-	}
-	defer func() {
-		if r := recover(); !strings.Contains(fmt.Sprint(r), "c1 opens a connection to ZooKeeper "+
-			"while it has another: only one at a time is simulated") {
-			t.Errorf("the run ends with %v", r)
-		}
-	}()
-	engine.NewRunner(t).Run(&scenario, &engine.Replay{})
-	t.Error("the run ends as usual")
 }

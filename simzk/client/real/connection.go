@@ -42,8 +42,9 @@ var firstHost = library.HostName(0)
 
 // A dialRequest is the client's attempt to connect to a server.
 type dialRequest struct {
-	host   int
-	answer chan *pipe
+	host      int
+	answer    chan *pipe
+	goroutine int // that waits; only of an [Endpoint]
 }
 
 // dial runs on a goroutine of the client. It waits until the cluster decides whether the server is
@@ -59,7 +60,7 @@ func (r *Conn) dial(_, address string, _ time.Duration) (net.Conn, error) {
 		r.mu.Unlock()
 		return nil, errors.New("real: the run is over")
 	}
-	r.dials = append(r.dials, dialRequest{host, answer})
+	r.dials = append(r.dials, dialRequest{host: host, answer: answer})
 	r.mu.Unlock()
 	r.notifyCluster()
 	if p := <-answer; p != nil {

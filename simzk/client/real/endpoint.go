@@ -1,6 +1,7 @@
 package real
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,20 +13,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 	"github.com/interlock-sim/interlock/simzk/dial"
-	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
 // An Endpoint is where the clients that a process opens itself reach the simulated servers. They
 // find it through package dial, by its address. It knows no more of a client than what travels
 // over the connection, so any client library will do that asks package dial. The process may open
-// one client after the other, and has one connection at a time.
+// any number of clients, and have [ConnectionsMax] connections at a time.
 //
 // The conditions on the program are those of [Conn].
 type Endpoint struct {
-	link    simzk.Link
 	cluster *simzk.Cluster
 	first   int // the server that the process's list begins with
 	guids   library.GUIDs
@@ -41,31 +41,30 @@ type Endpoint struct {
 
 	// Only the cluster's caller uses the fields below.
 
-	pipe         *pipe // nil without a connection
-	isGreeted    bool  // the connection's handshake has been sent
-	isClosing    bool  // the client has asked to close its session
-	session      int64 // of the last handshake
-	redialAt     time.Duration
-	inFlight     []*simzk.Exchange
-	receivedHash uint64
-	sentHash     uint64
-	buffer       []byte
+	connections []*ownConnection // at least one, by number
+	buffer      []byte
 }
+
+// ConnectionsMax is the highest number of connections that a process has at a time. The servers
+// refuse more, as ZooKeeper does by its option maxClientCnxns.
+const ConnectionsMax = history.ThreadsMax
 
 // Listen adds a process that opens its clients itself. Processes are numbered from 1 in the order
 // of the calls. The cluster must have a Settle function.
 func Listen(c *simzk.Cluster) *Endpoint {
 	r := &Endpoint{cluster: c}
-	c.AddClient(&r.link, endpointEnd{r})
-	r.first = r.link.ServerIndex()
+	first := &ownConnection{of: r}
+	c.AddClient(&first.link, endpointEnd{first})
+	r.connections = append(r.connections, first)
+	r.first = first.link.ServerIndex()
 	for server := range c.Servers() {
 		dial.Register(r.host(server), network{r})
 	}
 	return r
 }
 
-// Link returns the process's link.
-func (r *Endpoint) Link() *simzk.Link { return &r.link }
+// Link returns the first link of the process.
+func (r *Endpoint) Link() *simzk.Link { return &r.connections[0].link }
 
 // Address returns the list of servers for the process's clients, as host:port and separated by
 // commas.
@@ -82,7 +81,7 @@ func (r *Endpoint) Address() string {
 // their connections apart. They are IP addresses of the loopback interface: nothing looks them up,
 // and outside of a run nothing answers there.
 func (r *Endpoint) host(server int) string {
-	return fmt.Sprintf("127.0.%d.%d:2181", r.link.Process(), server+1)
+	return fmt.Sprintf("127.0.%d.%d:2181", r.Link().Process(), server+1)
 }
 
 // A network is an endpoint as client libraries use it, on their goroutines.
@@ -103,7 +102,7 @@ func (n network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 		r.mu.Unlock()
 		return nil, dial.ErrOver
 	}
-	r.dials = append(r.dials, dialRequest{server, answer})
+	r.dials = append(r.dials, dialRequest{server, answer, goroutine()})
 	r.mu.Unlock()
 	r.notifyCluster()
 	var timedOut <-chan time.Time
@@ -128,6 +127,15 @@ func (n network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	return nil, errors.New("interlock: the attempt to connect timed out")
 }
 
+// goroutine returns the number of the calling goroutine. On one processor, a goroutine that is
+// started later has a higher number.
+func goroutine() (number int) {
+	var header [40]byte
+	text := string(header[:runtime.Stack(header[:], false)])
+	_, _ = fmt.Sscanf(text, "goroutine %d ", &number)
+	return number
+}
+
 // answered returns what a dial request was answered with.
 func (n network) answered(p *pipe) (net.Conn, error) {
 	switch {
@@ -146,7 +154,7 @@ func (n network) Call() error {
 	case r.isShutDown.Load():
 		r.late.Count()
 		return dial.ErrOver
-	case r.isTornDown.Load() || r.link.Crashed():
+	case r.isTornDown.Load() || r.Link().Crashed():
 		runtime.Goexit()
 	}
 	r.notifyCluster()
@@ -158,14 +166,14 @@ func (n network) Random() io.Reader { return n }
 
 // Read fills p with the next GUID of the process, or a part of it.
 func (n network) Read(p []byte) (int, error) {
-	return copy(p, n.of.guids.Next(n.of.link.Process())), nil
+	return copy(p, n.of.guids.Next(n.of.Link().Process())), nil
 }
 
 // notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
 // which waits for the end of the run, and a paused one.
 func (r *Endpoint) notifyCluster() {
-	if !r.link.Crashed() && !r.isPaused.Load() {
-		r.link.Notify()
+	if link := r.Link(); !link.Crashed() && !r.isPaused.Load() {
+		link.Notify()
 	}
 }
 
@@ -173,136 +181,87 @@ func (r *Endpoint) notifyCluster() {
 func (r *Endpoint) awaited() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.dials) > 0 && (r.pipe == nil || !r.isClosing)
+	return len(r.dials) > 0
 }
 
 // advance answers dial requests.
 func (r *Endpoint) advance() {
-	if r.link.Crashed() {
+	if r.Link().Crashed() {
 		return
 	}
-	if r.pipe != nil && r.pipe.closedByClient() {
-		// The client timed out, and may be dialing again already.
-		r.cluster.ResetConnection(&r.link)
+	for _, o := range r.connections {
+		if o.pipe != nil && o.pipe.closedByClient() {
+			// The client timed out, and may be dialing again already.
+			r.cluster.ResetConnection(&o.link)
+		}
 	}
-	for r.answerDial() {
-		r.cluster.Settle()
-		r.collect()
+	for r.awaited() {
+		r.answerDial()
 	}
 }
 
-// answerDial answers the next dial request, and reports whether there was one.
-func (r *Endpoint) answerDial() bool {
-	if !r.awaited() {
-		return false
-	}
-	if r.pipe != nil {
-		panic(fmt.Sprintf("interlock: process c%d opens a connection to ZooKeeper while it has "+
-			"another: only one at a time is simulated", r.link.Process()))
-	}
+// answerDial answers the next dial request. The runtime decides which of several clients dials
+// first at the same instant, so the oldest client is the next.
+func (r *Endpoint) answerDial() {
 	r.mu.Lock()
+	slices.SortStableFunc(r.dials, func(a, b dialRequest) int {
+		return cmp.Compare(a.goroutine, b.goroutine)
+	})
 	request := r.dials[0]
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
-	if !r.cluster.Dial(&r.link, request.host) {
-		r.redialAt = r.cluster.Now() + library.ReconnectDelay
+	if !r.Link().CanReach(request.host) || !r.hasFree() {
+		r.connections[0].redialAt = r.cluster.Now() + library.ReconnectDelay
 		request.answer <- nil
-		return true
-	}
-	r.pipe, r.isGreeted, r.isClosing = newPipe(r.notifyCluster), false, false
-	request.answer <- r.pipe
-	return true
-}
-
-// disconnected closes the connection and lets the client notice.
-func (r *Endpoint) disconnected() {
-	if r.pipe == nil {
+		r.cluster.Settle()
 		return
 	}
-	r.pipe.end()
-	r.pipe, r.redialAt = nil, r.cluster.Now()+library.ReconnectDelay
-	for _, q := range r.inFlight {
-		r.receivedHash = recordUnanswered(r.cluster, &r.link, q, r.receivedHash)
-	}
-	r.inFlight = nil
+	p := newPipe(r.notifyCluster)
+	request.answer <- p
 	r.cluster.Settle()
+	o := r.connectionFor(sessionAskedFor(p))
+	r.cluster.Dial(&o.link, request.host)
+	o.pipe, o.isGreeted = p, false
+	o.collect()
 }
 
-// collect transmits the frames that the client has written.
-func (r *Endpoint) collect() {
-	if r.pipe == nil || r.link.Crashed() {
-		return
-	}
-	frames, closed := r.pipe.take()
-	if closed {
-		r.cluster.ResetConnection(&r.link)
-		return
-	}
-	batch := make([]*simzk.Exchange, 0, len(frames))
-	for _, frame := range frames {
-		q, err := simzk.ParseFrame(frame, r.isGreeted)
-		if err != nil {
-			panic(fmt.Sprintf("interlock: c%d sends what no server can read: %v",
-				r.link.Process(), err))
-		}
-		r.isGreeted = true
-		r.isClosing = r.isClosing || q.Op == wire.OpCloseSession
-		if q.Watches != nil {
-			library.SortWatches(q.Watches)
-		}
-		batch = append(batch, q)
-	}
-	sortCalls(batch)
-	for _, q := range batch {
-		r.sentHash = hashSent(r.sentHash, q)
-		r.cluster.Send(&r.link, q, senderOnStacks(r.cluster, &r.link, &q.Request))
-		r.inFlight = append(r.inFlight, q)
-	}
+// hasFree reports whether the process may open a connection.
+func (r *Endpoint) hasFree() bool {
+	return len(r.connections) < ConnectionsMax ||
+		slices.ContainsFunc(r.connections, (*ownConnection).isFree)
 }
 
-// sortCalls sorts the calls that the process has made at the same time. Requests that the library
-// makes itself keep their places.
-func sortCalls(batch []*simzk.Exchange) {
-	start := 0
-	for i, q := range batch {
-		if isInternal(q) {
-			sortSimultaneous(batch[start:i])
-			start = i + 1
+// connectionFor returns what holds a new connection: what has held that of the same session, or
+// else what is free.
+func (r *Endpoint) connectionFor(session int64) *ownConnection {
+	for _, o := range r.connections {
+		if o.isFree() && o.session == session && session != 0 {
+			return o
 		}
 	}
-	sortSimultaneous(batch[start:])
-}
-
-// isInternal reports whether the client library makes such requests itself.
-func isInternal(q *simzk.Exchange) bool {
-	switch q.Op {
-	case wire.OpCreateSession, wire.OpCloseSession, wire.OpSetWatches, wire.OpAuth:
-		return true
-	}
-	return false
-}
-
-// deliver passes a message from the server to the client.
-func (r *Endpoint) deliver(m simzk.Message) {
-	r.receivedHash = hashReceived(r.receivedHash, m)
-	r.buffer = r.cluster.AppendFrame(r.buffer[:0], m)
-	r.pipe.push(r.buffer)
-	q := m.Reply
-	if q == nil {
-		return
-	}
-	r.inFlight = slices.DeleteFunc(r.inFlight,
-		func(other *simzk.Exchange) bool { return other == q })
-	switch {
-	case q.Op == wire.OpCreateSession:
-		if r.session = q.Session; q.Session == 0 {
-			r.disconnected() // The server has closed the connection.
-			return
+	for _, o := range r.connections {
+		if o.isFree() {
+			return o
 		}
-		r.cluster.BeginPings(&r.link)
-	case q.Op == wire.OpCloseSession:
-		r.disconnected()
 	}
+	o := &ownConnection{of: r}
+	r.cluster.AddConnection(&o.link, r.Link(), endpointEnd{o})
+	r.connections = append(r.connections, o)
+	return o
+}
+
+// sessionAskedFor returns the session that the client at the other end of a new connection resumes,
+// or 0.
+func sessionAskedFor(p *pipe) int64 {
+	frame := p.peek()
+	if frame == nil {
+		return 0
+	}
+	q, err := simzk.ParseFrame(frame, false)
+	if err != nil {
+		return 0 // The caller finds that out when it collects the frame.
+	}
+	return q.Session
 }
 
 // tearDown ends the process's clients.
@@ -315,9 +274,11 @@ func (r *Endpoint) tearDown() {
 	for _, request := range dials {
 		request.answer <- nil
 	}
-	if r.pipe != nil {
-		r.pipe.abandon()
-		r.pipe = nil
+	for _, o := range r.connections {
+		if o.pipe != nil {
+			o.pipe.abandon()
+			o.pipe = nil
+		}
 	}
 }
 

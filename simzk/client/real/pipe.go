@@ -64,15 +64,31 @@ func (p *pipe) end() {
 func (p *pipe) take() (frames [][]byte, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.toServer) >= 4 {
-		length := int(binary.BigEndian.Uint32(p.toServer))
-		if len(p.toServer) < 4+length {
+	frames, p.toServer = splitFrames(p.toServer)
+	return frames, p.closed
+}
+
+// splitFrames returns the complete frames in the bytes, without their length prefixes, and the rest.
+func splitFrames(bytes []byte) (frames [][]byte, rest []byte) {
+	for len(bytes) >= 4 {
+		length := int(binary.BigEndian.Uint32(bytes))
+		if len(bytes) < 4+length {
 			break
 		}
-		frames = append(frames, p.toServer[4:4+length:4+length])
-		p.toServer = p.toServer[4+length:]
+		frames = append(frames, bytes[4:4+length:4+length])
+		bytes = bytes[4+length:]
 	}
-	return frames, p.closed
+	return frames, bytes
+}
+
+// peek returns the first frame that [pipe.take] will return, or nil if there is none yet.
+func (p *pipe) peek() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if frames, _ := splitFrames(p.toServer); len(frames) > 0 {
+		return frames[0]
+	}
+	return nil
 }
 
 // failWrites makes every later Write fail.
