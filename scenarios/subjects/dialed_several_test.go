@@ -190,7 +190,7 @@ func TestDialedSecondSession(t *testing.T) {
 	t.Error("no schedule fails")
 }
 
-// A process has at most so many connections as the servers accept, and all of them end with it.
+// The servers refuse the connections of a process beyond the limit.
 func TestDialedConnectionsMax(t *testing.T) {
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the client")
