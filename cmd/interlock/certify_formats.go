@@ -11,8 +11,8 @@ import (
 const interruptedPlan = "the plan was interrupted"
 
 // certificateSuites returns a certificate as suites of JUnit: for each lock one with a test case
-// for each property and each check, and one for the recordings. They have no times: equal plans give
-// equal files.
+// for each property and each check, and one for the recordings. They have no times: equal plans
+// give equal files.
 func certificateSuites(c *certify.Certificate) []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {

@@ -59,7 +59,7 @@ func diagnose(ctx context.Context) []diagnosis {
 	release, err := goRelease(ctx)
 	return []diagnosis{
 		diagnoseGo(release, err), diagnoseScheduler(release),
-		{"processors", true, true, fmt.Sprintf("%d; check uses all of them", runtime.GOMAXPROCS(0))},
+		{"processors", true, true, fmt.Sprintf("%d; check uses all", runtime.GOMAXPROCS(0))},
 		diagnoseMemory(), diagnoseZooKeeper(),
 	}
 }

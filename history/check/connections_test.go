@@ -58,9 +58,11 @@ func TestWatchesOfConnections(t *testing.T) {
 		arm, rearm := event(history.WatchArmed, 1, 0, 0), event(history.WatchArmed, 2, connection, 0)
 		arm.Name, rearm.Name = "data", "data"
 		v := check.NoLostWatch([]history.Event{
-			arm, {Kind: history.NodeChanged, Process: 2, Path: "/l", Zxid: 5},
+			arm,
+			{Kind: history.NodeChanged, Process: 2, Path: "/l", Zxid: 5},
 			event(history.WatchFired, 1, 0, 5),
-			rearm, {Kind: history.NodeChanged, Process: 2, Path: "/l", Zxid: 6},
+			rearm,
+			{Kind: history.NodeChanged, Process: 2, Path: "/l", Zxid: 6},
 			event(history.WatchFired, 2, connection, 6),
 			event(history.WatchEvent, 2, connection, 6), event(history.WatchEvent, 1, 0, 5),
 		})

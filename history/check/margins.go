@@ -81,8 +81,8 @@ type processMargin struct {
 	end        time.Duration           // when that was
 	granted    bool                    // since then, to another process
 	grant      time.Duration           // when that was
-	proven     bool                    // a write of the session was answered
-	proof      time.Duration           // when the last answered write of the session was sent
+	proven     bool                    // a write of the session succeeded
+	proof      time.Duration           // when the last such write was sent
 	sent       [sendsMax]time.Duration // when requests were sent, by number
 }
 
@@ -94,7 +94,7 @@ type processMargin struct {
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
 //   - proof-to-end: for each session that expires, the time since its client sent the last write
-//     that was answered, if there is one. A lease that counts from such a write must be shorter.
+//     that succeeded, if there is one. A lease that counts from such a write must be shorter.
 //   - token-to-refusal: for each write that the resource refuses, the time since another process
 //     last used the resource. It is what [history.Fencing] has to spare.
 //
@@ -194,7 +194,7 @@ func (m *marginMeter) session(e *history.Event) {
 	case history.Send:
 		p.sent[e.Request%sendsMax] = e.At
 	case history.Reply:
-		if writes(e.Op) {
+		if e.Err == "" && writes(e.Op) {
 			p.proven, p.proof = true, p.sent[e.Request%sendsMax]
 		}
 	}

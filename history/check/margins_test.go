@@ -77,8 +77,12 @@ func TestMargins(t *testing.T) {
 		{"told after the grant", []history.Event{
 			inside, expired, granted, at(10, history.Lost, history.Event{Ago: time.Second}),
 		}, check.LossToGrant, check.Margin{Times: 1, Smallest: -time.Second}},
-		{"granted before the end", []history.Event{inside, lost, granted, expired},
-			check.LossToGrant, check.Margin{}},
+		{
+			"granted before the end",
+			[]history.Event{inside, lost, granted, expired},
+			check.LossToGrant,
+			check.Margin{},
+		},
 		{"granted to itself", []history.Event{
 			inside, lost, expired, at(8, history.LockReturn, history.Event{}),
 		}, check.LossToGrant, check.Margin{}},

@@ -27,7 +27,8 @@ func (l *Loop) timelineKey() uint64 {
 		key = hash64.Fold(hash64.Fold(key, uint64(p.gateOpened)<<8|uint64(p.Stage)),
 			p.timeline^uint64(p.notified))
 		if p.Place.PID > 1 {
-			key = hash64.Fold(key, uint64(p.Cycles)<<32|uint64(p.Place.Host)<<16|uint64(p.Place.PID))
+			key = hash64.Fold(key,
+				uint64(p.Cycles)<<32|uint64(p.Place.Host)<<16|uint64(p.Place.PID))
 		}
 		if p.Resuming {
 			key = hash64.Fold(key, 1)

@@ -42,8 +42,8 @@ const (
 // Rounds allocate the schedules of a campaign with an adaptive strategy to strategies. The first
 // rounds are even; later ones favour strategies whose schedules keep showing new behaviour (as in
 // Fest: Li, Desai and Padhye, "Feedback-guided Adaptive Testing of Distributed Systems Designs",
-// NSDI 2026; see [Behaviour]). Half of the schedules are always allocated evenly, because a strategy
-// that shows nothing new may be the one that finds the bug.
+// NSDI 2026; see [Behaviour]). Half of the schedules are always allocated evenly, because a
+// strategy that shows nothing new may be the one that finds the bug.
 //
 // A round depends on what happened up to the round before the last, so it does not depend on the
 // number of workers.

@@ -68,7 +68,8 @@ func (p *pipe) take() (frames [][]byte, closed bool) {
 	return frames, p.closed
 }
 
-// splitFrames returns the complete frames in the bytes, without their length prefixes, and the rest.
+// splitFrames returns the complete frames in the bytes, without their length prefixes, and the
+// rest.
 func splitFrames(bytes []byte) (frames [][]byte, rest []byte) {
 	for len(bytes) >= 4 {
 		length := int(binary.BigEndian.Uint32(bytes))
