@@ -14,12 +14,12 @@ test: ## Run the tests.
 
 # Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
 # code as other tests: `make test` runs these tests, and all scripts of the command.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$|MarginComesCloser
 concurrent = serve|json|budget|real
 
 race: ## Run the tests under the race detector, except long searches.
 	go test -race -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(searches)' \
-		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/cmd/interlock$$')
+		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/history/check$$' -e '/trackrecord$$' -e '/cmd/interlock$$')
 	go test -race -skip='^TestScripts$$' ./cmd/interlock
 	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -16,9 +17,12 @@ import (
 // that it runs without the command interlock test. A function that excludes nobody is found.
 func TestContend(t *testing.T) {
 	excludes := true
+	var mu sync.Mutex // The race detector sees no order among processes.
 	called := make(map[string]bool)
 	scenario := scenarios.Contend("node", func(p *scenarios.Process) (*scenarios.Hold, error) {
+		mu.Lock()
 		called[p.Name()] = true
+		mu.Unlock()
 		lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
 		if !excludes {
 			return scenarios.Held(func() {}, nil), nil
