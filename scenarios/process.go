@@ -24,7 +24,7 @@ type Process struct {
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
 	// Host and PID are where the process runs: the name of its host, and its number there, from 1.
-	// Each process starts on a host of its own; one that replaces a process after a restart runs on
+	// Each process starts on a host of its own; the replacement of a restarted process runs on
 	// the host of that, with the next PID. So the process that it replaces is at Host with PID-1.
 	Host string
 	PID  int
@@ -59,7 +59,7 @@ func (p *Process) Name() string { return fmt.Sprintf("c%d", p.Number) }
 // hostName returns the name of a host.
 func hostName(host int) string { return "host" + strconv.Itoa(host) }
 
-// Replacement reports whether the process replaces one that a restart has stopped.
+// Replacement reports whether the process replaces a process that a restart has stopped.
 func (p *Process) Replacement() bool { return p.PID > 1 }
 
 // Context returns a context that ends with the run, also for a process that has crashed. It is for

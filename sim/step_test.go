@@ -58,7 +58,8 @@ func TestStepNames(t *testing.T) {
 		"kill-server s1-s2", "partition-link s1", "partition-link s3-s1", "partition-link s1-s1",
 		"partition-link c1-s2", "partition-link-oneway s1-c1", "partition-link-oneway s1-s8",
 		"unreachable c1",
-		"shift", "shift expiry", "shift expiry 0", "shift c1 64", "shift c1.2 3", "shift s1 3", "after c1",
+		"shift", "shift expiry", "shift expiry 0", "shift c1 64", "shift c1.2 3", "shift s1 3",
+		"after c1",
 		"unreachable s1-s2", "heal s1-s1", "heal c1-", "serve s1-s2", "enter c1-s1", "log s1-s2",
 	} {
 		if step, err := sim.ParseStep(name); err == nil {

@@ -17,7 +17,8 @@ func TestGitHubWorkflow(t *testing.T) {
 	if problems := lintWorkflow(t, readFile(t, path)); len(problems) > 0 {
 		t.Errorf("%s: %v", path, problems)
 	}
-	if broken := lintWorkflow(t, []byte("on: push\njobs:\n  one:\n    steps: []\n")); len(broken) == 0 {
+	const broken = "on: push\njobs:\n  one:\n    steps: []\n"
+	if problems := lintWorkflow(t, []byte(broken)); len(problems) == 0 {
 		t.Error("a job without a runner passes")
 	}
 }

@@ -99,7 +99,7 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
 }
 
-// count compares numbers, of which the smaller is better.
+// count compares numbers. The smaller is better.
 func (c *Comparison) count(lock, what string, old, now *int) {
 	text := func(n *int) string {
 		if n == nil {
@@ -110,7 +110,7 @@ func (c *Comparison) count(lock, what string, old, now *int) {
 	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
 }
 
-// duration compares times, of which the smaller is better.
+// duration compares times. The smaller is better.
 func (c *Comparison) duration(lock, what string, old, now *int64) {
 	text := func(n *int64) string {
 		if n == nil {

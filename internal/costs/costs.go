@@ -18,7 +18,7 @@ type Cost struct {
 	Requests   int // to any server
 	RoundTrips int // one after another; a request before the reply to another adds none
 	Messages   int // between the process and the servers, and between servers
-	Leader     int // of these, those that the leader sends or receives
+	Leader     int // the part that the leader sends or receives
 }
 
 // minus returns the difference of two costs.

@@ -57,7 +57,7 @@ func TestOpenFailsAfterFault(t *testing.T) {
 				}
 			}
 			if returns != 2-failures || calls != 1 {
-				t.Errorf("%d attempts, %d of which fail to open, and %d calls of Open", returns,
+				t.Errorf("%d attempts (%d fail to open) and %d calls of Open", returns,
 					failures, calls)
 			}
 			failed += failures

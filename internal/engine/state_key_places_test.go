@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// restarts is a strategy that first restarts processes in the given order, and then takes the default step.
+// restarts is a strategy that first restarts processes in the given order, and then takes the
+// default step.
 type restarts []int32
 
 func (r restarts) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {

@@ -17,7 +17,7 @@ func TestTimers(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		steps []string
-		kind  history.Kind // the event of which the time is wanted, at its first occurrence
+		kind  history.Kind // the event whose first occurrence gives the time
 		want  time.Duration
 	}{
 		{
