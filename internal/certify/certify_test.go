@@ -115,6 +115,12 @@ func TestCompare(t *testing.T) {
 			"textbook, fault expire@idle: none, was 7", false,
 		},
 		{
+			func(old *certify.Certificate) {
+				old.Card.Locks[0].Searches[0].Scenario, old.Card.Locks[0].Searches[0].Schedules = "a", 7
+			},
+			"textbook, a: none, was 7 schedules", true,
+		},
+		{
 			func(old *certify.Certificate) { cell(old).Verdict = reportcard.Violated },
 			"textbook, fifo: holds, was violated", false,
 		},

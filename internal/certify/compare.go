@@ -43,6 +43,7 @@ func compare(old, now *Certificate) *Comparison {
 			continue
 		}
 		c.verdicts(was, is, now.Partial)
+		c.searches(was, is, now.Partial)
 		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
 	}
 	return c
@@ -75,6 +76,27 @@ func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 	}
 }
 
+// searches compares how much was searched. Fewer schedules of a scenario are worse, unless they are
+// all.
+func (c *Comparison) searches(was, is *reportcard.Lock, partial bool) {
+	if partial {
+		return
+	}
+	for i := range was.Searches {
+		before, text := &was.Searches[i], absent
+		after := slices.IndexFunc(is.Searches, func(s reportcard.Searched) bool {
+			return s.Scenario == before.Scenario && s.Exhaustive == before.Exhaustive
+		})
+		worse := true
+		if after >= 0 {
+			s := &is.Searches[after]
+			text = fmt.Sprintf("%d schedules", s.Schedules)
+			worse = !s.Complete && s.Schedules < before.Schedules
+		}
+		c.add(was.Name, before.Scenario, fmt.Sprintf("%d schedules", before.Schedules), text, worse)
+	}
+}
+
 // measured compares faults and costs.
 func (c *Comparison) measured(was, is *Lock, partial bool) {
 	if partial {
@@ -89,6 +111,9 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 		}
 	}
 	if was.Cost == nil || is.Cost == nil {
+		if was.Cost != nil {
+			c.add(was.Name, "cost", "measured", absent, true)
+		}
 		return
 	}
 	a, b := was.Cost, is.Cost

@@ -69,6 +69,9 @@ func Read(path string) (*Plan, error) {
 	case err != nil:
 		return nil, p.syntax(err)
 	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: a plan is one YAML document, and this file has more", path)
+	}
 	if err := yaml.Unmarshal(content, &p.root); err != nil {
 		return nil, p.syntax(err)
 	}
