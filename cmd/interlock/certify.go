@@ -16,11 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/internal/certify"
+	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
 // certifyFlags holds the flags of certify as they were given.
 type certifyFlags struct {
-	against, html string
+	against, html, seed string
 	reportFlags
 }
 
@@ -59,6 +60,7 @@ Exit status:
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.against, "against", "", "older report to compare with, a JSON `file`")
+	flags.StringVar(&f.seed, "seed", "", "random seed instead of the plan's, or random")
 	flags.StringVar(&f.html, "html", "", "`file` for the report as a web page")
 	f.define(command)
 	return command
@@ -73,6 +75,11 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	plan, err := certify.Read(path)
 	if err != nil {
 		return err
+	}
+	if f.seed != "" {
+		if plan.Seed, err = strategy.ParseSeed(f.seed); err != nil {
+			return fmt.Errorf("--seed: %w", err)
+		}
 	}
 	runner := &certify.Runner{T: t, Out: f.out, Observer: newCertifyObserver(stderr, plan)}
 	if f.against != "" {
