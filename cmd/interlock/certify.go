@@ -33,12 +33,12 @@ func newCertify(t *testing.T) *cobra.Command {
 		Long: `Certify runs the searches and the recordings that PLAN declares, by default
 interlock.yaml, and writes one report: what was searched exhaustively within
 which bounds, what was sampled how much, which faults struck where, what each
-lock costs, which recordings are still caught, and the versions of everything.
-With --against it also lists what is not as in an older report.
+lock costs, which recordings still fail, and the versions of everything.
+With --against it also lists what changed since an older report.
 
 Exit status:
-  0  nothing speaks against a release
-  1  something does; it is printed, a line each
+  0  no reason against a release
+  1  a reason against a release; each is printed on a line
   2  bad usage, or an unusable file
   3  nondeterminism, a failed write or an internal error
   4  a signal ended it before it found anything; the report is marked as partial`,
@@ -101,22 +101,22 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	outcome := outcomeOfCertificate(c)
+	outcome, report := outcomeOfCertificate(c), &certificateReport{c, plan, f.out}
 	if err := errors.Join(
 		outputs.write(outputs.json, func(w io.Writer) error { return encodeJSON(w, c) }),
 		outputs.write(outputs.junit, func(w io.Writer) error {
-			return encodeJUnit(w, certificateSuites(c)...)
+			return encodeJUnit(w, report.suites()...)
 		}),
 		outputs.write(outputs.sarif, func(w io.Writer) error {
-			return encodeJSON(w, certificateSARIF(plan, c, outcome))
+			return encodeJSON(w, report.sarif(outcome))
 		}),
 		outputs.write(page, func(w io.Writer) error {
-			return certify.WriteHTML(w, c, filepath.Dir(f.html))
+			return certify.WriteHTML(w, c, plan, f.out, filepath.Dir(f.html))
 		}),
 	); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
-	writeCertificate(text, c, f.out)
+	report.write(text)
 	return outcome
 }
 
@@ -143,33 +143,50 @@ func outcomeOfCertificate(c *certify.Certificate) error {
 	return nil
 }
 
-// writeCertificate prints what was run, what differs, and the verdict.
-func writeCertificate(w io.Writer, c *certify.Certificate, out string) {
-	writeCard(w, c.Card, out)
+// A certificateReport is a certificate with the places of the recordings that it names.
+type certificateReport struct {
+	*certify.Certificate
+	plan *certify.Plan
+	out  string // directory of counterexamples
+}
+
+// write prints what was run, what changed, and the verdict.
+func (c *certificateReport) write(w io.Writer) {
+	writeCard(w, c.Card, c.out)
 	for _, l := range c.Card.Locks {
 		for i := range l.Searches {
 			fmt.Fprintf(w, "  %v\n", &l.Searches[i])
 		}
 	}
-	caught := 0
-	for _, m := range c.Museum {
-		if m.Shown {
-			caught++
+	failing := 0
+	for _, r := range c.MustFail {
+		if r.Shown {
+			failing++
 		}
 	}
-	fmt.Fprintf(w, "museum: %d of %s caught\n", caught, counted(len(c.Museum), "recording"))
+	fmt.Fprintf(w, "must fail: %d of %s do\n", failing, counted(len(c.MustFail), "recording"))
 	if c.Against != nil {
 		for i := range c.Against.Differences {
-			fmt.Fprintf(w, "differs: %v\n", &c.Against.Differences[i])
+			fmt.Fprintf(w, "changed: %v\n", &c.Against.Differences[i])
 		}
 	}
-	for _, failure := range c.Failures {
-		fmt.Fprintf(w, "RED %.300s\n", failure.Reason)
+	for i := range c.Failures {
+		f := &c.Failures[i]
+		fmt.Fprintf(w, "RED %.300s%s\n", f.Reason, c.howToReplay(f))
 	}
 	if len(c.Failures) == 0 && !c.Partial {
 		fmt.Fprintln(w, "GREEN")
 	}
 	fmt.Fprintf(w, "certificate %s\n", c.Hash)
+}
+
+// howToReplay returns in parentheses the command that replays the recording of a failure, or "".
+func (c *certificateReport) howToReplay(f *certify.Failure) string {
+	path := f.File(c.plan, c.out)
+	if path == "" {
+		return ""
+	}
+	return " (" + invocation() + " replay " + shellQuote(path) + ")"
 }
 
 // A certifyObserver prints the progress of searches and, at the same intervals, of replays.

@@ -10,10 +10,9 @@ import (
 // interruptedPlan says why a certificate is partial.
 const interruptedPlan = "the plan was interrupted"
 
-// certificateSuites returns a certificate as suites of JUnit: for each lock one with a test case
-// for each property and each check, and one for the recordings. They have no times: equal plans
-// give equal files.
-func certificateSuites(c *certify.Certificate) []*junitSuite {
+// suites returns a JUnit suite for each lock, with a test case for each property and each check, and
+// one for the recordings. They have no times, so that equal plans give equal files.
+func (c *certificateReport) suites() []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {
 		s := &junitSuite{Name: "interlock certify " + l.Name}
@@ -22,7 +21,7 @@ func certificateSuites(c *certify.Certificate) []*junitSuite {
 		}
 		for i := range l.Cells {
 			cell := &l.Cells[i]
-			test := certificateCase(c, l.Name, string(cell.Property), "")
+			test := c.testCase(l.Name, string(cell.Property), "")
 			switch cell.Verdict {
 			case reportcard.NotClaimed, reportcard.NotExercised, reportcard.NotSearched:
 				if len(test.Failures) == 0 {
@@ -33,7 +32,7 @@ func certificateSuites(c *certify.Certificate) []*junitSuite {
 		}
 		for i := range certify.Checks {
 			if check := &certify.Checks[i]; !check.OfRecording() {
-				test := certificateCase(c, l.Name, check.Name, "")
+				test := c.testCase(l.Name, check.Name, "")
 				if c.Partial && len(test.Failures) == 0 {
 					test.Skipped = &junitProblem{Message: interruptedPlan}
 				}
@@ -42,21 +41,21 @@ func certificateSuites(c *certify.Certificate) []*junitSuite {
 		}
 		suites = append(suites, s)
 	}
-	if s := recordingSuite(c); s.Tests > 0 {
+	if s := c.recordingSuite(); s.Tests > 0 {
 		suites = append(suites, s)
 	}
 	return suites
 }
 
 // recordingSuite returns a suite with a test case for each recording.
-func recordingSuite(c *certify.Certificate) *junitSuite {
+func (c *certificateReport) recordingSuite() *junitSuite {
 	s := &junitSuite{Name: "interlock certify recordings"}
 	for _, part := range []struct {
 		check    string
 		replayed []certify.Replayed
-	}{{certify.Museum, c.Museum}, {certify.Fixed, c.Fixed}} {
+	}{{certify.MustFail, c.MustFail}, {certify.MustPass, c.MustPass}} {
 		for _, r := range part.replayed {
-			test := certificateCase(c, r.Lock, part.check, r.Recording)
+			test := c.testCase(r.Lock, part.check, r.Recording)
 			test.Name += " " + r.Recording
 			s.add(test)
 		}
@@ -64,22 +63,23 @@ func recordingSuite(c *certify.Certificate) *junitSuite {
 	return s
 }
 
-// certificateCase returns the test case of a check of a lock or, if it is not empty, of a
-// recording.
-func certificateCase(c *certify.Certificate, lock, check, recording string) junitCase {
+// testCase returns the test case of a check of a lock, or of a recording unless that is "".
+func (c *certificateReport) testCase(lock, check, recording string) junitCase {
 	test := junitCase{Class: "interlock." + lock, Name: check}
 	for i := range c.Failures {
 		f := &c.Failures[i]
 		if f.Lock == lock && f.Check == check && (recording == "" || f.Recording == recording) {
-			test.Failures = append(test.Failures, junitProblem{f.Reason, check, f.Reason})
+			test.Failures = append(test.Failures, junitProblem{
+				f.Reason, check, f.Reason + c.howToReplay(f),
+			})
 		}
 	}
 	return test
 }
 
-// certificateSARIF returns a certificate as a SARIF log with a result for each failure. The outcome
-// is the error with which the program ends.
-func certificateSARIF(plan *certify.Plan, c *certify.Certificate, outcome error) *sarifLog {
+// sarif returns a SARIF log with a result for each failure. The outcome is the error with which the
+// program ends.
+func (c *certificateReport) sarif(outcome error) *sarifLog {
 	status, text := exitStatus(outcome)
 	if c.Partial {
 		text = interruptedPlan
@@ -92,10 +92,10 @@ func certificateSARIF(plan *certify.Plan, c *certify.Certificate, outcome error)
 	for i := range c.Failures {
 		f := &c.Failures[i]
 		var location sarifLocation
-		if f.Recording != "" {
-			location.Physical.Artifact = artifactAt(root, f.Recording)
+		if recording := f.File(c.plan, c.out); recording != "" {
+			location.Physical.Artifact = artifactAt(root, recording)
 		} else {
-			path, line := plan.Where(f.Lock)
+			path, line := c.plan.Where(f.Lock)
 			location.Physical = sarifPhysical{artifactAt(root, path), &sarifRegion{line}}
 		}
 		run.Results = append(run.Results, sarifResult{

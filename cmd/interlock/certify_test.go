@@ -65,8 +65,8 @@ func checkSuite(t *testing.T, s *junitSuite) {
 	}
 }
 
-// Each failure of a certificate is one of a test case of JUnit, and a result of SARIF: at the
-// recording, or else at the line of the plan that names the lock.
+// Each failure of a certificate fails a test case of JUnit and is a result of SARIF, located at the
+// recording or else at the line of the plan that names the lock.
 func TestCertificateFormats(t *testing.T) {
 	t.Chdir(t.TempDir())
 	status, c, suites, log := certifyInFormats(t, `# A lock without the defect, and one with it.
@@ -93,14 +93,14 @@ locks:
 		test := caseNamed(t, &suites[1], f.Check)
 		result := run.Results[i]
 		at := result.Locations[0].PhysicalLocation
-		uri, line := f.Recording, 0
-		if uri == "" {
+		uri, line := "interlock-failures/"+f.Recording, 0
+		if f.Recording == "" {
 			uri, line = "interlock.yaml", 5
 		}
 		if f.Lock != "exists-then-wait" || test.Failures[0].Message != f.Reason ||
 			*result.RuleID != f.Check || *result.Message.Text != f.Reason ||
 			*run.Tool.Driver.Rules[result.RuleIndex].ID != f.Check ||
-			*at.ArtifactLocation.URI != filepath.ToSlash(uri) ||
+			*at.ArtifactLocation.URI != uri ||
 			line > 0 && *at.Region.StartLine != line {
 			t.Errorf("%+v: test case %+v, result %+v", f, test, result)
 		}
@@ -116,17 +116,17 @@ func TestCertificateRecordings(t *testing.T) {
 	if err != nil || len(recordings) < 2 {
 		t.Fatalf("%v: %d recordings", err, len(recordings))
 	}
-	museum, fixed := readFile(t, recordings[0]), readFile(t, recordings[1])
+	failing, passing := readFile(t, recordings[0]), readFile(t, recordings[1])
 	t.Chdir(t.TempDir())
-	for name, content := range map[string][]byte{"museum.json": museum, "fixed.json": fixed} {
+	for name, content := range map[string][]byte{"fail.json": failing, "pass.json": passing} {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	status, c, suites, log := certifyInFormats(t, `
 locks: [{names: [textbook], sampled: [{faults: expire=1, schedules: 100}]}]
-museum: [museum.json]
-fixed: [fixed.json]
+must_fail: [fail.json]
+must_pass: [pass.json]
 `)
 	if status != statusViolation || len(c.Failures) != 1 || len(suites) != 2 {
 		t.Fatalf("status %d, %d suites, failures %+v", status, len(suites), c.Failures)
@@ -134,7 +134,7 @@ fixed: [fixed.json]
 	readSARIF(t, log)
 	checkSuite(t, &suites[1])
 	if s := &suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failures != nil ||
-		!strings.HasPrefix(s.Cases[1].Name, certify.Fixed+" ") {
+		!strings.HasPrefix(s.Cases[1].Name, certify.MustPass+" ") {
 		t.Errorf("suite %+v", s)
 	}
 }
@@ -145,11 +145,11 @@ func TestReplayProgress(t *testing.T) {
 	var now time.Time
 	o := certifyObserver{cardObserver: cardObserver{w: &stderr}, now: func() time.Time { return now }}
 	for i := range 6 {
-		o.Replaying("museum.json", i, 6)
+		o.Replaying("fail.json", i, 6)
 		now = now.Add(time.Second)
 	}
-	want := "replayed 2 of 6 recordings, next museum.json\n" +
-		"replayed 4 of 6 recordings, next museum.json\n"
+	want := "replayed 2 of 6 recordings, next fail.json\n" +
+		"replayed 4 of 6 recordings, next fail.json\n"
 	if stderr.String() != want {
 		t.Errorf("%q", stderr.String())
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
 
-// A Certificate is the report of a plan. The same program writes the same bytes for the same plan.
+// A Certificate is the report of a plan. The same program writes the same bytes for the same plan,
+// wherever the plan and the counterexamples are: their recordings are named relative to the plan's
+// directory and to [Runner.Out].
 type Certificate struct {
 	Version int `json:"version"`
 	// Hash is the SHA-256 of the certificate with an empty hash.
@@ -22,16 +24,16 @@ type Certificate struct {
 	Failures []Failure `json:"failures"`
 	Versions Versions  `json:"versions"`
 	// Card has the verdicts, and how much each search has run.
-	Card    *reportcard.Card `json:"card"`
-	Locks   []*Lock          `json:"locks"`
-	Museum  []Replayed       `json:"museum"`
-	Fixed   []Replayed       `json:"fixed"`
-	Against *Comparison      `json:"against,omitempty"`
+	Card     *reportcard.Card `json:"card"`
+	Locks    []*Lock          `json:"locks"`
+	MustFail []Replayed       `json:"must_fail"`
+	MustPass []Replayed       `json:"must_pass"`
+	Against  *Comparison      `json:"against,omitempty"`
 }
 
-const certificateVersion = 2
+const certificateVersion = 3
 
-// Versions are those of everything that has a part in the verdicts.
+// Versions are the versions of everything that affects the verdicts.
 type Versions struct {
 	Go        string   `json:"go"`
 	Platform  string   `json:"platform"`
@@ -47,14 +49,14 @@ type Module struct {
 	Sum     string `json:"sum,omitempty"`
 }
 
-// A Lock is what was measured of a lock beside the verdicts of the card.
+// A Lock is what was measured of a lock. Its verdicts are in the card.
 type Lock struct {
 	Name string `json:"name"`
-	// Coverage are the faults that struck in sampled schedules, by kind and phase.
+	// Coverage counts the faults that struck in sampled schedules, by kind and phase.
 	Coverage map[string]map[string]int `json:"fault_coverage"`
-	// Missing are required cells in which none struck.
+	// Missing lists the required cells in which no fault struck.
 	Missing []string `json:"missing_coverage,omitempty"`
-	// NeverReached are sometimes conditions that a search should have reached, with the search.
+	// NeverReached lists sometimes conditions that a search should have reached, with the search.
 	NeverReached []string `json:"sometimes_never,omitempty"`
 	// Cost is absent if the lock was not measured, or could not be, for the reason Unmeasured.
 	Cost       *Cost  `json:"cost,omitempty"`
@@ -64,7 +66,7 @@ type Lock struct {
 // Cost is what a lock costs without faults; see package costs.
 type Cost struct {
 	Requests   int `json:"requests"`    // of an acquire with its release
-	RoundTrips int `json:"round_trips"` // of these, one after another
+	RoundTrips int `json:"round_trips"` // see costs.Cost
 	// HandOff is the virtual time from a release to the next grant, without message delays;
 	// absent if no process waited.
 	HandOff           *int64 `json:"hand_off_ns,omitempty"`
@@ -76,10 +78,11 @@ type Cost struct {
 
 // Replayed is a recording that was run again.
 type Replayed struct {
-	Recording string `json:"recording"`
+	Recording string `json:"recording"` // see [Plan.File]
 	Lock      string `json:"lock"`
 	Signature string `json:"signature"`
-	Shown     bool   `json:"shown"` // its violation, or any if none is recorded
+	// Shown reports whether the run showed the recorded violation, or any if none is recorded.
+	Shown bool `json:"shown"`
 }
 
 // versions returns the versions of this program.
@@ -112,7 +115,8 @@ func (c *Certificate) sum() string {
 	return hex.EncodeToString(hash[:])
 }
 
-// ReadCertificate reads a certificate, which must have its hash. The error names the file.
+// ReadCertificate reads a certificate, and verifies its version and its hash. The error names the
+// file.
 func ReadCertificate(path string) (*Certificate, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -34,7 +34,16 @@ func certified(ctx context.Context, t *testing.T, plan string,
 	old *certify.Certificate,
 ) *certify.Certificate {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.yaml")
+	c, _ := certifiedAt(ctx, t, filepath.Join(t.TempDir(), "plan.yaml"), plan, t.TempDir(), old)
+	return c
+}
+
+// certifiedAt writes the plan to a file, and returns it with its certificate. Counterexamples go to
+// the directory out.
+func certifiedAt(ctx context.Context, t *testing.T, path, plan, out string,
+	old *certify.Certificate,
+) (*certify.Certificate, *certify.Plan) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +51,12 @@ func certified(ctx context.Context, t *testing.T, plan string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := &certify.Runner{T: t, Out: t.TempDir(), Observer: quiet{}, Old: old}
+	runner := &certify.Runner{T: t, Out: out, Observer: quiet{}, Old: old}
 	c, err := runner.Run(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, p
 }
 
 // changed returns a copy of the certificate with a change.
@@ -67,72 +76,75 @@ func changed(t *testing.T, c *certify.Certificate,
 	return other
 }
 
-// Each part of a lock is compared with the older certificate. What is worse is a failure; what is
-// better is only listed.
+// fifoCell returns the verdict on FIFO.
+func fifoCell(c *certify.Certificate) *reportcard.Cell { return c.Card.Locks[0].Cell(history.FIFO) }
+
+// comparisons are changes of an older certificate, with the differences that they make.
+var comparisons = []struct {
+	change     func(old *certify.Certificate)
+	difference string // empty if there is none
+	worse      bool
+}{
+	{func(*certify.Certificate) {}, "", false},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 1 },
+		"textbook, requests per acquire and release: 3, was 1", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 9 },
+		"textbook, requests per acquire and release: 3, was 9", false,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Cost.RoundTrips = 1 },
+		"textbook, round trips per acquire and release: 3, was 1", true,
+	},
+	{
+		func(old *certify.Certificate) { *old.Locks[0].Cost.HandOffRoundTrips = 0 },
+		"textbook, round trips per hand-off: 1, was 0", true,
+	},
+	{
+		func(old *certify.Certificate) { *old.Locks[0].Cost.HandOff = -1 },
+		"textbook, hand-off latency: 0s, was -1ns", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Cost.Recovery = nil },
+		"textbook, recovery from a crash: 6s, was none", false,
+	},
+	{
+		func(old *certify.Certificate) {
+			old.Locks[0].Coverage["cut"] = map[string]int{"hold": 7}
+		},
+		"textbook, fault cut@hold: none, was 7", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Coverage["expire"]["idle"] = 7 },
+		"textbook, fault expire@idle: none, was 7", false,
+	},
+	{
+		func(old *certify.Certificate) {
+			old.Card.Locks[0].Searches[0].Scenario, old.Card.Locks[0].Searches[0].Schedules = "a", 7
+		},
+		"textbook, a: not searched, was 7 schedules", true,
+	},
+	{
+		func(old *certify.Certificate) { fifoCell(old).Verdict = reportcard.Violated },
+		"textbook, fifo: holds, was violated", false,
+	},
+	{
+		func(old *certify.Certificate) { fifoCell(old).Reach = report.EverySchedule },
+		"textbook, fifo: no longer exhaustive, was exhaustive in every schedule", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Card.Locks[0].Name = "herd" },
+		"herd is not in the plan any more", true,
+	},
+}
+
+// Each part of a lock is compared with the older certificate. A worse value is a failure; a better
+// one is only listed.
 func TestCompare(t *testing.T) {
 	base := certified(t.Context(), t, textbookPlan, nil)
-	cell := func(c *certify.Certificate) *reportcard.Cell {
-		return c.Card.Locks[0].Cell(history.FIFO)
-	}
-	for _, test := range []struct {
-		change     func(old *certify.Certificate)
-		difference string // empty if there is none
-		worse      bool
-	}{
-		{func(*certify.Certificate) {}, "", false},
-		{
-			func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 1 },
-			"textbook, requests per acquire and release: 3, was 1", true,
-		},
-		{
-			func(old *certify.Certificate) { old.Locks[0].Cost.Requests = 9 },
-			"textbook, requests per acquire and release: 3, was 9", false,
-		},
-		{
-			func(old *certify.Certificate) { old.Locks[0].Cost.RoundTrips = 1 },
-			"textbook, round trips per acquire and release: 3, was 1", true,
-		},
-		{
-			func(old *certify.Certificate) { *old.Locks[0].Cost.HandOffRoundTrips = 0 },
-			"textbook, round trips per hand-off: 1, was 0", true,
-		},
-		{
-			func(old *certify.Certificate) { *old.Locks[0].Cost.HandOff = -1 },
-			"textbook, hand-off latency: 0s, was -1ns", true,
-		},
-		{
-			func(old *certify.Certificate) { old.Locks[0].Cost.Recovery = nil },
-			"textbook, recovery from a crash: 6s, was none", false,
-		},
-		{
-			func(old *certify.Certificate) {
-				old.Locks[0].Coverage["cut"] = map[string]int{"hold": 7}
-			},
-			"textbook, fault cut@hold: none, was 7", true,
-		},
-		{
-			func(old *certify.Certificate) { old.Locks[0].Coverage["expire"]["idle"] = 7 },
-			"textbook, fault expire@idle: none, was 7", false,
-		},
-		{
-			func(old *certify.Certificate) {
-				old.Card.Locks[0].Searches[0].Scenario, old.Card.Locks[0].Searches[0].Schedules = "a", 7
-			},
-			"textbook, a: none, was 7 schedules", true,
-		},
-		{
-			func(old *certify.Certificate) { cell(old).Verdict = reportcard.Violated },
-			"textbook, fifo: holds, was violated", false,
-		},
-		{
-			func(old *certify.Certificate) { cell(old).Reach = report.EverySchedule },
-			"textbook, fifo: holds, was holds, exhaustively in every schedule", true,
-		},
-		{
-			func(old *certify.Certificate) { old.Card.Locks[0].Name = "herd" },
-			"herd, lock: none, was certified", true,
-		},
-	} {
+	for _, test := range comparisons {
 		now := certified(t.Context(), t, textbookPlan, changed(t, base, test.change))
 		var got []string
 		for i := range now.Against.Differences {
@@ -143,7 +155,7 @@ func TestCompare(t *testing.T) {
 			want = []string{test.difference}
 		}
 		if test.worse {
-			wantFailures = []string{"worse than before: " + test.difference}
+			wantFailures = want
 		}
 		for i := range now.Failures {
 			failures = append(failures, now.Failures[i].Reason)
@@ -168,7 +180,7 @@ func TestCompareViolated(t *testing.T) {
 	now := certified(t.Context(), t, plan, old)
 	last := now.Failures[len(now.Failures)-1]
 	if last.Check != certify.NotWorse ||
-		last.Reason != "worse than before: no-recheck, server-mutual-exclusion: violated, was holds" {
+		last.Reason != "no-recheck, server-mutual-exclusion: violated, was holds" {
 		t.Errorf("%+v", last)
 	}
 }
@@ -185,5 +197,51 @@ func TestPartial(t *testing.T) {
 	}
 	if base.Partial || len(base.Failures) > 0 {
 		t.Errorf("partial %v, failures %v", base.Partial, base.Failures)
+	}
+}
+
+// The certificate is the same wherever the plan and the counterexamples are.
+func TestPlaces(t *testing.T) {
+	recordings, err := filepath.Glob(filepath.Join("..", "..", "docs", "report-card", "zk-herd-*"))
+	if err != nil || len(recordings) == 0 {
+		t.Fatalf("%v: %d recordings", err, len(recordings))
+	}
+	content, err := os.ReadFile(recordings[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var hashes []string
+	for _, place := range []struct{ plan, out string }{
+		{"plan.yaml", "failures"}, {filepath.Join(t.TempDir(), "plans", "plan.yaml"), t.TempDir()},
+	} {
+		directory := filepath.Join(filepath.Dir(place.plan), "recordings")
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(directory, "a.json"), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, p := certifiedAt(t.Context(), t, place.plan, `locks:
+  - names: [no-recheck]
+    sampled: [{faults: cut=1, schedules: 100}]
+must_pass: ["recordings/*.json"]
+`, place.out, nil)
+		shown := 0
+		for i := range c.Failures {
+			if path := c.Failures[i].File(p, place.out); path != "" {
+				shown++
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if len(c.MustPass) != 1 || c.MustPass[0].Recording != "recordings/a.json" || shown < 2 {
+			t.Errorf("recordings %+v, %d failures with a recording", c.MustPass, shown)
+		}
+		hashes = append(hashes, c.Hash)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("hashes %q", hashes)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
 
-// A Comparison is the differences from an older certificate.
+// A Comparison lists what changed since an older certificate.
 type Comparison struct {
 	Hash        string       `json:"hash"` // of the older one
 	Versions    Versions     `json:"versions"`
 	Differences []Difference `json:"differences"`
 }
 
-// A Difference is what is not as in the older certificate.
+// A Difference is one thing that changed since the older certificate.
 type Difference struct {
 	Lock  string `json:"lock"`
 	What  string `json:"what"`
@@ -27,11 +27,17 @@ type Difference struct {
 
 // String describes the difference in a line.
 func (d *Difference) String() string {
+	if d.New == unplanned {
+		return d.Lock + " is " + unplanned
+	}
 	return fmt.Sprintf("%s, %s: %s, was %s", d.Lock, d.What, d.New, d.Old)
 }
 
-// absent stands for a value that a certificate does not have.
-const absent = "none"
+// Values of a [Difference].
+const (
+	absent    = "none" // the certificate has no such value
+	unplanned = "not in the plan any more"
+)
 
 // compare returns the differences. What a partial certificate lacks is no difference.
 func compare(old, now *Certificate) *Comparison {
@@ -39,7 +45,7 @@ func compare(old, now *Certificate) *Comparison {
 	for _, was := range old.Card.Locks {
 		is := now.Card.Lock(was.Name)
 		if is == nil {
-			c.add(was.Name, "lock", "certified", absent, true)
+			c.add(was.Name, "lock", "in the plan", unplanned, true)
 			continue
 		}
 		c.verdicts(was, is, now.Partial)
@@ -56,13 +62,12 @@ func (c *Comparison) add(lock, what, old, now string, worse bool) {
 	}
 }
 
-// ranks orders the verdicts that count; the others are between them.
+// ranks orders the verdicts from worse to better. A verdict that is not listed has rank 0.
 var ranks = map[reportcard.Verdict]int{
 	reportcard.Violated: -1, reportcard.HoldsInContract: 1, reportcard.Holds: 2,
 }
 
-// verdicts compares the verdicts on a lock. Those of a partial certificate are final only where
-// they are violations.
+// verdicts compares the verdicts on a lock. In a partial certificate, only violations are final.
 func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 	for i := range was.Cells {
 		before := &was.Cells[i]
@@ -70,9 +75,13 @@ func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 		if after == nil || partial && after.Verdict != reportcard.Violated {
 			continue
 		}
-		c.add(was.Name, string(before.Property), before.Meaning(), after.Meaning(),
-			ranks[after.Verdict] < ranks[before.Verdict] ||
-				before.Reach != "" && after.Reach == "")
+		old, now := before.Meaning(), after.Meaning()
+		reduced := before.Reach != "" && after.Reach == ""
+		if reduced && before.Verdict == after.Verdict {
+			old, now = "exhaustive "+string(before.Reach), "no longer exhaustive"
+		}
+		c.add(was.Name, string(before.Property), old, now,
+			reduced || ranks[after.Verdict] < ranks[before.Verdict])
 	}
 }
 
@@ -83,7 +92,7 @@ func (c *Comparison) searches(was, is *reportcard.Lock, partial bool) {
 		return
 	}
 	for i := range was.Searches {
-		before, text := &was.Searches[i], absent
+		before, text := &was.Searches[i], "not searched"
 		after := slices.IndexFunc(is.Searches, func(s reportcard.Searched) bool {
 			return s.Scenario == before.Scenario && s.Exhaustive == before.Exhaustive
 		})
@@ -124,7 +133,7 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
 }
 
-// count compares numbers. The smaller is better.
+// count compares numbers. A smaller one is better.
 func (c *Comparison) count(lock, what string, old, now *int) {
 	text := func(n *int) string {
 		if n == nil {
@@ -135,7 +144,7 @@ func (c *Comparison) count(lock, what string, old, now *int) {
 	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
 }
 
-// duration compares times. The smaller is better.
+// duration compares times. A shorter one is better.
 func (c *Comparison) duration(lock, what string, old, now *int64) {
 	text := func(n *int64) string {
 		if n == nil {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/reportcard"
@@ -12,14 +13,17 @@ import (
 //go:embed certificate.gohtml
 var body string
 
-// WriteHTML writes the certificate as a web page that contains all that it needs. The links to
-// recordings are relative to the directory, in which the file is.
-func WriteHTML(w io.Writer, c *Certificate, directory string) error {
-	card, err := reportcard.Template(c.Card, directory)
+// WriteHTML writes the certificate of a plan as a self-contained web page in the given directory:
+// links to recordings are relative to that. The counterexamples are in the directory out.
+func WriteHTML(w io.Writer, c *Certificate, p *Plan, out, directory string) error {
+	card, err := reportcard.Template(c.Card, directory, func(recording string) string {
+		return filepath.Join(out, recording)
+	})
 	if err != nil {
 		return err
 	}
 	parsed, err := card.New("certificate").Funcs(template.FuncMap{
+		"planned":  p.File,
 		"duration": func(ns *int64) string { return time.Duration(*ns).String() },
 	}).Parse(body)
 	if err != nil {

@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
 
-// A Failure is what speaks against a release.
+// A Failure is a reason against a release.
 type Failure struct {
 	Lock  string `json:"lock"`
 	Check string `json:"check"` // a property, or one of Checks
@@ -17,10 +18,24 @@ type Failure struct {
 	Reason string `json:"reason"`
 	// Signature identifies the failure of the lock and the check in other certificates.
 	Signature string `json:"signature"`
-	Recording string `json:"recording,omitempty"` // the file that shows it
+	// Recording shows the failure: a recording of the plan if [Check.OfRecording], else a
+	// counterexample in [Runner.Out].
+	Recording string `json:"recording,omitempty"`
 }
 
-// A Check is what a certificate judges beside the properties of a lock.
+// File returns the path of the recording that shows the failure, or "". The counterexamples are in
+// the directory out.
+func (f *Failure) File(p *Plan, out string) string {
+	switch {
+	case f.Recording == "":
+		return ""
+	case (&Check{Name: f.Check}).OfRecording():
+		return p.File(f.Recording)
+	}
+	return filepath.Join(out, f.Recording)
+}
+
+// A Check is one thing that a certificate judges in addition to the properties of locks.
 type Check struct{ Name, Statement string }
 
 // The names of the checks.
@@ -30,8 +45,8 @@ const (
 	Sometimes      = "sometimes"
 	Measured       = "cost"
 	NotWorse       = "not-worse"
-	Museum         = "museum"
-	Fixed          = "fixed"
+	MustFail       = "must-fail"
+	MustPass       = "must-pass"
 )
 
 // Checks are the checks of each lock, and then those of recordings.
@@ -41,14 +56,14 @@ var Checks = []Check{
 	{Sometimes, "each sometimes condition is reached"},
 	{Measured, "the costs of the lock can be measured"},
 	{NotWorse, "nothing is worse than in the older certificate"},
-	{Museum, "the recording still shows its violation"},
-	{Fixed, "the recording shows no violation"},
+	{MustFail, "the recording still shows its violation"},
+	{MustPass, "the recording shows no violation"},
 }
 
 // OfRecording reports whether the check judges a recording, and not a lock.
-func (c *Check) OfRecording() bool { return c.Name == Museum || c.Name == Fixed }
+func (c *Check) OfRecording() bool { return c.Name == MustFail || c.Name == MustPass }
 
-// judge lists what speaks against a release.
+// judge lists the reasons against a release.
 func (c *Certificate) judge(p *Plan) {
 	for _, l := range c.Card.Locks {
 		c.judgeProperties(p, l)
@@ -79,7 +94,7 @@ func (c *Certificate) judge(p *Plan) {
 	}
 	for i := range c.Against.Differences {
 		if d := &c.Against.Differences[i]; d.Worse {
-			c.fail(d.Lock, NotWorse, d.What, "", "worse than before: %v", d)
+			c.fail(d.Lock, NotWorse, d.What, "", "%v", d)
 		}
 	}
 }
@@ -90,8 +105,7 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 	for _, cell := range l.Of(reportcard.Violated) {
 		first := cell.Counterexamples[0]
 		c.fail(l.Name, string(cell.Property), first.Signature, first.Recording,
-			"%s violates %s: %s (interlock replay %s)", l.Name, cell.Property, first.Signature,
-			first.Recording)
+			"%s violates %s: %s", l.Name, cell.Property, first.Signature)
 	}
 	for _, cell := range l.Of(reportcard.Unknown) {
 		c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
@@ -107,15 +121,15 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 
 // judgeRecordings lists the recordings that do not show what they should.
 func (c *Certificate) judgeRecordings() {
-	for _, m := range c.Museum {
+	for _, m := range c.MustFail {
 		if !m.Shown {
-			c.fail(m.Lock, Museum, m.Recording, m.Recording, "%s is not caught any more: %s by %s",
+			c.fail(m.Lock, MustFail, m.Recording, m.Recording, "%s does not fail any more: %s by %s",
 				m.Recording, m.Signature, m.Lock)
 		}
 	}
-	for _, m := range c.Fixed {
+	for _, m := range c.MustPass {
 		if m.Shown {
-			c.fail(m.Lock, Fixed, m.Recording, m.Recording, "%s fails again: %s by %s", m.Recording,
+			c.fail(m.Lock, MustPass, m.Recording, m.Recording, "%s fails again: %s by %s", m.Recording,
 				m.Signature, m.Lock)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package certify runs a declared plan of searches and recordings, and says in one report what was
-// shown of each lock and what speaks against its release.
+// Package certify runs a declared plan of searches and recordings, and reports what was shown of each
+// lock and the reasons against its release.
 package certify
 
 import (
@@ -21,36 +21,40 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A Plan is what to certify.
+// A Plan declares what to certify.
 type Plan struct {
 	Seed  uint64  `yaml:"seed"`
 	Locks []Group `yaml:"locks"`
-	// Museum are patterns of recordings that must still show their violation, relative to the
-	// plan's directory; Fixed are those that must show none.
-	Museum []string `yaml:"museum"`
-	Fixed  []string `yaml:"fixed"`
+	// MustFail and MustPass are patterns of recordings, relative to the plan's directory. A
+	// recording of MustFail must still show its violation, one of MustPass must show none.
+	MustFail []string `yaml:"must_fail"`
+	MustPass []string `yaml:"must_pass"`
 
 	path string
 	root yaml.Node
 }
 
-// A Group is locks that are searched in the same way.
+// A Group is a set of locks that are searched in the same way.
 type Group struct {
 	Names      []string `yaml:"names"`
 	Sampled    []Search `yaml:"sampled"`
 	Exhaustive []Search `yaml:"exhaustive"`
-	// Unexercised are claimed properties that the searches need not exercise.
+	// Unexercised lists claimed properties that the searches need not exercise.
 	Unexercised []history.Property `yaml:"unexercised"`
 }
 
-// A Search is a configuration. Those that are 0 have the defaults of a report card.
+// A Search is one search of each lock of a group. If Clients, Cycles or Servers is 0, it has the
+// default of a report card.
 type Search struct {
-	Clients   int    `yaml:"clients"`
-	Cycles    int    `yaml:"cycles"`
-	Servers   int    `yaml:"servers"`
-	Faults    string `yaml:"faults"`
-	Schedules int    `yaml:"schedules"` // exhaustive: the bound, 0 for none
-	// Coverage are the cells in which faults must strike, as for check --require-coverage.
+	Clients int    `yaml:"clients"`
+	Cycles  int    `yaml:"cycles"`
+	Servers int    `yaml:"servers"`
+	Faults  string `yaml:"faults"` // required
+	// Schedules is how many schedules a sampled search runs, at least 1. For an exhaustive search
+	// it is a bound, 0 for none.
+	Schedules int `yaml:"schedules"`
+	// Coverage lists the cells in which faults must strike, as for check --require-coverage. Only
+	// a sampled search may have it.
 	Coverage string `yaml:"coverage"`
 }
 
@@ -133,8 +137,7 @@ func (p *Plan) line(path ...any) int {
 	return node.Line
 }
 
-// Where returns the file of the plan and the line that names the lock, or the first line if none
-// does.
+// Where returns the path of the plan and the line that names the lock, or line 1 if none does.
 func (p *Plan) Where(lock string) (path string, line int) {
 	for i := range p.Locks {
 		if n := slices.Index(p.Locks[i].Names, lock); n >= 0 {
@@ -172,7 +175,7 @@ func (p *Plan) validate() error {
 			}
 		}
 	}
-	for _, key := range []string{"museum", "fixed"} {
+	for _, key := range []string{mustFailKey, mustPassKey} {
 		if _, err := p.recordings(key); err != nil {
 			return err
 		}
@@ -234,18 +237,38 @@ func (g *Group) row(name int) (*reportcard.Row, error) {
 	return row, nil
 }
 
-// recordings returns the files that the patterns of museum or fixed match.
-func (p *Plan) recordings(key string) (paths []string, err error) {
-	patterns := map[string][]string{"museum": p.Museum, "fixed": p.Fixed}[key]
+// The keys of the plan that list recordings.
+const (
+	mustFailKey = "must_fail"
+	mustPassKey = "must_pass"
+)
+
+// recordings returns the files that the patterns of a key match, relative to the plan's directory
+// and with slashes.
+func (p *Plan) recordings(key string) (names []string, err error) {
+	patterns := map[string][]string{mustFailKey: p.MustFail, mustPassKey: p.MustPass}[key]
+	directory := filepath.Dir(p.path)
 	for i, pattern := range patterns {
-		found, err := filepath.Glob(filepath.Join(filepath.Dir(p.path), pattern))
+		found, err := filepath.Glob(filepath.Join(directory, pattern))
 		if err == nil && len(found) == 0 {
 			err = fmt.Errorf("no recording matches %s", pattern)
 		}
 		if err != nil {
 			return nil, p.at(err, key, i)
 		}
-		paths = append(paths, found...)
+		for _, path := range found {
+			name, err := filepath.Rel(directory, path)
+			if err != nil {
+				return nil, p.at(err, key, i)
+			}
+			names = append(names, filepath.ToSlash(name))
+		}
 	}
-	return paths, nil
+	return names, nil
+}
+
+// File returns the path of a recording of the plan, which a certificate names relative to the
+// plan's directory.
+func (p *Plan) File(recording string) string {
+	return filepath.Join(filepath.Dir(p.path), filepath.FromSlash(recording))
 }

@@ -3,6 +3,7 @@ package certify
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -22,7 +23,7 @@ import (
 // A Runner runs plans.
 type Runner struct {
 	T        *testing.T
-	Out      string // directory for recordings of counterexamples
+	Out      string // directory for counterexamples
 	Observer Observer
 	// Old, if set, is the certificate to compare with.
 	Old *Certificate
@@ -39,8 +40,8 @@ type Observer interface {
 // the recording that could not be judged.
 func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	c := &Certificate{
-		Version: certificateVersion, Failures: []Failure{}, Museum: []Replayed{},
-		Fixed: []Replayed{},
+		Version: certificateVersion, Failures: []Failure{}, MustFail: []Replayed{},
+		MustPass: []Replayed{},
 	}
 	var err error
 	if c.Versions, err = versions(); err != nil {
@@ -49,10 +50,10 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	if err := r.search(ctx, p, c); err != nil {
 		return nil, err
 	}
-	if c.Museum, err = r.replayAll(ctx, p, "museum"); err != nil {
+	if c.MustFail, err = r.replayAll(ctx, p, mustFailKey); err != nil {
 		return nil, err
 	}
-	if c.Fixed, err = r.replayAll(ctx, p, "fixed"); err != nil {
+	if c.MustPass, err = r.replayAll(ctx, p, mustPassKey); err != nil {
 		return nil, err
 	}
 	c.Partial = ctx.Err() != nil
@@ -95,6 +96,7 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 	if c.Card, err = searcher.Card(ctx, rows); err != nil {
 		return err
 	}
+	nameCounterexamples(c.Card)
 	for i := range rows {
 		l := c.lock(rows[i].Subject.Name)
 		if ctx.Err() != nil {
@@ -105,6 +107,18 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 		}
 	}
 	return nil
+}
+
+// nameCounterexamples names the counterexamples of a card relative to the directory that has them,
+// so that a certificate does not depend on that directory.
+func nameCounterexamples(card *reportcard.Card) {
+	for _, l := range card.Locks {
+		for i := range l.Cells {
+			for _, e := range l.Cells[i].Counterexamples {
+				e.Recording = filepath.Base(e.Recording)
+			}
+		}
+	}
 }
 
 // lock returns what is measured of a lock.
@@ -119,8 +133,8 @@ func (c *Certificate) lock(name string) *Lock {
 	return c.Locks[i]
 }
 
-// cover adds the faults of a sampled search, the required cells that they lack, and the sometimes
-// conditions that it should have reached.
+// cover adds what a sampled search covered: the faults that struck, the required cells in which none
+// did, and the sometimes conditions that it never reached.
 func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
 	sampled, ok := found.(*report.Campaign)
 	if !ok {
@@ -177,29 +191,31 @@ func (r *Runner) measure(row *reportcard.Row) (*Cost, error) {
 	return c, nil
 }
 
-// replayAll runs the recordings of a part of the plan again.
+// replayAll runs the recordings of a key of the plan again.
 func (r *Runner) replayAll(ctx context.Context, p *Plan, key string) ([]Replayed, error) {
-	paths, err := p.recordings(key)
+	names, err := p.recordings(key)
 	if err != nil {
 		return nil, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	all := []Replayed{}
-	for i, path := range paths {
+	for i, name := range names {
 		if ctx.Err() != nil {
 			break
 		}
-		r.Observer.Replaying(path, i, len(paths))
+		path := p.File(name)
+		r.Observer.Replaying(path, i, len(names))
 		one, err := r.replay(path)
 		if err != nil {
 			return nil, err
 		}
+		one.Recording = name
 		all = append(all, *one)
 	}
 	return all, nil
 }
 
-// replay runs a recording again.
+// replay runs the recording in a file again. The result does not name the file.
 func (r *Runner) replay(path string) (*Replayed, error) {
 	recorded, err := recording.Read(path)
 	if err != nil {
@@ -217,5 +233,5 @@ func (r *Runner) replay(path string) (*Replayed, error) {
 	shown := slices.ContainsFunc(result.Violations, func(v *history.Violation) bool {
 		return recorded.Signature == "" || v.Signature() == recorded.Signature
 	})
-	return &Replayed{path, recorded.Lock, recorded.Signature, shown}, nil
+	return &Replayed{Lock: recorded.Lock, Signature: recorded.Signature, Shown: shown}, nil
 }

@@ -18,20 +18,24 @@ var (
 	style string
 )
 
-// WriteHTML writes the card as a web page that contains all that it needs. The links to recordings
-// are relative to the directory, in which the file is.
+// WriteHTML writes the card as a self-contained web page in the given directory: links to
+// recordings are relative to that.
 func WriteHTML(w io.Writer, card *Card, directory string) error {
-	parsed, err := Template(card, directory)
+	parsed, err := Template(card, directory, func(recording string) string { return recording })
 	if err != nil {
 		return err
 	}
 	return WritePage(w, "Report card", parsed, card)
 }
 
-// Template returns the template of the page. Its template "locks" shows the verdicts on the locks
-// of the card and what they rest on, for pages that show more.
-func Template(card *Card, directory string) (*template.Template, error) {
+// Template returns the template of a page in the given directory. Its template "locks" shows the
+// verdicts on the locks and what they rest on, for pages that show more than a card. The function
+// returns the path of a recording that the card names.
+func Template(card *Card, directory string, pathOf func(recording string) string) (
+	*template.Template, error,
+) {
 	return template.New("card").Funcs(template.FuncMap{
+		"path":     pathOf,
 		"relative": func(file string) string { return relative(directory, file) },
 		"statement": func(p history.Property) string {
 			i := slices.IndexFunc(card.Properties, func(known Property) bool {
@@ -44,7 +48,7 @@ func Template(card *Card, directory string) (*template.Template, error) {
 	}).Parse(body)
 }
 
-// WritePage writes what a template says of the data as a web page in the style of the card.
+// WritePage writes a web page in the style of the card: the template, executed with the data.
 func WritePage(w io.Writer, title string, t *template.Template, data any) error {
 	var text strings.Builder
 	if err := t.Execute(&text, data); err != nil {
