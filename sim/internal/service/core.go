@@ -56,9 +56,16 @@ func (c *Core) NextAge() uint64 {
 	return c.ages
 }
 
-// Resume ends the pause of a process, and records it.
+// Resume ends the pause of a process, and records it. The goroutines that the pause has stopped
+// continue one after the other, in the order in which they stopped.
+//
+// Otherwise they would race: go-redis goes on dialing after its caller's context has ended, and
+// dials again for the next command. The two connections would enter its pool in any order.
 func (c *Core) Resume(x *Execution) {
-	x.Resume()
-	c.Wake()
 	c.Record(history.Event{Kind: history.Resumed, Process: int32(x.Process())})
+	for _, resumed := range x.resume() {
+		close(resumed)
+		c.Wake()
+		c.Settle()
+	}
 }

@@ -12,7 +12,7 @@ type Execution struct {
 	paused   bool
 	crashed  bool
 	tornDown bool
-	resumed  chan struct{} // closed when the process continues; nil unless it is stopped
+	stopped  []chan struct{} // in order of arrival; each is closed when its goroutine may go on
 }
 
 // Init sets the number of the process, from 1, and the core that it notifies.
@@ -47,11 +47,13 @@ func (x *Execution) TornDown() bool {
 func (x *Execution) AwaitRunning() {
 	for {
 		x.mu.Lock()
-		resumed, waits := x.resumed, (x.paused || x.crashed) && !x.tornDown
-		x.mu.Unlock()
-		if !waits {
+		if !x.paused && !x.crashed || x.tornDown {
+			x.mu.Unlock()
 			return
 		}
+		resumed := make(chan struct{})
+		x.stopped = append(x.stopped, resumed)
+		x.mu.Unlock()
 		<-resumed
 	}
 }
@@ -74,19 +76,17 @@ func (x *Execution) stop(flag *bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	*flag = true
-	if x.resumed == nil {
-		x.resumed = make(chan struct{})
-	}
 }
 
-// Resume ends a pause.
-func (x *Execution) Resume() {
+// resume ends a pause, and returns the channels of the stopped goroutines for the caller to close.
+func (x *Execution) resume() (stopped []chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.paused = false
 	if !x.crashed {
-		x.release()
+		stopped, x.stopped = x.stopped, nil
 	}
+	return stopped
 }
 
 // Release lets the goroutines of a paused or crashed process go on, because the run is over.
@@ -94,12 +94,8 @@ func (x *Execution) Release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tornDown = true
-	x.release()
-}
-
-func (x *Execution) release() {
-	if x.resumed != nil {
-		close(x.resumed)
-		x.resumed = nil
+	for _, resumed := range x.stopped {
+		close(resumed)
 	}
+	x.stopped = nil
 }

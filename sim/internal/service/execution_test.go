@@ -1,0 +1,42 @@
+package service_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+	"github.com/interlock-sim/interlock/sim/internal/service"
+)
+
+// The goroutines of a paused process continue in the order in which they stopped.
+func TestResumeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := service.NewCore(sim.Config{Log: new(history.Log), Settle: synctest.Wait})
+		var x service.Execution
+		x.Init(1, &core)
+		x.Pause()
+		var mu sync.Mutex
+		var want, got []int
+		for i := range 16 {
+			want = append(want, i)
+			go func() {
+				x.AwaitRunning()
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, i)
+			}()
+			synctest.Wait()
+		}
+		if len(got) > 0 {
+			t.Fatalf("goroutines %v went on during the pause", got)
+		}
+		core.Resume(&x)
+		synctest.Wait()
+		if !slices.Equal(got, want) {
+			t.Errorf("goroutines went on in the order %v, want %v", got, want)
+		}
+	})
+}
