@@ -69,27 +69,33 @@ const sendsMax = 8
 
 // A processMargin is what [MeasureMargins] knows of a process.
 type processMargin struct {
-	process    int32
-	holds      bool // it has the lock, as far as it knows
-	shares     bool // in shared mode
-	inside     bool // its critical section
-	lost       bool // its hold was lost, and it was not granted the lock since
-	lostAt     time.Duration
-	lostInside bool                    // it was inside then
-	session    int64                   // the last that it opened
-	ended      bool                    // that has expired
-	end        time.Duration           // when that was
-	granted    bool                    // since then, to another process
-	grant      time.Duration           // when that was
-	proven     bool                    // a write of the session succeeded
-	proof      time.Duration           // when the last such write was sent
-	sent       [sendsMax]time.Duration // when requests were sent, by number
+	process int32
+
+	session      int64                   // the last that it opened
+	sessionEnded bool                    // that has expired
+	sessionEnd   time.Duration           // when that was
+	proven       bool                    // a write of the session succeeded
+	proof        time.Duration           // when the last such write was sent
+	sent         [sendsMax]time.Duration // when requests were sent, by number
+
+	holds       bool          // it has the lock, as far as it knows
+	shares      bool          // in shared mode
+	inside      bool          // its critical section
+	lost        bool          // its hold was lost, and it was not granted the lock since
+	lostAt      time.Duration // when that was
+	lostInside  bool          // it was inside then
+	holdSession int64         // by which it was granted the lock last
+	ended       bool          // that has expired
+	end         time.Duration // when that was
+	granted     bool          // since then, to another process
+	grant       time.Duration // when that was
 }
 
 // MeasureMargins returns the margins of a history:
 //
 //   - loss-to-end: for each session that expires after or while its client holds the lock, the time
-//     since the holder was told of its loss; negative if it was told later. With it other processes
+//     since the holder was told of its loss; negative if it was told later, or unlocked later
+//     without being told. With it other processes
 //     can be granted the lock, so that it is what [history.ClientMutualExclusion] has to spare.
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
@@ -146,9 +152,15 @@ func (m *marginMeter) hold(e *history.Event) {
 	case history.LockReturn:
 		if e.Err == "" {
 			p.holds, p.lost, p.shares, p.lostInside = true, false, e.Shared(), false
+			p.holdSession, p.granted = p.session, false
+			p.ended, p.end = p.sessionEnded, p.sessionEnd
 			m.grant(p, e.At)
 		}
 		return
+	case history.UnlockCall: // A holder that is never told believes until it unlocks.
+		if p.holds && p.ended {
+			m.margins[LossToEnd].note(p.end - e.At)
+		}
 	case history.Lost:
 		p.lost, p.lostAt, p.lostInside = true, e.At-e.Ago, p.inside
 		if p.holds && p.ended {
@@ -180,16 +192,17 @@ func (m *marginMeter) session(e *history.Event) {
 	p := m.of(e)
 	switch e.Kind {
 	case history.SessionOpened:
-		p.session, p.ended, p.granted, p.proven = e.Session, false, false, false
+		p.session, p.sessionEnded, p.proven = e.Session, false, false
 	case history.SessionExpired:
-		if p.session != e.Session {
-			return
+		if p.session == e.Session {
+			if p.sessionEnded, p.sessionEnd = true, e.At; p.proven {
+				m.margins[ProofToEnd].note(e.At - p.proof)
+			}
 		}
-		if p.proven {
-			m.margins[ProofToEnd].note(e.At - p.proof)
-		}
-		if p.ended, p.end = true, e.At; p.lost {
-			m.margins[LossToEnd].note(e.At - p.lostAt)
+		if p.holdSession == e.Session {
+			if p.ended, p.end = true, e.At; p.lost {
+				m.margins[LossToEnd].note(e.At - p.lostAt)
+			}
 		}
 	case history.Send:
 		p.sent[e.Request%sendsMax] = e.At

@@ -44,6 +44,21 @@ func TestMargins(t *testing.T) {
 		{"told after the end", []history.Event{
 			expired, at(8, history.Lost, history.Event{Ago: time.Second}),
 		}, 0, check.Margin{Times: 1, Smallest: -time.Second}},
+		{"told after the next session", []history.Event{
+			expired, at(7, history.SessionOpened, history.Event{Session: 9}),
+			at(8, history.Lost, history.Event{}),
+			at(100, history.SessionExpired, history.Event{Session: 9}),
+		}, check.LossToEnd, check.Margin{Times: 1, Smallest: -2 * time.Second}},
+		{"never told", []history.Event{
+			expired, at(10, history.UnlockCall, history.Event{}),
+		}, check.LossToEnd, check.Margin{Times: 1, Smallest: -4 * time.Second}},
+		{"a failed write proves nothing", []history.Event{
+			at(5, history.Send, history.Event{Request: 3, Op: "create"}),
+			at(5, history.Reply, history.Event{
+				Request: 3, Op: "create", Err: "zk: connection closed",
+			}),
+			expired,
+		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 5 * time.Second}},
 		{
 			"unlocked before",
 			[]history.Event{at(3, history.UnlockCall, history.Event{}), expired},
