@@ -24,8 +24,9 @@ type watchdog struct {
 	running  atomic.Bool
 	progress atomic.Int64 // grows with every step
 
-	seen  int64 // progress at the last check
-	times int   // how many checks in a row saw the same progress
+	mu    sync.Mutex // guards the fields below: a check can last until the next run's
+	seen  int64      // progress at the last check
+	times int        // how many checks in a row saw the same progress
 	// waiting describes the goroutines that waited for mutexes at the last of these checks.
 	waiting string
 
@@ -60,6 +61,8 @@ func (s *watchdog) end() {
 // saw goroutines that wait for mutexes for ever. One alone may mean that the program was stopped
 // for a while.
 func (s *watchdog) check() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.running.Load() {
 		return
 	}
