@@ -22,7 +22,7 @@ import (
 // A Client is the access of one process to the servers. Lock code gets it as the handle of its
 // process.
 type Client struct {
-	service.Execution
+	service.ProcessControl
 	system *System
 
 	// mu guards what the process's goroutines use beside the run's.

@@ -55,7 +55,7 @@ func (Service) Determinize() (restore func()) { return func() {} }
 
 // A System is a number of Redis servers with their clients.
 type System struct {
-	service.Core
+	service.Base
 
 	servers []redisServer
 	clients []*Client // by number of the process, the first at 0
@@ -70,7 +70,7 @@ func (s *System) Reset(config sim.Config) {
 	for len(servers) < config.Servers {
 		servers = append(servers, redisServer{})
 	}
-	*s = System{Core: service.NewCore(config), servers: servers}
+	*s = System{Base: service.NewBase(config), servers: servers}
 	for i := range s.servers {
 		s.servers[i].reset()
 	}
@@ -81,7 +81,7 @@ func (s *System) Connect() sim.Client {
 	c := &Client{
 		system: s, links: make([]link, len(s.servers)), dialed: make([]int, len(s.servers)),
 	}
-	c.Init(len(s.clients)+1, &s.Core)
+	c.Init(len(s.clients)+1, &s.Base)
 	s.clients = append(s.clients, c)
 	c.refresh()
 	return c
@@ -166,7 +166,7 @@ func (s *System) Perform(step sim.Step) {
 	case sim.Deliver:
 		s.deliver(c, server)
 	case sim.Resume:
-		s.Resume(&c.Execution)
+		c.Resume()
 	case sim.Heal:
 		if step.Peer != 0 {
 			c.links[server].blocked = false
@@ -325,7 +325,7 @@ func (s *System) Advance(now time.Duration) {
 	}
 	for _, c := range s.clients {
 		if c.Paused() && c.resumeAt <= now {
-			s.Resume(&c.Execution)
+			c.Resume()
 		}
 	}
 }

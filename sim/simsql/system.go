@@ -58,7 +58,7 @@ const noticeAfter = time.Second
 
 // A System is a database server with its clients.
 type System struct {
-	service.Core
+	service.Base
 
 	schema   string
 	database database
@@ -75,7 +75,7 @@ func (s *System) Reset(config sim.Config) {
 	}
 	d.reset()
 	*s = System{
-		schema: s.schema, Core: service.NewCore(config), database: d,
+		schema: s.schema, Base: service.NewBase(config), database: d,
 		rowsSet: int64(len(d.committed)),
 	}
 }
@@ -83,7 +83,7 @@ func (s *System) Reset(config sim.Config) {
 // Connect adds a client. It has no connections yet.
 func (s *System) Connect() sim.Client {
 	c := &Client{system: s}
-	c.Init(len(s.clients)+1, &s.Core)
+	c.Init(len(s.clients)+1, &s.Base)
 	s.clients = append(s.clients, c)
 	return c
 }
@@ -146,7 +146,7 @@ func (s *System) Perform(step sim.Step) {
 	case sim.Deliver:
 		s.deliver(c)
 	case sim.Resume:
-		s.Resume(&c.Execution)
+		c.Resume()
 	case sim.Heal:
 		s.Record(history.Event{Kind: history.Healed, Process: step.Process})
 		lost := c.down
@@ -302,7 +302,7 @@ func (s *System) Advance(now time.Duration) {
 	}
 	for _, c := range s.clients {
 		if c.Paused() && c.resumeAt <= now {
-			s.Resume(&c.Execution)
+			c.Resume()
 		}
 	}
 }

@@ -14,16 +14,16 @@ import (
 // The goroutines of a paused process continue in the order in which they stopped.
 func TestResumeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core := service.NewCore(sim.Config{Log: new(history.Log), Settle: synctest.Wait})
-		var x service.Execution
-		x.Init(1, &core)
-		x.Pause()
+		base := service.NewBase(sim.Config{Log: new(history.Log), Settle: synctest.Wait})
+		var p service.ProcessControl
+		p.Init(1, &base)
+		p.Pause()
 		var mu sync.Mutex
 		var want, got []int
 		for i := range 16 {
 			want = append(want, i)
 			go func() {
-				x.AwaitRunning()
+				p.AwaitRunning()
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, i)
@@ -33,7 +33,7 @@ func TestResumeInOrder(t *testing.T) {
 		if len(got) > 0 {
 			t.Fatalf("goroutines %v went on during the pause", got)
 		}
-		core.Resume(&x)
+		p.Resume()
 		synctest.Wait()
 		if !slices.Equal(got, want) {
 			t.Errorf("goroutines went on in the order %v, want %v", got, want)

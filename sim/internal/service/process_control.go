@@ -1,0 +1,120 @@
+package service
+
+import (
+	"sync"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// A ProcessControl lets a run pause, resume and crash the process behind a client, and release it
+// at the end. The goroutines of the process and of the run may call its methods at the same time.
+type ProcessControl struct {
+	number int // from 1
+	base   *Base
+
+	mu       sync.Mutex
+	paused   bool
+	crashed  bool
+	tornDown bool
+	stopped  []chan struct{} // in order of arrival; each is closed when its goroutine may go on
+}
+
+// Init sets the number of the process, from 1, and the Base that it notifies.
+func (p *ProcessControl) Init(number int, base *Base) { p.number, p.base = number, base }
+
+// Process returns the number of the process.
+func (p *ProcessControl) Process() int { return p.number }
+
+// Crashed reports whether the process has crashed.
+func (p *ProcessControl) Crashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crashed
+}
+
+// Paused reports whether the process is paused.
+func (p *ProcessControl) Paused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.paused && !p.crashed
+}
+
+// TornDown reports whether the run is over.
+func (p *ProcessControl) TornDown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tornDown
+}
+
+// AwaitRunning blocks while the process is paused or has crashed. Once the run is over it returns,
+// and connections fail.
+func (p *ProcessControl) AwaitRunning() {
+	for {
+		p.mu.Lock()
+		if !p.paused && !p.crashed || p.tornDown {
+			p.mu.Unlock()
+			return
+		}
+		resumed := make(chan struct{})
+		p.stopped = append(p.stopped, resumed)
+		p.mu.Unlock()
+		<-resumed
+	}
+}
+
+// Notify tells the run that the process has acted.
+func (p *ProcessControl) Notify() {
+	select {
+	case p.base.activity <- struct{}{}:
+	default:
+	}
+}
+
+// Pause makes the process block at its next contact with its connections.
+func (p *ProcessControl) Pause() { p.stop(&p.paused) }
+
+// Crash makes the process block for the rest of the run at its next contact with its connections.
+func (p *ProcessControl) Crash() { p.stop(&p.crashed) }
+
+func (p *ProcessControl) stop(flag *bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*flag = true
+}
+
+// Resume ends a pause, and records that. The goroutines that the pause has stopped continue one
+// after the other, in the order in which they stopped.
+//
+// Otherwise they would race: go-redis goes on dialing after its caller's context has ended, and
+// dials again for the next command. The two connections would enter its pool in any order.
+func (p *ProcessControl) Resume() {
+	p.base.Record(history.Event{Kind: history.Resumed, Process: int32(p.number)})
+	for _, resumed := range p.takeStopped() {
+		close(resumed)
+		p.base.Wake()
+		p.base.Settle()
+	}
+}
+
+// takeStopped ends a pause, and returns the channels of the stopped goroutines for the caller to
+// close.
+func (p *ProcessControl) takeStopped() (stopped []chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = false
+	if !p.crashed {
+		stopped, p.stopped = p.stopped, nil
+	}
+	return stopped
+}
+
+// Release lets the goroutines of a paused or crashed process go on, because the run is over.
+func (p *ProcessControl) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tornDown = true
+	for _, resumed := range p.stopped {
+		close(resumed)
+	}
+	p.stopped = nil
+}
