@@ -90,14 +90,18 @@ Exit status:
 			return f.runTest(cmd, append(flags.Args(), ".")[0])
 		},
 	}
-	flags := command.Flags()
+	f.define(command.Flags())
+	return command
+}
+
+// define defines the flags.
+func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.run, "run", "", "run only tests that match the `regexp`")
 	flags.StringArrayVar(&f.glue, "glue", nil, "test `file` to add to the package; may be repeated")
 	flags.IntVar(&f.schedules, "schedules", 2000, "schedules of each test")
 	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
 	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
-	flags.StringVar(&f.claims, "claims", "",
-		"properties to judge instead of the locks' claims")
+	flags.StringVar(&f.claims, "claims", "", "properties to judge instead of the locks' claims")
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
@@ -110,7 +114,6 @@ Exit status:
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
 	flags.StringVar(&f.interlock, "interlock", "",
 		"`directory` of Interlock's source (default: this version)")
-	return command
 }
 
 // twoDashes returns the arguments with two dashes before each long flag that has one.
