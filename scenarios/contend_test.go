@@ -14,9 +14,10 @@ import (
 )
 
 // Contend is for code that opens its own client. This test gives it the model client instead, so
-// that it runs without the command interlock test. A function that excludes nobody is found.
+// that it runs without the command interlock test. A function that excludes nobody is found, unless
+// it returns an error with its hold.
 func TestContend(t *testing.T) {
-	excludes := true
+	excludes, failure := true, error(nil)
 	var mu sync.Mutex // The race detector sees no order among processes.
 	called := make(map[string]bool)
 	scenario := scenarios.Contend("node", func(p *scenarios.Process) (*scenarios.Hold, error) {
@@ -25,7 +26,7 @@ func TestContend(t *testing.T) {
 		mu.Unlock()
 		lock := &nodeLock{client: p.Client, path: p.Directory + "/node"}
 		if !excludes {
-			return scenarios.Held(func() {}, nil), nil
+			return scenarios.Held(func() {}, nil), failure
 		}
 		if err := lock.Lock(); err != nil {
 			return nil, err
@@ -47,9 +48,13 @@ func TestContend(t *testing.T) {
 		"client-mutual-exclusion: a process entered its critical section") {
 		t.Errorf("the lock excludes nobody, and that is not found:\n%s", log)
 	}
+	failure = errors.New("not acquired")
+	if test := runRapid(t, scenario); test.failed {
+		t.Errorf("a failed attempt enters the critical section: %s", test.log.String())
+	}
 }
 
-// A hold releases by the function, and an attempt that fails is one without a hold.
+// Unlock of a hold calls the function, and Done is the channel.
 func TestHeld(t *testing.T) {
 	lost := make(chan struct{})
 	hold := scenarios.Held(func(context.Context) error { return zk.ErrNoNode }, lost)

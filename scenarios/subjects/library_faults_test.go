@@ -90,13 +90,13 @@ func TestFaultsOfProcessesWithLibrary(t *testing.T) {
 	}
 }
 
-// A process with a client library that is paused for long does not notice that its session ends: it
-// stays in its critical section while another enters, and leaves only after the pause.
+// A process with a client library that is paused for long does not notice that its session ends: in
+// the pause it neither sends nor receives, and stays in its critical section while another enters.
 func TestLongPauseOfProcessWithLibrary(t *testing.T) {
 	for _, client := range []engine.ClientKind{engine.Real, engine.Dialed} {
 		scenario := libraryScenario(t, subjects.Textbook(), client, "pause@hold=1")
 		scenario.Cycles, scenario.Severity.Pause = 1, 20*time.Second
-		runner, expired := engine.NewRunner(t), 0
+		runner, expired, entered := engine.NewRunner(t), 0, 0
 		for schedule := range 60 {
 			events := runner.Run(scenario, strategy.NewRandom(5, schedule)).Events
 			begins := slices.IndexFunc(events, func(e history.Event) bool {
@@ -110,8 +110,11 @@ func TestLongPauseOfProcessWithLibrary(t *testing.T) {
 				if e.Kind == history.Resumed {
 					break
 				}
-				if e.Kind == history.SessionExpired && e.Process == paused {
+				switch {
+				case e.Kind == history.SessionExpired && e.Process == paused:
 					expired++
+				case e.Kind == history.Enter && e.Process != paused:
+					entered++
 				}
 				if e.Process == paused && (e.Kind == history.Send || e.Kind == history.Reply ||
 					e.Kind == history.WatchEvent || e.Kind == history.Leave) {
@@ -119,8 +122,9 @@ func TestLongPauseOfProcessWithLibrary(t *testing.T) {
 				}
 			}
 		}
-		if expired == 0 {
-			t.Errorf("%v: no session ends in a pause", scenario)
+		if expired == 0 || entered == 0 {
+			t.Errorf("%v: in pauses, %d sessions end and %d processes enter", scenario, expired,
+				entered)
 		}
 	}
 }
