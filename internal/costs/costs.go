@@ -77,9 +77,10 @@ func Cycle(runner *engine.Runner, scenario engine.Scenario) (Cost, error) {
 	return Measure(after, servers).minus(first), err
 }
 
-// whole returns the events of the run without faults, or an error if it has no end.
+// whole returns the events of the run without faults, or an error if the lock panics or the run
+// does not end.
 func whole(runner *engine.Runner, scenario *engine.Scenario) ([]history.Event, error) {
-	r := runner.Run(scenario, Undisturbed{})
+	r := runner.Run(scenario, undisturbed{})
 	switch {
 	case r.Panic != "":
 		return nil, fmt.Errorf("%v: %s", scenario, r.Panic)
@@ -115,8 +116,8 @@ func Release(runner *engine.Runner, scenario engine.Scenario) (slowest HandOff, 
 	return slowest, waited
 }
 
-// handOff returns the hand-off after a call of Unlock to the process that waited then and is
-// granted the lock next.
+// handOff returns the hand-off after a call of Unlock, to the next process that is granted the lock
+// among those waiting at the call.
 func handOff(events []history.Event, unlock int) (h HandOff, ok bool) {
 	waits := make(map[int32]bool)
 	for _, e := range events[:unlock] {
@@ -151,7 +152,7 @@ type Recovery struct {
 func Crash(runner *engine.Runner, scenario engine.Scenario) (after Recovery) {
 	scenario.Clients, scenario.Cycles, scenario.Faults = 2, 2, faults.Plan{}
 	scenario.Faults.Of[faults.Crash] = 1
-	r := runner.Run(&scenario, CrashHolder{})
+	r := runner.Run(&scenario, crashHolder{})
 	after.Ends = !r.CutOff
 	crashed := slices.IndexFunc(r.Events, func(e history.Event) bool {
 		return e.Kind == history.Crashed
@@ -168,11 +169,11 @@ func Crash(runner *engine.Runner, scenario engine.Scenario) (after Recovery) {
 	return after
 }
 
-// Undisturbed takes the steps of the default policy.
-type Undisturbed struct{}
+// undisturbed takes the steps of the default policy.
+type undisturbed struct{}
 
 // Choose implements [engine.Strategy].
-func (Undisturbed) Choose(_ int, _ []sim.EnabledStep, defaultIndex int) int { return defaultIndex }
+func (undisturbed) Choose(_ int, _ []sim.EnabledStep, defaultIndex int) int { return defaultIndex }
 
 // AllWait keeps processes in their critical sections until all others wait.
 type AllWait struct{}
@@ -194,11 +195,11 @@ func (AllWait) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	return oldest
 }
 
-// CrashHolder crashes the first process that is in its critical section.
-type CrashHolder struct{}
+// crashHolder crashes the first process that is in its critical section.
+type crashHolder struct{}
 
 // Choose implements [engine.Strategy].
-func (CrashHolder) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
+func (crashHolder) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	for i := range enabled {
 		for k := range enabled {
 			if enabled[i].Kind == sim.Fault && enabled[i].Fault == faults.Crash &&

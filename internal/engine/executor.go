@@ -93,10 +93,11 @@ func (e *liveExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool
 	return time.Since(e.began), acted
 }
 
-// sleep sleeps until the timer fires or a process acts, and notes when holds are lost meanwhile.
+// sleep sleeps until the timer fires or a process acts, and reports whether one has. It notes when
+// the first holder loses its hold meanwhile.
 func (e *liveExecutor) sleep(activity <-chan struct{}) (acted bool) {
 	for {
-		holder, lost := e.believer()
+		holder, lost := e.firstHolder()
 		select {
 		case <-e.timer.C:
 			return false
@@ -110,9 +111,10 @@ func (e *liveExecutor) sleep(activity <-chan struct{}) (acted bool) {
 	}
 }
 
-// believer returns the first process that is not known to have lost its hold, and the channel that
-// tells of the loss, or nil.
-func (e *liveExecutor) believer() (*Process, <-chan struct{}) {
+// firstHolder returns the first process that is not known to have lost its hold, and the channel
+// that is closed when it does; or nil. If several processes hold, the loss of a later one counts
+// from when that process notices it.
+func (e *liveExecutor) firstHolder() (*Process, <-chan struct{}) {
 	for _, p := range e.loop.Contenders {
 		if p.hold != nil && !p.Lost && p.lostAt == 0 && !p.Client.Crashed() && !p.Client.Paused() {
 			return p, p.hold.Done
