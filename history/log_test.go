@@ -22,8 +22,8 @@ func logOf(events ...history.Event) *history.Log {
 
 // full has a nonzero value in every field, as the tests verify.
 var full = history.Event{
-	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5, Connection: 12,
-	Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
+	At: 1, Relaxes: true, Kind: history.WatchFired, Process: 2, Attempt: 3, Request: 4, Watch: 5,
+	Connection: 12, Server: 8, Peer: 10, Bytes: 9, Zxid: 6, Session: 7,
 	Op: "op", Path: "/päth", Name: "name\n", Err: `"err"`,
 	Validity: 11,
 	Ago:      3, Facts: &history.Facts{

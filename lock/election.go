@@ -11,13 +11,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNoLeader is the error of [Election.Leader] while nobody leads.
+// ErrNoLeader is the error of [Election.Leader] while no process leads.
 var ErrNoLeader = errors.New("lock: the election has no leader")
 
-// An Election makes one of several processes the leader, and tells all processes which one. Its
-// candidates queue like the contenders of a [Mutex]. A leader proclaims data, such as its address,
-// in the child leader of the election's path, which [WithContainers] therefore does not remove. Its
-// methods may be called concurrently.
+// An Election makes one of several processes the leader, which all processes can observe. Its
+// methods may be called concurrently. Candidates queue like the contenders of a [Mutex]. A leader
+// proclaims data, such as its address, in a child "leader" of the election's path, so that
+// [WithContainers] does not make ZooKeeper remove the path.
 type Election struct{ queue *queue }
 
 // NewElection returns the election whose candidates create their nodes below the path: see
@@ -106,9 +106,9 @@ const anyVersion = -1
 func (l *Leadership) Resign(ctx context.Context) error { return l.Unlock(ctx) }
 
 // Proclaim replaces the leader's data, which observers then receive. It retries until ZooKeeper has
-// answered, the lead is lost or the context ends. Its error wraps [ErrNotHeld] if the lead was
-// lost, [ErrUncertain] if the data may have been proclaimed or may yet be, both if both, and is
-// ZooKeeper's own if it has refused. Data proclaimed later are never replaced by earlier ones.
+// answered, the lead is lost or the context ends. Its error wraps [ErrNotHeld] if the lead was lost,
+// and [ErrUncertain] if the data may have been proclaimed or may yet be. If ZooKeeper refuses, the
+// error is ZooKeeper's. Earlier data never replace data proclaimed later.
 func (l *Leadership) Proclaim(parent context.Context, data string) error {
 	parent, cancel := context.WithCancel(parent)
 	defer cancel() // so that the lease retains nothing

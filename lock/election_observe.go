@@ -67,9 +67,9 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 }
 
 // Observe returns the present leader and all that it and later leaders proclaim, in order. A slow
-// caller, or one that is disconnected, misses proclamations but never the last one, and sees none
-// twice. A leader that is out of office by the time it is read is omitted; that nobody leads is not
-// reported.
+// caller, or a disconnected one, misses proclamations but never the last one, and sees none twice.
+// Observe omits a leader that has left office by the time it is read, and does not report that no
+// process leads.
 //
 // The sequence ends when the context ends. It ends with an error if ZooKeeper refuses a request,
 // and with zk.ErrClosing after the client is closed: at once if Observe is waiting or the client is

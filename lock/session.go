@@ -45,10 +45,9 @@ type SessionEvent struct {
 	Err    error // of SessionLost: the reason, which wraps [ErrSessionLost]
 }
 
-// A Session is a [Client] that tracks the status of its ZooKeeper session. Locks and elections
-// accept it in place of the client, and then a waiter saves the request right before the grant; its
-// methods NewMutex, NewRWMutex, NewSemaphore and NewElection make them. Its methods may be called
-// concurrently.
+// A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
+// NewSemaphore and NewElection make locks and elections on it; with a Session, a waiter saves the
+// request right before the grant. Its methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmed request was sent: see the clock bound

@@ -7,13 +7,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// Contend returns a scenario for code that opens its own client: three processes call the function
-// once each, which connects to [Process.Servers] and waits for the lock. The plan has one fault of
-// any kind, and the lock claims to exclude others and to leave nothing behind: [history.SpinLock]
-// and [history.ClientMutualExclusion]. The caller may change every field except
-// Client and Cycles: each call of the function opens a client, and a process has one at a time.
+// Contend returns a scenario for code that opens its own client. Three processes call the function
+// once each; it connects to [Process.Servers] and waits for the lock. If it returns an error, the
+// attempt fails and the hold is ignored.
 //
-// If the function returns an error, the attempt fails and the hold is ignored.
+// The plan has one fault of any kind, and the lock claims to exclude others and to leave nothing
+// behind: [history.SpinLock] and [history.ClientMutualExclusion]. The caller may change every field
+// except Client and Cycles: each call of the function opens a further client, and nothing closes it.
 func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
 	return Scenario{
 		Clients: 3, Cycles: 1, Faults: faults.Plan{Any: 1}, Client: Dialed,
@@ -26,8 +26,8 @@ func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
 	}
 }
 
-// Held returns a hold that the function releases. The channel is closed when the lock is lost; it
-// is nil if the lock does not report that. A function that takes a context gets that of the run.
+// Held returns a hold that the function releases. The channel is closed when the lock is lost, or
+// nil if the lock does not report that.
 func Held[F func() | func() error | func(context.Context) error](unlock F,
 	lost <-chan struct{},
 ) *Hold {

@@ -162,8 +162,8 @@ func (p *parent) record(f *flightrecorder.Flight) recording.Recording {
 	}
 }
 
-// shrink shrinks a deadly schedule in children. Each child performs the runs of the one before
-// it until it dies too. It returns the report of the last. See [shrink.Deaths].
+// shrink shrinks a deadly schedule in children, and returns the report of the last. Each child
+// performs the runs of its predecessor until it dies too. See [shrink.Deaths].
 func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 	began, last := time.Now(), 0
 	shrinkTime := min(shrinkTime, timeLeft(p.t)/2)

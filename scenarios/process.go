@@ -23,9 +23,9 @@ type Process struct {
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs
-	// Host and PID are where the process runs: the name of its host, and its number there, from 1.
-	// Each process starts on a host of its own; the replacement of a restarted process runs on
-	// the host of that, with the next PID. So the process that it replaces is at Host with PID-1.
+	// Host and PID are the name of the process's host, and its number there, from 1. Each process
+	// starts on a host of its own. The replacement of a restarted process runs on the same host
+	// with the next PID, so the process that it replaces had PID-1.
 	Host string
 	PID  int
 	// Handle is the process's access to a service that is not ZooKeeper: for package simredis, a

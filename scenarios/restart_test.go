@@ -19,7 +19,7 @@ import (
 )
 
 // A cleaningLock is a queue whose nodes name their makers. A process that replaces another deletes
-// the node that this one has left, instead of waiting until its session expires.
+// the node that the other has left, instead of waiting until its session expires.
 type cleaningLock struct {
 	*scenarios.Process
 	own string
@@ -77,7 +77,7 @@ func (l *cleaningLock) lock(maker string) (err error) {
 	return err
 }
 
-// violates reports whether a schedule of the lock violates mutual exclusion at the servers.
+// violates reports whether any of 150 schedules violates client-mutual-exclusion.
 func violates(t *testing.T, owner func(host string, pid int) string, client scenarios.ClientKind,
 ) bool {
 	plan, err := faults.Parse("restart=1")
@@ -109,8 +109,8 @@ func violates(t *testing.T, owner func(host string, pid int) string, client scen
 	return false
 }
 
-// A process that replaces another knows on which host and with which PID that ran, and may delete
-// its nodes. A lock that goes by the PID alone deletes nodes of processes on other hosts.
+// A process that replaces another knows the host and the PID of the other, and may delete its nodes.
+// A lock that goes by the PID alone deletes nodes of processes on other hosts.
 func TestReplacementDeletesStaleNodes(t *testing.T) {
 	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		if client == scenarios.Real && real.RaceDetector {

@@ -11,18 +11,19 @@ import (
 // PhaseParts is the number of parts of its period by which the phase of a timer can move.
 const PhaseParts = 64
 
-// What a [Shift] moves, beside the keepalive timer of a process: its Process.
+// The Process of a [Shift] that moves a timer of the ensemble. Another Shift moves the keepalive
+// timer of its process.
 const (
 	ExpiryTimer int32 = -1 // the instants at which sessions can end
 	RelayTimer  int32 = -2 // the instants at which followers report their clients to the leader
 )
 
-// Timers is a [System] with periodic timers, which no server and no client synchronizes. All of
-// them have phase 0 unless a [Shift] moves them, before anything else happens in the run.
+// Timers is a [System] with periodic timers that are not synchronized. All of them have phase 0
+// unless a [Shift] moves them, before anything else happens in the run.
 type Timers interface {
 	// Shifts returns a Shift of each timer whose phase can move, by 0 parts, in canonical order.
 	Shifts() []Step
-	// Shift moves the phase of a timer, to which the run has come at time 0.
+	// Shift moves the phase of a timer. It is called at time 0.
 	Shift(Step)
 	// NextInstant returns the first time after the given one at which a timer fires, periodic or
 	// not, and false if none does.

@@ -25,7 +25,8 @@ func (c *Cluster) ShiftRelay(part, parts int) {
 	c.relayPhase = c.config.TickTime / 2 * time.Duration(part) / time.Duration(parts)
 }
 
-// ShiftPings lets the client of a model have begun to ping earlier, by a part of its ping interval.
+// ShiftPings makes the pings of a model client begin earlier, by a part of the ping interval. It has
+// no effect on another client.
 // It is meant for the beginning of a run.
 func (c *Cluster) ShiftPings(l *Link, part, parts int) {
 	if l.session == nil || l.model == nil {

@@ -111,7 +111,7 @@ func (c *Cluster) Resume(l *Link) {
 	l.each(c.resumeConnection)
 }
 
-// resumeConnection lets a connection of a process go on that has resumed.
+// resumeConnection continues a connection of a process that has resumed.
 func (c *Cluster) resumeConnection(l *Link) {
 	c.resumeKeepalive(l)
 	if e := l.library(); e != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// allLocks is the value of --lock that stands for all correct bundled locks.
+// allLocks is the value of --lock for all correct bundled locks.
 const allLocks = "all"
 
-// checkAll checks each correct bundled lock within the bounds, and prints a line for each. It
-// returns the error of the first lock that fails.
+// checkAll checks each correct bundled lock within the bounds of the flags, and prints a line for
+// each. It returns the error of the first lock that fails.
 func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(string) bool,
 	stdout, stderr io.Writer,
 ) (first error) {
@@ -59,7 +59,8 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(stri
 	return first
 }
 
-// checkOne checks a lock, and returns its line. The line is empty if a flag is wrong.
+// checkOne checks the lock that f.lock names, and returns its line and its outcome. If the line is
+// empty, the lock could not be searched.
 func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, given func(string) bool,
 	stderr io.Writer,
 ) (line string, err error) {

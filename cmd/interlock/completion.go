@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// completions has the values of flags that shells complete, by the name of the flag.
+// completions returns the values that shells complete, by the name of the flag.
 var completions = map[string]func() []string{
 	"lock":     lockNames,
 	"strategy": func() []string { return append(strategy.Names(), strategy.ExhaustiveName) },
@@ -34,7 +34,7 @@ func faultNames() []string {
 	return names
 }
 
-// completeFlags lets shells complete the values of a command's flags. Of a list, they complete the
+// completeFlags lets shells complete the values of a command's flags. In a list, they complete the
 // last element.
 func completeFlags(command *cobra.Command) {
 	for name, values := range completions {

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
-// goNeeded is the first release of Go that has what runs need of testing/synctest.
+// goNeeded is the first release of Go whose testing/synctest suffices for runs.
 const goNeeded = "go1.26"
 
-// A diagnosis is what doctor finds out about one thing that commands need.
+// A diagnosis reports whether the machine has one thing that commands need.
 type diagnosis struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`

@@ -25,8 +25,8 @@ const (
 	statusUsage     = 2 // the command line, or a file named there, is invalid
 	statusInternal  = 3 // nondeterminism, an unknown verdict, a failed write or an internal error
 
-	// statusPartial is the status of a command that has ended early and found nothing, and whose
-	// report says so.
+	// statusPartial is the status of a command that a signal ended before it found anything. Its
+	// report says that it is partial.
 	statusPartial = 4
 
 	// statusInterrupted is the status of a command that a signal ended early, as shells report

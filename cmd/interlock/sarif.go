@@ -136,8 +136,8 @@ func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{*run}}
 }
 
-// newSARIFRun returns a run without results, which has ended with a status. Its rules are the
-// properties. The text, if any, says what went wrong.
+// newSARIFRun returns a run that has ended with a status. It has no results yet, and its rules are
+// the properties. The text, if any, says what went wrong.
 func newSARIFRun(status int, text string) *sarifRun {
 	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
 	if text != "" {
@@ -158,14 +158,14 @@ func newSARIFRun(status int, text string) *sarifRun {
 	return run
 }
 
-// addRule adds a rule, which a page of docs explains.
+// addRule adds a rule. The page of docs explains it.
 func (r *sarifRun) addRule(id, description, page string) {
 	r.Tool.Driver.Rules = append(r.Tool.Driver.Rules, sarifRule{
 		id, sarifText{description}, projectURI + "/blob/main/docs/" + page,
 	})
 }
 
-// rule returns the index of a rule.
+// rule returns the index of the rule with the identifier.
 func (r *sarifRun) rule(id string) int {
 	return slices.IndexFunc(r.Tool.Driver.Rules, func(known sarifRule) bool {
 		return known.ID == id

@@ -171,8 +171,8 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 // visible: events between processes and their locks do not matter.
 func (m *watchMonitor) visible(*queue, *history.Event) bool { return false }
 
-// ofConnection returns the event with a further connection in the place of the process, numbered as
-// a thread is, so that the connections of a process are told apart.
+// ofConnection returns the event. On a connection other than the process's first, it is a copy in
+// which the number of that connection, formed as that of a thread, replaces the process.
 func ofConnection(e *history.Event) *history.Event {
 	if e == nil || e.Connection == 0 {
 		return e

@@ -43,11 +43,10 @@ const (
 // The events of the property are the requests, replies, transactions, session states and armed
 // watches of a history.
 //
-// The property does not cover when sessions of a process with several connections expire, since
+// The property does not cover when sessions of a process with several connections expire, because
 // the history does not name the session of a request. It does not cover the guarantees on syncs and
-// expiry after a fault with Relaxes, nor
-// those on watches, which are covered by [history.NoLostWatch]. No lock claims it, and a search
-// that merges states does not distinguish states by it.
+// expiry after a fault with Relaxes, nor those on watches: see [history.NoLostWatch]. No lock claims
+// it, and a search that merges states does not distinguish states by it.
 //
 // Sources: "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide;
 // Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
@@ -277,7 +276,7 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 			client.replied)
 	case e.Op == "connect" || e.Op == "auth": // These replies show no transaction.
 		if client.replied = e.Request; e.Op == "connect" && c.client(e.Process).several {
-			client.lastZxid = 0 // It may be another client's connection from now on.
+			client.lastZxid = 0 // From now on another client may use the connection.
 		}
 		return
 	case e.Zxid < client.lastZxid:

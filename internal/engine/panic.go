@@ -20,9 +20,9 @@ const setUpMark = "set-up: "
 // reasonSetUp is the reason of violations by setUpErrors.
 const reasonSetUp = "the scenario does not set up the lock"
 
-// setUpMistake returns the message of a set-up error if an Open of the process failed before a
-// fault had struck the process or a server, or "". After a fault, code that cannot reach the
-// service may give up.
+// setUpMistake returns the message of a set-up error if the process's Open failed before any fault
+// struck the process or a server, else "". After a fault, code that cannot reach the service may
+// give up.
 func (l *Loop) setUpMistake(p *Process) string {
 	for _, e := range l.log.Events() {
 		switch {

@@ -79,8 +79,8 @@ func (l *Loop) strike(step sim.Step) {
 // instantDistance is how long before or after an instant [sim.Before] and [sim.After] end.
 const instantDistance = time.Millisecond
 
-// approach lets time pass until just before, or just after, the next instant at which a timer of
-// the system fires, or the validity time of a holder is over. Deadlines in between end it early.
+// approach lets time pass until just before, or just after, the instant of nextInstant. A deadline
+// before that ends it early.
 func (l *Loop) approach(kind sim.StepKind) {
 	now := l.System.Now()
 	after, distance := now, instantDistance
@@ -96,7 +96,8 @@ func (l *Loop) approach(kind sim.StepKind) {
 	l.IdleTicks = min(l.IdleTicks, idle) // It was no whole tick.
 }
 
-// nextInstant returns the first instant after a time at which a timer fires that the loop knows.
+// nextInstant returns the first instant after a time at which a timer of the system fires or a
+// holder's validity time is over, and false if there is none.
 func (l *Loop) nextInstant(after time.Duration) (at time.Duration, ok bool) {
 	if system, periodic := l.System.(sim.Timers); periodic {
 		at, ok = system.NextInstant(after)

@@ -111,8 +111,8 @@ func (p *Process) run() {
 	p.record(history.Event{Kind: history.Finished}, finished)
 }
 
-// open opens the handle on the lock, and reports whether the process has it. Otherwise the process
-// gives up, as a program that cannot start; see [Loop.setUpMistake].
+// open opens the handle on the lock, and reports whether that succeeded. If it fails, the process
+// has a failed attempt and ends; see [Loop.setUpMistake].
 func (p *Process) open() bool {
 	locker, err := p.subject.Open(&p.Environment)
 	switch {

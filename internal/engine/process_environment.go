@@ -17,10 +17,10 @@ type Environment struct {
 	ctx context.Context
 }
 
-// A Place is where a process runs. The first process on each host has the number 1 there.
+// A Place is where a process runs.
 type Place struct {
-	Host int // from 1; that of the process that it replaces, if it replaces one
-	PID  int // from 1; one more than that of the process that it replaces
+	Host int // from 1; a replacement has the host of the process that it replaces
+	PID  int // from 1; a replacement has the next PID
 }
 
 // next returns the place of the process that replaces one at this place.

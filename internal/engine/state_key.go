@@ -70,8 +70,8 @@ func (l *Loop) touch(step sim.Step) {
 }
 
 // touchSessions adds the session events since the given index of the log to the timelines of their
-// processes. A server can close a connection by a step of its own. A process can know the order of
-// that step and its own steps of the same instant.
+// processes: a server's own step can close a connection, and the process can know whether that came
+// before or after its own steps of the same instant.
 func (l *Loop) touchSessions(from int) {
 	for _, e := range l.log.Events()[from:] {
 		if e.Kind == history.SessionState && e.Process > 0 {

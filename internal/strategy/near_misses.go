@@ -14,7 +14,7 @@ import (
 type nearMiss struct {
 	margin time.Duration
 	shifts []engine.Deviation // the phases of timers, which come first
-	rest   []engine.Deviation // indexes count from behind the shifts
+	rest   []engine.Deviation // with indexes that do not count the shifts
 }
 
 // nearMissOf returns the schedule of a run, up to its fair phase, or nil if no holder's session
@@ -49,8 +49,9 @@ const nearMissesMax = 32
 // so that equal schedules do not displace all others.
 type nearMisses []*nearMiss
 
-// with returns the schedules with one more, and leaves the receiver as it is. Of two schedules with
-// one margin it prefers the shorter, and else the later, so that a search leaves a plateau.
+// with returns the schedules with one more, and does not change the receiver. Of two schedules with
+// the same margin it keeps the shorter, or the later if they are equally long, so that a search
+// leaves a plateau.
 func (n nearMisses) with(near *nearMiss) nearMisses {
 	at, found := slices.BinarySearchFunc(n, near, func(a, b *nearMiss) int {
 		return cmp.Compare(a.margin, b.margin)

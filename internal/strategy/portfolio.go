@@ -51,17 +51,19 @@ type Rounds struct {
 	mu      sync.Mutex
 	rounds  []round       // by number
 	dealt   chan struct{} // closed when there is another round
-	margins bool          // the near misses are gathered
+	margins bool          // rounds gather near misses
 
-	scores []strategyScore // for one goroutine only, as is what follows
-	seen   stateset.Set    // behaviour
+	// Only one goroutine uses the fields below.
+
+	scores []strategyScore
+	seen   stateset.Set // behaviour
 	near   nearMisses
 }
 
 // A round is what its schedules depend on.
 type round struct {
 	turns allocation
-	near  nearMisses // is not changed any more
+	near  nearMisses // immutable
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.

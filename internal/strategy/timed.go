@@ -12,14 +12,14 @@ type timed struct {
 	engine.Strategy
 	source *Random
 	shifts []sim.Step // still to be asked for
-	odds   uint64     // of eight ticks, how many become a Before or an After
+	odds   uint64     // out of 8 that a Tick becomes a Before or an After
 }
 
-// timedOdds are the odds that schedules draw from.
+// timedOdds are the values of odds that schedules draw from: half of the schedules have none.
 var timedOdds = [...]uint64{0, 0, 1, 4}
 
-// Timed returns the strategy of a schedule with the phases and the time steps of that schedule. In
-// a system without timers that have phases, it returns the other strategy.
+// Timed returns the strategy with the phases and the time steps that the schedule draws, or the
+// strategy itself if no timer of the system has a phase.
 func Timed(s engine.Strategy, p *Profile, seed uint64, schedule int) engine.Strategy {
 	if len(p.Shifts) == 0 {
 		return s

@@ -24,7 +24,7 @@ import (
 type ownClient struct {
 	*zk.Conn
 	events <-chan zk.Event
-	// keep undoes that the end of the run closes the client, and reports whether it has not yet.
+	// keep keeps the end of the run from closing the client, and reports whether it was in time.
 	keep func() bool
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // Election is the production leader election as a lock, which a process takes by Campaign and
-// releases by Resign. It panics if a leader in office reads another leader, or none, or other data
-// than it has proclaimed.
+// releases by Resign. It panics if a leader in office reads another leader, none, or data that it
+// has not proclaimed.
 func Election() scenarios.Subject {
 	s := production("election", "lock.Election: Campaign and Resign; a leader reads itself",
 		func(p *scenarios.Process) (lockFunc, error) {

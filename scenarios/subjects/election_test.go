@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client"
 )
 
-// An election whose leaders read the proclamation of an earlier term is found out.
+// A search finds that the leaders of an election read the proclamation of an earlier term.
 func TestElectionReadsEarlierTerm(t *testing.T) {
 	subject := subjects.Election()
 	open := subject.Open

@@ -80,8 +80,8 @@ func planForBothClients(each int) (plan faults.Plan) {
 	return plan
 }
 
-// With several threads too, the same decisions yield the same history with both clients, so that
-// each request is that of the thread that made it.
+// With several threads too, the same decisions yield the same history with both clients: each
+// request belongs to the thread that made it.
 func TestThreadsOfTheRealClient(t *testing.T) {
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the real client")

@@ -31,8 +31,8 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 	return nil, schedules
 }
 
-// sampled returns how many of n schedules a search runs: all, or a tenth under the race
-// detector, under which a schedule takes ten times as long and reports a race as soon as any does.
+// sampled returns how many of the schedules a search runs: all, or a tenth under the race detector.
+// There a schedule takes ten times as long, and reports a race as soon as any does.
 func sampled(schedules int) int {
 	if real.RaceDetector {
 		return schedules / 10

@@ -231,8 +231,8 @@ func (r *Endpoint) hasFree() bool {
 		slices.ContainsFunc(r.connections, (*ownConnection).isFree)
 }
 
-// connectionFor returns what holds a new connection: what has held that of the same session, or
-// else what is free.
+// connectionFor returns the ownConnection for a new connection: the free one that had the session,
+// else any free one, else a new one.
 func (r *Endpoint) connectionFor(session int64) *ownConnection {
 	for _, o := range r.connections {
 		if o.isFree() && o.session == session && session != 0 {
