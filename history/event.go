@@ -192,8 +192,8 @@ type Event struct {
 	// its own clock; 0 if the lock has no validity time
 	Validity time.Duration `json:"validity_ns,omitempty"`
 
-	// of a Lost: how long ago the lock told the process of the loss; 0 if that is unknown; not in the
-	// trace hash
+	// of a Lost: how long ago the lock told the process of the loss; 0 if that is unknown; not in
+	// the trace hash
 	Ago time.Duration `json:"ago_ns,omitempty"`
 
 	Facts *Facts `json:"facts,omitempty"` // details for reports, or nil; not in the trace hash

@@ -27,7 +27,7 @@ func (r *failureRun) clientClosed(q *queue, err error, retryAfter time.Duration)
 	}
 	now := time.Now()
 	if now.Sub(r.latest) > max(q.timeout/2, 2*retryAfter) {
-		r.since = now // A call in between took time, unlike those of a closed client.
+		r.since = now // A call in between took time, unlike the calls of a closed client.
 	}
 	r.latest = now
 	return now.Sub(r.since) > 2*q.timeout

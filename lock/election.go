@@ -44,7 +44,7 @@ func (s *Session) NewElection(path string, options ...Option) (*Election, error)
 
 // Campaign waits until it leads and has proclaimed the data. A candidate whose session is lost, or
 // that loses the lead before it has proclaimed, queues again at the end. Each call is a candidate
-// of its own, whatever its owner. The errors are those of [Mutex.Lock].
+// of its own, whatever its owner. It returns the errors of [Mutex.Lock].
 //
 // Campaign costs one request more than Mutex.Lock; the first on a path costs another two.
 func (e *Election) Campaign(ctx context.Context, data string) (*Leadership, error) {
@@ -106,9 +106,9 @@ const anyVersion = -1
 func (l *Leadership) Resign(ctx context.Context) error { return l.Unlock(ctx) }
 
 // Proclaim replaces the leader's data, which observers then receive. It retries until ZooKeeper has
-// answered, the lead is lost or the context ends. Its error wraps [ErrNotHeld] if the lead was lost,
-// and [ErrUncertain] if the data may have been proclaimed or may yet be. If ZooKeeper refuses, the
-// error is ZooKeeper's. Earlier data never replace data proclaimed later.
+// answered, the lead is lost or the context ends. Its error wraps [ErrNotHeld] if the lead was
+// lost, and [ErrUncertain] if the data may have been proclaimed or may yet be. If ZooKeeper
+// refuses, the error is ZooKeeper's. Earlier data never replace data proclaimed later.
 func (l *Leadership) Proclaim(parent context.Context, data string) error {
 	parent, cancel := context.WithCancel(parent)
 	defer cancel() // so that the lease retains nothing

@@ -13,7 +13,7 @@ import (
 //
 // The plan has one fault of any kind, and the lock claims to exclude others and to leave nothing
 // behind: [history.SpinLock] and [history.ClientMutualExclusion]. The caller may change every field
-// except Client and Cycles: each call of the function opens a further client, and nothing closes it.
+// except Client and Cycles: each call of the function opens a further client, which stays open.
 func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
 	return Scenario{
 		Clients: 3, Cycles: 1, Faults: faults.Plan{Any: 1}, Client: Dialed,

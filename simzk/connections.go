@@ -16,7 +16,7 @@ func (c *Cluster) AddConnection(l, first *Link, end End) {
 	c.further++
 }
 
-// Connection returns the number of the link among those of its process, from 1.
+// Connection returns the number of the link among the links of its process, from 1.
 func (l *Link) Connection() int { return max(1, int(l.connection)) }
 
 // Further returns the links of the process's connections after its first, if the link is the first.

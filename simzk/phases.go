@@ -25,8 +25,8 @@ func (c *Cluster) ShiftRelay(part, parts int) {
 	c.relayPhase = c.config.TickTime / 2 * time.Duration(part) / time.Duration(parts)
 }
 
-// ShiftPings makes the pings of a model client begin earlier, by a part of the ping interval. It has
-// no effect on another client.
+// ShiftPings makes the pings of a model client begin earlier, by a part of the ping interval. It
+// has no effect on another client.
 // It is meant for the beginning of a run.
 func (c *Cluster) ShiftPings(l *Link, part, parts int) {
 	if l.session == nil || l.model == nil {

@@ -52,7 +52,7 @@ Exit status:
 				return errors.New("--html needs a file")
 			}
 			if f.html != "" && slices.Contains([]string{f.json, f.junit, f.sarif}, f.html) {
-				return errors.New("--html needs a file of its own")
+				return errors.New("--html and the other reports need different files")
 			}
 			path := append(arguments, "interlock.yaml")[0]
 			return f.run(cmd.Context(), t, path, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -10,8 +10,8 @@ import (
 // interruptedPlan says why a certificate is partial.
 const interruptedPlan = "the plan was interrupted"
 
-// suites returns a JUnit suite for each lock, with a test case for each property and each check, and
-// one for the recordings. They have no times, so that equal plans give equal files.
+// suites returns a JUnit suite for each lock, with a test case for each property and each check,
+// and one for the recordings. They have no times, so that equal plans give equal files.
 func (c *certificateReport) suites() []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {

@@ -40,7 +40,8 @@ func certifyInFormats(t *testing.T, plan string) (status int, c *certify.Certifi
 	return status, c, document.Suites, readFile(t, "report.sarif")
 }
 
-// checkSuite checks that the counts of a suite are those of its test cases, whose names differ.
+// checkSuite checks that the counts of a suite match its test cases, and that the names of these
+// differ.
 func checkSuite(t *testing.T, s *junitSuite) {
 	t.Helper()
 	var failures, skipped int

@@ -74,7 +74,7 @@ type CampaignReport struct {
 	Histories  int                    `json:"histories"`
 	Strategies []report.StrategyStats `json:"strategies"`
 	Cost       costReport             `json:"cost"`
-	// by name; only those that were measured
+	// by name; only margins that were measured
 	Margins   map[string]check.Margin   `json:"margins"`
 	Sometimes []campaign.SometimesCount `json:"sometimes,omitempty"`
 	// sometimes conditions never reached; the status is then 1

@@ -45,8 +45,8 @@ const (
 //
 // The property does not cover when sessions of a process with several connections expire, because
 // the history does not name the session of a request. It does not cover the guarantees on syncs and
-// expiry after a fault with Relaxes, nor those on watches: see [history.NoLostWatch]. No lock claims
-// it, and a search that merges states does not distinguish states by it.
+// expiry after a fault with Relaxes, nor those on watches: see [history.NoLostWatch]. No lock
+// claims it, and a search that merges states does not distinguish states by it.
 //
 // Sources: "Consistency Guarantees" and "ZooKeeper Sessions" in the ZooKeeper programmer's guide;
 // Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN

@@ -49,7 +49,7 @@ const (
 	MustPass       = "must-pass"
 )
 
-// Checks are the checks of each lock, and then those of recordings.
+// Checks lists the checks of each lock, and then the checks of each recording.
 var Checks = []Check{
 	{CompleteSearch, "the exhaustive searches are complete"},
 	{FaultCoverage, "faults strike in all required cells"},
@@ -123,14 +123,14 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 func (c *Certificate) judgeRecordings() {
 	for _, m := range c.MustFail {
 		if !m.Shown {
-			c.fail(m.Lock, MustFail, m.Recording, m.Recording, "%s does not fail any more: %s by %s",
-				m.Recording, m.Signature, m.Lock)
+			c.fail(m.Lock, MustFail, m.Recording, m.Recording,
+				"%s does not fail any more: %s by %s", m.Recording, m.Signature, m.Lock)
 		}
 	}
 	for _, m := range c.MustPass {
 		if m.Shown {
-			c.fail(m.Lock, MustPass, m.Recording, m.Recording, "%s fails again: %s by %s", m.Recording,
-				m.Signature, m.Lock)
+			c.fail(m.Lock, MustPass, m.Recording, m.Recording,
+				"%s fails again: %s by %s", m.Recording, m.Signature, m.Lock)
 		}
 	}
 }

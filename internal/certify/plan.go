@@ -1,5 +1,5 @@
-// Package certify runs a declared plan of searches and recordings, and reports what was shown of each
-// lock and the reasons against its release.
+// Package certify runs a declared plan of searches and recordings, and reports what was shown of
+// each lock and the reasons against its release.
 package certify
 
 import (

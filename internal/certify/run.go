@@ -133,8 +133,8 @@ func (c *Certificate) lock(name string) *Lock {
 	return c.Locks[i]
 }
 
-// cover adds what a sampled search covered: the faults that struck, the required cells in which none
-// did, and the sometimes conditions that it never reached.
+// cover adds what a sampled search covered: the faults that struck, the required cells in which
+// none did, and the sometimes conditions that it never reached.
 func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
 	sampled, ok := found.(*report.Campaign)
 	if !ok {

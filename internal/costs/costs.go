@@ -132,9 +132,8 @@ func handOff(events []history.Event, unlock int) (h HandOff, ok bool) {
 		if e.Kind != history.LockReturn || !waits[e.Process] {
 			continue
 		}
-		own := slices.DeleteFunc(slices.Clone(events[unlock:unlock+i]), func(other history.Event) bool {
-			return other.Process != e.Process
-		})
+		own := slices.DeleteFunc(slices.Clone(events[unlock:unlock+i]),
+			func(other history.Event) bool { return other.Process != e.Process })
 		return HandOff{e.At - events[unlock].At, Measure(own, 1).RoundTrips}, e.Err == ""
 	}
 	return HandOff{}, false

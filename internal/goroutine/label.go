@@ -9,7 +9,7 @@ import (
 )
 
 // profLabel returns the labels of the calling goroutine. No exported function does: [pprof.Label]
-// and [pprof.ForLabels] read those of a context. The runtime keeps this name and signature for
+// and [pprof.ForLabels] read the labels of a context. The runtime keeps this name and signature for
 // users outside of the standard library; see go.dev/issue/67401.
 //
 //go:linkname profLabel runtime/pprof.runtime_getProfLabel

@@ -111,8 +111,8 @@ func init() {
 		// Without a campaign, a portfolio knows no earlier schedules.
 		{
 			name: PortfolioName, number: 0, adaptive: true,
-			summary: "as round-robin, but more often those that show new behaviour; on several " +
-				"servers also margin",
+			summary: "as round-robin, but more often strategies that show new behaviour; on " +
+				"several servers also margin",
 			make: makeRoundRobin,
 		},
 	}

@@ -58,8 +58,8 @@ func (s Site) Possible(kind faults.Kind) bool {
 		faultActions[kind].possible != nil && s.possible(faultActions[kind].possible)
 }
 
-// possible reports whether the condition of a fault holds of the site or, for a client whose
-// process has several connections, of any of these.
+// possible reports whether the condition of a fault holds for the site. For a client whose process
+// has several connections, it holds if it holds for any connection.
 func (s Site) possible(condition func(Site) bool) bool {
 	if condition(s) {
 		return true

@@ -185,8 +185,8 @@ func Write(goroot, version, directory string) (string, error) {
 }
 
 // Install writes the overlay below the user's directory for caches, and returns its file. The
-// environment is what go env GOROOT GOVERSION prints. Errors are those of [Write], or name what is
-// wrong with the environment.
+// environment is what go env GOROOT GOVERSION prints. It returns the errors of [Write], and an
+// error if the environment does not have these two lines.
 func Install(environment string) (string, error) {
 	lines := strings.Split(strings.TrimSpace(environment), "\n")
 	if len(lines) != 2 {

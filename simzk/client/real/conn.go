@@ -78,8 +78,8 @@ func Connect(c *simzk.Cluster) (*Conn, error) {
 	return r, nil
 }
 
-// Join adds a client during a run. The client connects and opens its session like one that has lost
-// both, as a model client does.
+// Join adds a client during a run. Like a model client, it connects and opens its session as after
+// the loss of both.
 func Join(c *simzk.Cluster) (*Conn, error) {
 	r, err := start(c, len(c.Links())+c.Servers()-1)
 	if err == nil {
