@@ -41,5 +41,9 @@ var DefaultLimits = Limits{
 // Unbounded is the value of a field of [Limits] for a lock without that guarantee.
 const Unbounded = 1 << 30
 
+// PromptReturn is the time within which a cancelled Lock without a pending request returns,
+// according to [Promptness].
+const PromptReturn = 10 * time.Second
+
 // LivelockWindow is the period over which [NoLivelock] counts requests.
 const LivelockWindow = time.Second

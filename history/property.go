@@ -25,6 +25,7 @@ const (
 	OwnRelease            Property = "own-release"
 	Validity              Property = "validity"
 	Extension             Property = "extension"
+	Promptness            Property = "promptness"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

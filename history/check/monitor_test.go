@@ -146,7 +146,11 @@ func (b *arbitraryWorld) happen(p int32) {
 		b.change(changed(p, path, 0), false)
 	case what == 5:
 		for range rapid.IntRange(1, 5).Draw(b.t, "requests") {
-			b.log(on(history.Send, p))
+			e := on(history.Send, p)
+			if rapid.Bool().Draw(b.t, "creates") {
+				e.Op, e.Path = "create", path
+			}
+			b.log(e)
 		}
 	case what == 6:
 		b.log(reply(p, 0))

@@ -190,6 +190,12 @@ var mutations = []mutation{
 			extended := history.Event{Kind: history.Extended, Process: e.Process, Validity: 1}
 			return []history.Event{lockOK(9, 1, ""), extended}
 		}),
+	inserting("a cancelled attempt asks for a node", history.Promptness, history.FairPhase,
+		func(history.Event) []history.Event {
+			return []history.Event{lockCall(9, 1), cancelled(9), {
+				Kind: history.Send, Process: 9, Op: "create", Path: "/m/x",
+			}}
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

@@ -208,6 +208,13 @@ var propertyTable = [...]property{
 			1<<history.Crashed | 1<<history.Extended,
 		exercised: extensions, cacheable: true,
 	},
+	{
+		name:      history.Promptness,
+		statement: "a failed or cancelled Lock returns soon and creates no further node",
+		monitor:   func(*monitorConfig) monitor { return new(promptnessMonitor) },
+		kinds:     promptnessKinds,
+		exercised: attemptsEnded,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

@@ -22,7 +22,7 @@ func TestProperties(t *testing.T) {
 		history.NoSpuriousFailure, history.NoLeakedNodes,
 		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
 		history.MonotonicToken, history.Linearizable, history.OwnRelease,
-		history.Validity, history.Extension,
+		history.Validity, history.Extension, history.Promptness,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -106,6 +106,10 @@ func TestCheckerDispatches(t *testing.T) {
 		history.Extension: {
 			lockOK(1, 1, ""), lockOK(2, 1, ""),
 			{Kind: history.Extended, Process: 1, Validity: 1},
+		},
+		history.Promptness: {
+			lockCall(1, 1), lockFailed(1, 1),
+			{Kind: history.Send, Process: 1, Op: "create", Path: "/l/a"},
 		},
 	}
 	for _, p := range check.Properties() {

@@ -74,7 +74,8 @@ const (
 //   - linearizable: grants;
 //   - own-release: deletions of keys;
 //   - validity: grants after a grant with a validity time to another process;
-//   - extension: extensions, granted or refused.
+//   - extension: extensions, granted or refused;
+//   - promptness: attempts that are cancelled or fail.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event, limits history.Limits) {

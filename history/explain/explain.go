@@ -54,6 +54,7 @@ var generators = map[history.Property]generator{
 	history.OwnRelease:            (*story).ownRelease,
 	history.Validity:              (*story).validity,
 	history.Extension:             (*story).extension,
+	history.Promptness:            (*story).promptness,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

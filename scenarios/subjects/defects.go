@@ -206,6 +206,15 @@ var catalogue = []entry{
 		recipe{},
 		func(r *recipe) { r.forgottenWait = true }, nil,
 	},
+	{
+		"acquires-on", history.Promptness,
+		"of two locks, acquires the second after the first has failed",
+		"Curator, InterProcessMultiLock: an exception does not end its loop over the locks",
+		recipe{takesTwo: true, steps: replacing(func(s *steps) {
+			s.lock = (*recipeLock).lockBoth
+		})},
+		func(r *recipe) { r.acquiresOn = true }, nil,
+	},
 }
 
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.

@@ -76,7 +76,7 @@ func production(name, summary string,
 // NoDeadline is the production lock, acquired with a context that cannot end. For such a caller,
 // Lock runs on the caller's own goroutine.
 func NoDeadline() scenarios.Subject {
-	return production("no-deadline", "lock.Mutex with a context that cannot end",
+	s := production("no-deadline", "lock.Mutex with a context that cannot end",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := newMutex(p)
 			if err != nil {
@@ -86,6 +86,9 @@ func NoDeadline() scenarios.Subject {
 				return hold(mutex.Lock(context.WithoutCancel(ctx)))
 			}, nil
 		})
+	s.Claims = slices.DeleteFunc(s.Claims,
+		func(p history.Property) bool { return p == history.Promptness })
+	return s
 }
 
 func newMutex(p *scenarios.Process) (*lock.Mutex, error) {

@@ -79,6 +79,7 @@ type recipe struct {
 	watchesNode   bool // notifies its holder when a watch on its node reports a loss
 	reentrant     bool // its holder may acquire it again
 	fencing       bool // has fencing tokens, which the resource checks
+	takesTwo      bool // acquires another lock first, and holds both
 	guardedWrites bool // the resource is a znode, written by guarded multis
 
 	// The defects, described in catalogue.
@@ -108,6 +109,7 @@ type recipe struct {
 	blindCleanUp   bool
 	forgottenWait  bool
 	deafHolder     bool
+	acquiresOn     bool
 
 	steps steps // all of them, or none for correctSteps
 }
@@ -152,6 +154,10 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 			}), nil
 		},
 	}
+	if recipe.takesTwo {
+		// Only one process at a time queues for the lock that it takes last.
+		s.Sometimes = []history.Sometimes{check.ExpiredWaiter, check.LostCreate}
+	}
 	switch {
 	case recipe.unguarded:
 		s.Guard = scenarios.Unguarded
@@ -180,6 +186,9 @@ func (r *recipe) requests() int {
 	if r.watchesNode {
 		return recipeLimits.Requests + 1 // the watch on its node
 	}
+	if r.takesTwo {
+		return history.Unbounded
+	}
 	return recipeLimits.Requests
 }
 
@@ -201,6 +210,12 @@ func (r *recipe) claims() []history.Property {
 	}
 	if r.watchesNode {
 		claims = append(claims, history.SessionLoss)
+	}
+	if r.takesTwo {
+		// A contender joins the second queue long after it has called Lock.
+		claims = slices.DeleteFunc(claims,
+			func(p history.Property) bool { return p == history.NoStarvation })
+		claims = append(claims, history.Promptness)
 	}
 	if r.reentrant {
 		claims = append(claims, history.Reentrancy)

@@ -1,0 +1,237 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+const (
+	reasonLateReturn = "a cancelled call of Lock did not return in time"
+	reasonLateCreate = "a process asked for a node after its attempt had ended"
+)
+
+// createOp is the operation of a Send that creates a node.
+const createOp = "create"
+
+// Promptness decides [history.Promptness]: an attempt that is cancelled or fails ends soon, and
+// creates no further node.
+//
+// An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error. An
+// event of the property is one of these:
+//   - a Send of a create by a process whose attempt has ended, before its next LockCall. The path is
+//     one for which this attempt, or one before, had sent a create before it ended, or a directory
+//     of such a path: what an earlier attempt leaves to do may overlap with the next one;
+//   - an event more than [history.PromptReturn] after the cancel of an attempt, and after the last
+//     Reply to its process, if no request is unanswered and no other fault has struck before. The
+//     LockReturn of the attempt has come.
+//
+// The property does not cover the creates of an attempt that ends while its client has no session:
+// the client may send later what the attempt had asked for before. Neither does it cover an attempt
+// whose goroutine creates nodes only during the process's next attempt.
+//
+// The check takes time linear in the events, times the number of processes and of the paths that an
+// attempt creates.
+func Promptness(events []history.Event) *history.Violation {
+	return decide(history.Promptness, new(promptnessMonitor), events)
+}
+
+// An asker is a process with an attempt that has not been granted the lock.
+type asker struct {
+	process int32
+	attempt int32
+	away    bool // its client has reported that it has no session
+	open    bool // Lock has been called, and has not returned
+	// of a cancelled attempt: the time of the cancel, or of a later reply
+	since      time.Duration
+	unanswered int32    // the requests of the process without a reply
+	ended      int      // the index of the event that ended the attempt, or 0
+	judged     bool     // the client had a session then
+	asked      []string // the paths of the creates of this attempt and of those before
+}
+
+type promptnessMonitor struct {
+	askers    []asker // at most one for each process
+	disturbed bool    // a fault other than a cancel has struck
+}
+
+func (m *promptnessMonitor) reset() { m.askers, m.disturbed = m.askers[:0], false }
+
+func (m *promptnessMonitor) copy(from monitor) {
+	other := from.(*promptnessMonitor)
+	m.reset()
+	m.disturbed = other.disturbed
+	for i := range other.askers {
+		a := m.of(other.askers[i].process)
+		asked := append(a.asked, other.askers[i].asked...)
+		*a = other.askers[i]
+		a.asked = asked
+	}
+}
+
+// of returns the asker of a process, and reuses the memory of a removed one.
+func (m *promptnessMonitor) of(process int32) *asker {
+	for i := range m.askers {
+		if m.askers[i].process == process {
+			return &m.askers[i]
+		}
+	}
+	n := len(m.askers)
+	m.askers = slices.Grow(m.askers, 1)[:n+1]
+	a := &m.askers[n]
+	*a = asker{process: process, asked: a.asked[:0]}
+	return a
+}
+
+func (m *promptnessMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+
+// state folds in no index, which only decides what a violation names.
+func (m *promptnessMonitor) state(_ *queue, s *State) {
+	sum := uint64(0)
+	for i := range m.askers {
+		a := &m.askers[i]
+		if s.ended(a.process) && !a.waits() {
+			continue
+		}
+		one := fold(uint64(uint32(a.process))<<32|uint64(uint32(a.unanswered)),
+			bit(a.away, 0)|bit(a.open, 1)|bit(a.ended > 0, 2)|bit(a.judged, 3))
+		if a.waits() {
+			one = fold(one, uint64(a.since))
+		}
+		for _, path := range a.asked {
+			one = fold(one, xxhash.Sum64String(path))
+		}
+		sum += one
+	}
+	s.fold(sum, bit(m.disturbed, 0))
+}
+
+// waits reports whether a cancelled Lock has not returned.
+func (a *asker) waits() bool { return a.open && a.ended > 0 }
+
+// visible: a return moved before the time passes would hide that it was late, and a fault moved
+// before another would excuse it.
+func (m *promptnessMonitor) visible(_ *queue, e *history.Event) bool {
+	switch e.Kind {
+	case history.Fault:
+		return true
+	case history.LockReturn:
+		return m.of(e.Process).waits()
+	}
+	return false
+}
+
+func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+	e := &log[i]
+	if v := m.late(e, i); v != nil {
+		return v
+	}
+	switch e.Kind {
+	case history.Tick:
+	case history.SessionState:
+		m.of(e.Process).away = e.Name != "has-session"
+	case history.LockCall:
+		a := m.of(e.Process)
+		a.attempt, a.open, a.ended = e.Attempt, true, 0
+	case history.LockReturn:
+		m.of(e.Process).returned(e, i)
+	case history.Crashed:
+		m.of(e.Process).open = false
+	case history.Fault:
+		if e.Name != cancelName {
+			m.disturbed = true
+		} else if a := m.of(e.Process); a.open && a.ended == 0 {
+			a.end(i)
+			a.since = e.At
+		}
+	case history.Reply:
+		a := m.of(e.Process)
+		a.unanswered--
+		a.since = e.At
+	case history.Send:
+		a := m.of(e.Process)
+		a.unanswered++
+		if e.Op == createOp {
+			return a.create(e, i)
+		}
+	}
+	return nil
+}
+
+// late returns a violation if a cancelled Lock should have returned before an event.
+func (m *promptnessMonitor) late(e *history.Event, i int) *history.Violation {
+	if m.disturbed {
+		return nil
+	}
+	for n := range m.askers {
+		if a := &m.askers[n]; a.waits() && a.unanswered <= 0 &&
+			e.At-a.since > history.PromptReturn {
+			return &history.Violation{
+				Property: history.Promptness, Event: i, Reason: reasonLateReturn,
+				Detail: fmt.Sprintf("c%d's Lock of attempt %d had no request to wait for since %v",
+					a.process, a.attempt, a.since),
+				Evidence: history.Evidence{Process: a.process, Events: []int{a.ended}},
+			}
+		}
+	}
+	return nil
+}
+
+func (a *asker) end(i int) { a.ended, a.judged = i, !a.away }
+
+func (a *asker) returned(e *history.Event, i int) {
+	switch {
+	case e.Err == "":
+		a.ended = 0
+	case a.ended == 0:
+		a.end(i)
+	}
+	a.open = false
+}
+
+// create records the create of an attempt, or returns a violation if the attempt has ended.
+func (a *asker) create(e *history.Event, i int) *history.Violation {
+	switch {
+	case a.ended == 0 && a.open:
+		if !slices.Contains(a.asked, e.Path) {
+			a.asked = append(a.asked, e.Path)
+		}
+		return nil
+	case a.ended == 0, !a.judged, slices.ContainsFunc(a.asked, func(path string) bool {
+		return path == e.Path || strings.HasPrefix(path, e.Path+"/")
+	}):
+		return nil
+	}
+	return &history.Violation{
+		Property: history.Promptness, Event: i, Reason: reasonLateCreate,
+		Detail: fmt.Sprintf("c%d sent a create of %s after attempt %d had ended", a.process,
+			e.Path, a.attempt),
+		Evidence: history.Evidence{Process: a.process, Path: e.Path, Events: []int{a.ended}},
+	}
+}
+
+// attemptsEnded counts the attempts that are cancelled or fail while Lock is called.
+func attemptsEnded(events []history.Event) (n int) {
+	var m promptnessMonitor
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Kind == history.LockReturn && e.Err != "":
+			n++
+		case e.Kind == history.LockReturn && m.of(e.Process).waits():
+			n++
+		}
+		if promptnessKinds>>e.Kind&1 != 0 {
+			m.observe(nil, events, i)
+		}
+	}
+	return n
+}
+
+const promptnessKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Fault |
+	1<<history.Send | 1<<history.Reply | 1<<history.SessionState | 1<<history.Crashed | 1<<history.Tick

@@ -1,0 +1,114 @@
+package check_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
+)
+
+func TestPromptness(t *testing.T) {
+	const (
+		lateCreate = "a process asked for a node after its attempt had ended"
+		lateReturn = "a cancelled call of Lock did not return in time"
+	)
+	type events = []history.Event
+	state := func(name string) history.Event {
+		return history.Event{Kind: history.SessionState, Process: 1, Name: name}
+	}
+	sends := func(op, path string) history.Event {
+		return history.Event{Kind: history.Send, Process: 1, Op: op, Path: path}
+	}
+	passed := func(at time.Duration) history.Event {
+		return history.Event{Kind: history.Tick, At: at}
+	}
+	struck := func(name string) history.Event {
+		return history.Event{Kind: history.Fault, Process: 1, Name: name}
+	}
+	reply := func(at time.Duration) history.Event {
+		return history.Event{Kind: history.Reply, Process: 1, Op: "create", At: at}
+	}
+	begun := events{on(history.Tick, 0), lockCall(1, 1), sends("create", "/l/a/n-")}
+	after := func(more ...history.Event) events { return slices.Concat(begun, more) }
+	judge(t, history.Promptness, check.Promptness, []verdict{
+		{name: "nothing"},
+		{name: "a create in the attempt", events: after(sends("create", "/l/b/n-"))},
+		{
+			name: "a create after a cancel", reason: lateCreate, event: 4,
+			events: after(cancelled(1), sends("create", "/l/b/n-")),
+		},
+		{
+			name: "a create after a failure", reason: lateCreate, event: 4,
+			events: after(lockFailed(1, 1), sends("create", "/l/b/n-")),
+		},
+		{
+			name: "a create after a cancel and the return", reason: lateCreate, event: 5,
+			events: after(cancelled(1), lockFailed(1, 1), sends("create", "/l/b/n-")),
+		},
+		{name: "the same create again", events: after(cancelled(1), sends("create", "/l/a/n-"))},
+		{name: "a directory", events: after(cancelled(1), sends("create", "/l"))},
+		{
+			name: "a path that only begins alike", reason: lateCreate, event: 4,
+			events: after(cancelled(1), sends("create", "/l/a/n")),
+		},
+		{name: "a delete", events: after(cancelled(1), sends("delete", "/l/b/n-"))},
+		{name: "another gave up", events: after(cancelled(2), sends("create", "/l/b/n-"))},
+		{
+			name: "the next attempt",
+			events: after(cancelled(1), lockFailed(1, 1), lockCall(1, 2),
+				sends("create", "/l/b/n-")),
+		},
+		{
+			name:   "granted all the same",
+			events: after(cancelled(1), lockOK(1, 1, ""), sends("create", "/l/b/n-")),
+		},
+		{
+			name: "without a session",
+			events: after(state("disconnected"), cancelled(1), state("has-session"),
+				sends("create", "/l/b/n-")),
+		},
+		{
+			name: "with a session again", reason: lateCreate, event: 6,
+			events: after(state("disconnected"), state("has-session"), cancelled(1),
+				sends("create", "/l/b/n-")),
+		},
+		{
+			name: "no return in time", reason: lateReturn, event: 5,
+			events: after(reply(0), cancelled(1), passed(history.PromptReturn+1)),
+		},
+		{
+			name: "no return after a reply", reason: lateReturn, event: 5,
+			events: after(cancelled(1), reply(time.Second),
+				passed(time.Second+history.PromptReturn+1)),
+		},
+		{
+			name:   "time left",
+			events: after(reply(0), cancelled(1), passed(history.PromptReturn)),
+		},
+		{
+			name:   "time left since a reply",
+			events: after(cancelled(1), reply(time.Second), passed(history.PromptReturn+1)),
+		},
+		{
+			name:   "an unanswered request",
+			events: after(cancelled(1), passed(history.PromptReturn+1)),
+		},
+		{
+			name: "a return in time",
+			events: after(reply(0), cancelled(1), lockFailed(1, 1),
+				passed(history.PromptReturn+1)),
+		},
+		{
+			name: "another fault",
+			events: after(reply(0), cancelled(1), struck("stall-replies"),
+				passed(history.PromptReturn+1)),
+		},
+		{
+			name:   "a crash",
+			events: after(reply(0), cancelled(1), crash(1), passed(history.PromptReturn+1)),
+		},
+		{name: "not cancelled", events: after(passed(time.Hour))},
+	})
+}
