@@ -6,7 +6,7 @@ package history
 // Source: the sometimes properties of Stateright and Antithesis.
 type Sometimes struct {
 	Name    string // in a few words
-	Clients int    // the number of processes that it needs
+	Clients int    // the number of processes that it needs, with a lock of one place
 	Fault   string // the name of the fault that it needs, or empty
 
 	// Reached reports whether the history reaches the situation. It depends on the events alone.

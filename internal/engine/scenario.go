@@ -122,7 +122,11 @@ func (s *Scenario) FaultKinds() []faults.Kind {
 
 // Offers reports whether the scenario has what the condition needs.
 func (s *Scenario) Offers(condition *history.Sometimes) bool {
-	if s.Clients < condition.Clients {
+	needed := condition.Clients
+	if needed > 1 { // A process waits only while others have all further places.
+		needed += max(1, s.Subject.Limits.Places) - 1
+	}
+	if s.Clients < needed {
 		return false
 	}
 	for kind := range faults.Kinds {
