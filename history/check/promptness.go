@@ -24,12 +24,12 @@ const createOp = "create"
 //
 // An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error. An
 // event of the property is one of these:
-//   - a Send of a create by a process whose attempt has ended, before its next LockCall. The path is
-//     one for which this attempt, or one before, had sent a create before it ended, or a directory
-//     of such a path: what an earlier attempt leaves to do may overlap with the next one;
+//   - a Send of a create by a process whose attempt has ended, before its next LockCall. This
+//     attempt, or one before, must have sent a create of the path, or of a path below it, before it
+//     ended: what an earlier attempt leaves to do may overlap with the next one;
 //   - an event more than [history.PromptReturn] after the cancel of an attempt, and after the last
 //     Reply to its process, if no request is unanswered and no other fault has struck before. The
-//     LockReturn of the attempt has come.
+//     LockReturn of the attempt must have come.
 //
 // The property does not cover the creates of an attempt that ends while its client has no session:
 // the client may send later what the attempt had asked for before. Neither does it cover an attempt
@@ -234,4 +234,5 @@ func attemptsEnded(events []history.Event) (n int) {
 }
 
 const promptnessKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Fault |
-	1<<history.Send | 1<<history.Reply | 1<<history.SessionState | 1<<history.Crashed | 1<<history.Tick
+	1<<history.Send | 1<<history.Reply | 1<<history.SessionState | 1<<history.Crashed |
+	1<<history.Tick

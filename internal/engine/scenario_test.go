@@ -3,10 +3,10 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // A condition with a waiting process needs a process for each further place of a semaphore.
@@ -23,9 +23,8 @@ func TestOffers(t *testing.T) {
 		{1, 3, check.LostCreate, true},
 		{3, 0, check.AbandonedPlace, false},
 	} {
-		s := engine.Scenario{Clients: test.clients}
+		s := locktest.Planned(t, subjects.Textbook(), test.clients, 1, "lose-reply=1")
 		s.Subject.Limits.Places = test.places
-		s.Faults.Of[faults.LoseReply] = 1
 		if got := s.Offers(&test.condition); got != test.want {
 			t.Errorf("%d clients, %d places, %s: %v", test.clients, test.places,
 				test.condition.Name, got)
