@@ -22,8 +22,8 @@ const createOp = "create"
 // Promptness decides [history.Promptness]: an attempt that is cancelled or fails ends soon, and
 // creates no further node.
 //
-// An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error. An
-// event of the property is one of these:
+// An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error.
+// An event of the property is one of these:
 //   - a Send of a create by a process whose attempt has ended, before its next LockCall. This
 //     attempt, or one before, must have sent a create of the path, or of a path below it, before it
 //     ended: what an earlier attempt leaves to do may overlap with the next one;
