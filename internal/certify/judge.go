@@ -105,7 +105,7 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 	for _, cell := range l.Of(reportcard.Violated) {
 		first := cell.Counterexamples[0]
 		c.fail(l.Name, string(cell.Property), first.Signature, first.Recording,
-			"%s violates %s: %s", l.Name, cell.Property, first.Signature)
+			"%s violates %s", l.Name, first.Signature)
 	}
 	for _, cell := range l.Of(reportcard.Unknown) {
 		c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
