@@ -147,6 +147,14 @@ func (c *flakyNetwork) sever(cut bool) {
 	}
 }
 
+// skipReconnection skips a test in which a client reconnects, under the race detector.
+func skipReconnection(t *testing.T) {
+	if real.RaceDetector {
+		t.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that " +
+			"waited, see https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
+	}
+}
+
 // The locks behave alike over real sockets with the real client, on a simulated and on a real
 // server.
 var behaviours = []struct {
@@ -350,12 +358,7 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a short disconnection is survived", func(s *fixture) {
-		if real.RaceDetector {
-			s.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls " +
-				"that " +
-				"waited, see " +
-				"https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
-		}
+		skipReconnection(s.T)
 		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
 		other := s.mutex(s.session(), "/cut")
@@ -371,6 +374,7 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a partitioned holder learns of its loss before the next grant", func(s *fixture) {
+		skipReconnection(s.T)
 		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, shortTimeout, network.dial)
 		lease := s.take(s.mutex(session, "/expired"))

@@ -139,6 +139,9 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 		return nil, err
 	}
 	c.granted = true
+	if c.session != nil { // before the caller has the lease: a Close that it calls next ends it
+		c.session.register(keeper.tenure)
+	}
 	c.observe(Event{Kind: Granted, Token: keeper.tenure.token, Elapsed: time.Since(c.started)})
 	return keeper, nil
 }

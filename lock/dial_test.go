@@ -88,6 +88,62 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// A stuckClient's channel of events stays open after Close. A connection of go-zookeeper/zk 1.0.4 is
+// like that if a request fails just when it is closed.
+type stuckClient struct{ *zk.Conn }
+
+func TestCloseOfStuckClient(t *testing.T) {
+	conn, _, err := zk.Connect(serve(t).Addresses(), 10*time.Second, zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := lock.NewSession(stuckClient{conn}, make(chan zk.Event), 10*time.Second)
+	mutex, err := session.NewMutex("/locks/billing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mutex.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	session.Close()
+	if _, err := mutex.Lock(t.Context()); !errors.Is(err, zk.ErrClosing) {
+		t.Errorf("Lock: %v, want zk.ErrClosing", err)
+	}
+	if _, err := session.Context(t.Context()); !errors.Is(err, zk.ErrClosing) {
+		t.Errorf("Context: %v, want zk.ErrClosing", err)
+	}
+}
+
+// A closingObserver closes the session at the grant, before the caller has the lease.
+type closingObserver struct{ session *lock.Session }
+
+func (o closingObserver) Observe(e lock.Event) {
+	if e.Kind == lock.Granted {
+		o.session.Close()
+	}
+}
+
+// Close ends a lease that nobody has yet. The client has no method Close, so nothing else ends it.
+func TestCloseAtTheGrant(t *testing.T) {
+	conn, events, err := zk.Connect(serve(t).Addresses(), 10*time.Second, zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	session := lock.NewSession(struct{ lock.Client }{conn}, events, 10*time.Second)
+	mutex, err := session.NewMutex("/locks/billing", lock.WithObserver(closingObserver{session}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := mutex.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, zk.ErrClosing) {
+		t.Errorf("Err: %v, want ErrLost and zk.ErrClosing", err)
+	}
+}
+
 // A shortConn makes the server grant a session timeout of four seconds.
 type shortConn struct {
 	net.Conn
@@ -110,6 +166,7 @@ func (c *shortConn) Read(p []byte) (int, error) {
 // If a server shortens the session, its leases end, because ZooKeeper may grant the locks to others
 // before they would.
 func TestSessionShortened(t *testing.T) {
+	skipReconnection(t)
 	server := serve(t)
 	var short atomic.Bool
 	session, err := lock.Dial(t.Context(), server.Addresses(), 10*time.Second, quiet,

@@ -103,15 +103,14 @@ const watchAfter = 20
 
 // keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
 func (k *leaseKeeper) keep() {
+	if k.session != nil {
+		defer k.session.unregister(k.tenure)
+	}
 	if k.checkCancelled() != nil {
 		return
 	}
 	defer k.stopExpiry()
 	defer k.putWatch()
-	if k.session != nil {
-		k.session.register(k.tenure)
-		defer k.session.unregister(k.tenure)
-	}
 	k.timer = time.NewTimer(min(k.confirmDelay(), time.Until(k.deadline)/2))
 	defer k.timer.Stop()
 	for {

@@ -71,6 +71,7 @@ type Session struct {
 	epoch         uint64     // number of lost connections
 	deadline      time.Time  // until then the session is certain to exist
 	latest        *sessionChange
+	closing       bool // Close was called
 	closed        bool
 	active        bool        // the session is monitored
 	pinging       bool        // a ping is in flight
@@ -172,12 +173,16 @@ func (s *Session) NewSemaphore(path string, places int, options ...Option) (*Sem
 // later ones, return zk.ErrClosing. Close may be called again.
 func (s *Session) Close() {
 	s.mu.Lock()
+	s.closing = true
 	for _, t := range s.tenures {
 		t.end(errClosed)
 	}
 	s.mu.Unlock()
 	if client, ok := s.Client.(interface{ Close() }); ok {
 		client.Close()
+		// The client's event channel may stay open: if a request fails just when the client is
+		// closed, go-zookeeper/zk 1.0.4 answers it twice and blocks.
+		s.end()
 	}
 }
 
@@ -312,13 +317,16 @@ func (s *Session) shorten(why error) {
 	}
 }
 
-// register ends a tenure as soon as the client reports that its session is over, which it may have
-// done already.
+// register ends a tenure as soon as the client reports that its session is over or Close is called,
+// which may have happened already.
 func (s *Session) register(t *tenure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tenures = append(s.tenures, t)
 	t.checkExpired()
+	if s.closing {
+		t.end(errClosed)
+	}
 }
 
 // unregister reverts register.
@@ -339,10 +347,13 @@ func (s *Session) change(status SessionStatus, err error) {
 	s.latest = next
 }
 
-// end marks the client as closed.
+// end marks the client as closed. It may be called again.
 func (s *Session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	s.epoch++
 	s.change(SessionLost, errSessionClosed)
 	s.closed = true
