@@ -80,9 +80,8 @@ var (
 	errRestart   = errors.New("lock: restart the attempt")
 )
 
-// retryDelay is the delay before a failed request is retried. Each contender adds up to 66 ms of
-// its own, so that the contenders that a lost connection has failed together do not return
-// together.
+// retryDelay is the default of [WithRetryDelay]. Each contender adds up to two thirds of its own,
+// so that the contenders that a lost connection has failed together do not return together.
 const retryDelay = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
@@ -94,7 +93,7 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: h,
 		prefix: q.at(namePrefix + h.guid + nameInfixes[r.kind]), started: time.Now(),
 		useHint:    h.predecessor != "" && h.trust >= minTrust,
-		retryAfter: retryDelay + time.Duration(h.jitter())*time.Microsecond,
+		retryAfter: q.retryDelay + q.retryDelay/100_000*time.Duration(h.jitter()),
 		cancelled:  make(chan struct{}), removed: make(chan struct{}),
 	}
 	if r.kind == writer {

@@ -3,9 +3,9 @@
 // connects to ZooKeeper and returns a [Session], which makes locks; they also work on the client of
 // go-zookeeper/zk that a program already has.
 //
-// All of them follow ZooKeeper's lock recipe: a contender creates an ephemeral sequential node below
-// the path of the lock, watches the nearest contender before it that blocks it, and is granted the
-// lock when none is left. docs/lock.md compares the package with other libraries and gives costs.
+// All of them follow ZooKeeper's lock recipe: a contender creates an ephemeral sequential node
+// below the path of the lock, watches the nearest contender before it that blocks it, and is
+// granted the lock when none is left. docs/lock.md compares other libraries and gives costs.
 //
 // # Guarantees
 //

@@ -198,7 +198,7 @@ func (l *Leadership) learnVersion(ctx context.Context, content []byte) (bool, er
 
 // pause waits before a failed request is retried, unless the context ends.
 func (q *queue) pause(ctx context.Context) {
-	timer := time.NewTimer(retryDelay)
+	timer := time.NewTimer(q.retryDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

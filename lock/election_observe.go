@@ -130,7 +130,7 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 			return Leader{}, context.Cause(ctx)
 		case refused(err):
 			return Leader{}, err
-		case err != nil && o.failures.clientClosed(o.queue, err, retryDelay):
+		case err != nil && o.failures.clientClosed(o.queue, err, o.queue.retryDelay):
 			return Leader{}, zk.ErrClosing
 		case err != nil:
 			if o.seen = false; err != errRestart {

@@ -34,7 +34,7 @@ func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
 		deadline: confirmed.Add(c.validity),
 		// Contenders that were granted a lock together must not confirm together ever after.
-		interval: c.timeout/confirmations - min(c.retryAfter-retryDelay, c.timeout/confirmations/2),
+		interval: c.timeout/confirmations - min(c.spread(), c.timeout/confirmations/2),
 	}
 	k.tenure.extend(k.deadline)
 	return k
@@ -250,7 +250,7 @@ func (k *leaseKeeper) confirm() bool {
 		return false
 	case err != nil:
 		k.observe(Event{Kind: Retried, Err: err})
-		k.timer.Reset(k.retryAfter)
+		k.timer.Reset(retryDelay + k.spread())
 	default:
 		k.deadline = sentAt.Add(k.validity)
 		k.tenure.extend(k.deadline)

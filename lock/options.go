@@ -3,6 +3,7 @@ package lock
 import (
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -48,3 +49,10 @@ func WithLogger(logger *slog.Logger) Option { return WithObserver(logObserver{lo
 // removes some time after their last child is gone. It requires ZooKeeper 3.5.3 or newer and a
 // client with a method CreateContainer, as *zk.Conn has; with any other client it has no effect.
 func WithContainers() Option { return func(q *queue) { q.containers = true } }
+
+// WithRetryDelay sets the delay before a contender, a candidate or an observer retries a request
+// that failed while ZooKeeper could not be reached. The default is 100 ms. Contenders add up to two
+// thirds of the delay, drawn from their GUIDs, so that those that failed together do not return
+// together. The end of the context ends the delay of a call, but the removal of a node in the
+// background waits for it. Confirmations of a held lease are always retried after the default.
+func WithRetryDelay(delay time.Duration) Option { return func(q *queue) { q.retryDelay = delay } }

@@ -169,6 +169,11 @@ func (h *predecessorHint) jitter() uint16 {
 	return binary.BigEndian.Uint16(drawn[:])
 }
 
+// spread returns a random duration of up to 66 ms that depends only on the GUID.
+func (h *predecessorHint) spread() time.Duration {
+	return time.Duration(h.jitter()) * time.Microsecond
+}
+
 // unknownEntry represents, in a list of blockers, contenders about whom nothing is known, not even
 // whether they exist.
 var unknownEntry = entry{}

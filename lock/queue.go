@@ -26,6 +26,7 @@ type queue struct {
 	acl         []zk.ACL
 	metadata    string
 	containers  bool
+	retryDelay  time.Duration // see [WithRetryDelay]
 	observers   []Observer
 	idleWatches watchRegistry // of contenders that have ended
 	hints       predecessorHints
@@ -56,7 +57,9 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("lock: the client is nil")
 	}
-	q := &queue{path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader}
+	q := &queue{
+		path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader, retryDelay: retryDelay,
+	}
 	if session, ok := client.(*Session); ok {
 		q.session, client, q.closing = session, session.Client, session.ended
 		sessionTimeout = min(sessionTimeout, session.timeout)
@@ -71,6 +74,9 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	}
 	for _, option := range options {
 		option(q)
+	}
+	if q.retryDelay <= 0 {
+		return nil, fmt.Errorf("lock: retry delay %v must be positive", q.retryDelay)
 	}
 	return q, nil
 }
