@@ -52,10 +52,27 @@ func (r *recorder) Observe(e lock.Event) {
 	}
 }
 
+// enter records that the process enters its critical section, or returns why the lease has ended.
+// No loss is recorded between the check and the event, even if the process is paused there.
+func (r *recorder) enter(lease *lock.Lease, attempt int32) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := lease.Err(); err != nil {
+		return err
+	}
+	r.encode(history.Event{Kind: history.Enter, Attempt: attempt})
+	return nil
+}
+
 // write writes an event, at the current time unless the event has one.
 func (r *recorder) write(e history.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.encode(e)
+}
+
+// encode is write for a caller that has locked mu.
+func (r *recorder) encode(e history.Event) {
 	if e.Process = r.process; e.At == 0 {
 		e.At = time.Duration(time.Now().UnixNano())
 	}
@@ -98,9 +115,8 @@ func (r *recorder) do(ctx context.Context, work func(context.Context) error) err
 		Kind: history.LockReturn, Attempt: attempt, Path: lease.Node(),
 		Zxid: lease.Token(),
 	})
-	failed := lease.Err() // A process that was paused here stays out.
+	failed := r.enter(lease, attempt)
 	if failed == nil {
-		r.write(history.Event{Kind: history.Enter, Attempt: attempt})
 		failed = work(lease.Context(ctx))
 		r.write(history.Event{Kind: history.Leave, Attempt: attempt})
 	}
