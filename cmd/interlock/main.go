@@ -110,6 +110,12 @@ Exit status:
 		completeFlags(command)
 	}
 	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		if command.HasSubCommands() && !command.Runnable() {
+			command.Args, command.RunE = unknownCommand, root.RunE
+		}
+	}
 	return root
 }
 
