@@ -170,13 +170,14 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			}
 			return r
 		}
+		differing := r.Differing
 		x.account(r, result)
 		r.Elapsed = earlier + time.Since(began)
 		if e.Each != nil {
 			r.Failure = nil
 			e.Each(result)
 		}
-		if r.Differing == 1 && r.Nondeterministic.Line == "" {
+		if differing < r.Differing && r.Differing <= locateMax && len(r.DifferingLines) == 0 {
 			e.locate(bounded, t, r, result)
 		}
 		if x.ValidatedRunner != nil && x.Mismatch != nil && (r.Failure == nil || e.KeepGoing) {
@@ -195,15 +196,23 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	}
 }
 
+// locateMax is for how many schedules that differed the search tries to find the line. One may run
+// alike each time that it is run again.
+const locateMax = 8
+
 // locate finds the line at which the run of a lock that is nondeterministic began to differ.
 func (e *Search) locate(ctx context.Context, t *testing.T, r *report.Exhaustive,
 	result *engine.Result,
 ) {
 	deviations := slices.Clone(result.Deviations)
 	again := func() engine.Strategy { return &engine.Replay{Deviations: deviations} }
-	engine.NewRunner(t).Locate(ctx, &e.Scenario, again, r.Nondeterministic)
-	if line := r.Nondeterministic.Line; line != "" {
-		r.DifferingLines = append(r.DifferingLines, line)
+	located := new(engine.Nondeterminism)
+	engine.NewRunner(t).Locate(ctx, &e.Scenario, again, located)
+	if r.Differing == 1 {
+		r.Nondeterministic.Line = located.Line
+	}
+	if located.Line != "" {
+		r.DifferingLines = append(r.DifferingLines, located.Line)
 	}
 }
 
