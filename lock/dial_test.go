@@ -88,8 +88,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A stuckClient's channel of events stays open after Close. A connection of go-zookeeper/zk 1.0.4 is
-// like that if a request fails just when it is closed.
+// A stuckClient's channel of events stays open after Close. A connection of go-zookeeper/zk 1.0.4
+// is like that if a request fails just when it is closed.
 type stuckClient struct{ *zk.Conn }
 
 func TestCloseOfStuckClient(t *testing.T) {

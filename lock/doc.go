@@ -18,8 +18,7 @@
 //   - A failed or cancelled attempt, or a lost reply, leaves no node. While the connection is down,
 //     the removal continues in the background until ZooKeeper confirms it or the session ends.
 //   - Fencing tokens increase from lease to lease, also where sequence numbers repeat: see
-//     [Lease.Token]. Writes to ZooKeeper can be
-//     made conditional on the lease: see [Lease.Write].
+//     [Lease.Token]. Writes to ZooKeeper can be made conditional on the lease: see [Lease.Write].
 //
 // # Not guaranteed
 //
@@ -49,6 +48,6 @@
 // Each lock has a path of its own, the same in every process that shares it. A Mutex may share its
 // path with an RWMutex, as one more writer, and with zk.Lock of go-zookeeper/zk. All other nodes
 // below the path are ignored: locks of Curator and kazoo do not exclude those of this package. Only
-// the lock may write to the path and its contenders' nodes. Deleting the node of a holder
-// takes the lock from it.
+// the lock may write to the path and its contenders' nodes. Deleting the node of a holder takes the
+// lock from it.
 package lock
