@@ -103,6 +103,7 @@ var replayCommand = regexp.MustCompile(
 func TestDeadlyLocks(t *testing.T) {
 	t.Parallel()
 	m := newDeadlyModule(t)
+	t.Run("hasty", func(t *testing.T) { failsInSomeRuns(t, m) })
 	for name, tc := range map[string]struct{ test, reason, message string }{
 		"panic":  {"TestPanic", "a goroutine that the lock started panicked", "no watch for "},
 		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
@@ -150,5 +151,16 @@ func TestDeadlyLocks(t *testing.T) {
 				t.Errorf("the counterexample is not replayed:\n%s", again)
 			}
 		})
+	}
+}
+
+// A failure that some runs of a schedule show, and others do not, yields a counterexample that says
+// how often.
+func failsInSomeRuns(t *testing.T, m *deadlyModule) {
+	t.Parallel()
+	printed := m.run(t, "^TestHasty$")
+	often := regexp.MustCompile(`reproduces in \d+ of 20 runs; shrunk to`)
+	if !often.MatchString(printed) || replayCommand.FindString(printed) == "" {
+		t.Errorf("no counterexample, or not how often it fails:\n%s", printed)
 	}
 }

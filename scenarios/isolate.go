@@ -337,14 +337,19 @@ func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
 }
 
 // recordResult shrinks a schedule that failed, and writes the counterexample. It returns where that
-// is, or why there is none.
+// is, or why there is none. If the lock is nondeterministic, the schedule is run until it fails, at
+// most [recording.ReproductionRuns] times.
 func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.Deviation,
 	verdict *verdict,
 ) string {
 	runner := engine.NewRunner(t)
-	result := runner.Run(scenario, &engine.Replay{Deviations: deviations})
-	if !scenario.Fails(result) {
-		return "the schedule does not fail when it is run again\n" + engine.LikelyCauses
+	result, runs := runner.Run(scenario, &engine.Replay{Deviations: deviations}), 1
+	for ; !scenario.Fails(result); runs++ {
+		if runs == recording.ReproductionRuns {
+			return fmt.Sprintf("the schedule fails in none of %d further runs\n%s", runs,
+				engine.LikelyCauses)
+		}
+		result = runner.Run(scenario, &engine.Replay{Deviations: deviations})
 	}
 	if mistake := engine.SetUpError(result.Violations[0]); mistake != "" {
 		return "a mistake in the scenario, not in the lock: " + mistake
@@ -352,13 +357,16 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 	c, err := shrink.Shorten(context.Background(), runner,
 		&campaign.Campaign{Scenario: *scenario}, &report.Campaign{Runs: report.Runs{
 			Failure: &report.Failure{
-				Deviations: deviations, Violations: result.Violations,
+				Deviations: deviations, Violations: result.Violations, Unstable: runs > 1,
 			},
 		}})
 	if err != nil {
 		return err.Error()
 	}
 	text := &strings.Builder{}
+	if n := c.Recording.Reproduces; n.Runs > 0 {
+		fmt.Fprintf(text, "%s; ", n)
+	}
 	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Recording.Deviations))
 	addCounterexample(t, c, text, verdict)
 	return text.String()

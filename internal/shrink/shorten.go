@@ -66,15 +66,16 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 // repeatRuns is how many runs of a short schedule must be alike.
 const repeatRuns = 5
 
-// repeats reports whether runs of a schedule are alike.
+// repeats reports whether runs of a schedule are alike and violate a property.
 func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation) bool {
-	first := r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash
+	first := r.Run(scenario, &engine.Replay{Deviations: deviations})
+	hash, violates := first.TraceHash, len(first.Violations) > 0
 	for range repeatRuns - 1 {
-		if r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash != first {
+		if r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash != hash {
 			return false
 		}
 	}
-	return true
+	return violates
 }
 
 // shortenUnstable shrinks and records a schedule that does not fail in every run. The short form

@@ -84,6 +84,40 @@ func TestRapid(t *testing.T) {
 	}))
 }
 
+// A hasty lock is now and then granted without a node, in one of eight calls.
+type hasty struct{ scenarios.Locker }
+
+func (h hasty) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	if coin() && coin() && coin() {
+		return &scenarios.Hold{Unlock: func(context.Context) error { return nil }}, nil
+	}
+	return h.Locker.Lock(ctx)
+}
+
+// coin returns true in half of the calls: a select with two ready cases is random.
+func coin() bool {
+	heads, tails := make(chan struct{}, 1), make(chan struct{}, 1)
+	heads <- struct{}{}
+	tails <- struct{}{}
+	select {
+	case <-heads:
+		return true
+	case <-tails:
+		return false
+	}
+}
+
+func TestHasty(t *testing.T) {
+	s := scenario("hasty", func(*scenarios.Process) {})
+	open := s.Subject.Open
+	s.Subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return hasty{locker}, err
+	}
+	s.Subject.Claims = []history.Property{history.ClientMutualExclusion}
+	scenarios.CheckRapid(t, s)
+}
+
 func FuzzPanic(f *testing.F) {
 	scenarios.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
 		panic("in a fuzzer") // line: fuzz
