@@ -53,14 +53,15 @@ func executeMulti(s Server, r *wire.Request) Answer {
 func executeMultiRead(s Server, r *wire.Request) Answer {
 	results := make([]wire.Result, len(r.Ops))
 	for i := range r.Ops {
-		op := &r.Ops[i]
+		op := r.Ops[i]
+		op.Watch = false // ZooKeeper ignores it here.
 		read := Of(op.Op)
 		if read.Multi != wire.ReadInMulti || op.Path == wire.Null {
 			return Answer{
 				Result: tree.Result{Code: wire.MarshallingError, Results: results[:i]},
 			}
 		}
-		got := read.Execute(s, op)
+		got := read.Execute(s, &op)
 		if results[i] = (wire.Result{Op: wire.OpError, Code: got.Code}); got.Code == wire.OK {
 			results[i] = wire.Result{
 				Op: op.Op, Data: got.Data, Stat: got.Stat, Children: got.Children,
@@ -88,7 +89,9 @@ func randomMulti(g Generator) *wire.Request {
 func randomMultiRead(g Generator) *wire.Request {
 	r := &wire.Request{Op: wire.OpMultiRead}
 	for range g.IntN(5) {
-		op := &wire.Request{Op: oneOf(g, wire.OpGetData, wire.OpGetChildren), Path: g.Path()}
+		op := &wire.Request{
+			Op: oneOf(g, wire.OpGetData, wire.OpGetChildren), Path: g.Path(), Watch: percent(g, 30),
+		}
 		if percent(g, 1) {
 			op = &wire.Request{Op: wire.OpDelete, Path: g.Path(), Version: anyVersion}
 		}
