@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -169,7 +170,7 @@ func remembers() scenarios.Subject {
 // A search that merges bisimilar states makes the same observations and finds the same violations
 // as a search that distinguishes all local histories.
 func TestMergingLosesNothing(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		servers         int
@@ -202,7 +203,7 @@ func TestMergingLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, 1, "close-session:c1=1"},
 		{locktest.Named(t, "clock-token"), 2, 1, 1, "crash=1"},
 		{remembers(), 2, 1, 1, "crash:c1=1"},
-	} {
+	}, 6) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{Scenario: locktest.Planned(t, tc.subject, tc.clients,

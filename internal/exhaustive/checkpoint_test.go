@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -19,7 +20,7 @@ import (
 // A search that is interrupted and resumed reports the same as an uninterrupted search. Searches
 // with a checkpoint do not merge local histories.
 func TestCheckpoint(t *testing.T) {
-	for _, fair := range []bool{false, true} {
+	for _, fair := range long.Sample([]bool{true, false}, 1) {
 		testCheckpoint(t, 30, exhaustive.Search{Scenario: locktest.Planned(t, subjects.Textbook(),
 			2, 1, "cancel=1"), FairSuffixes: fair})
 	}

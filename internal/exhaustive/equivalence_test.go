@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -82,7 +83,7 @@ func search(t *testing.T, e exhaustive.Search) outcome {
 // independent steps, and the same verdicts. In these scenarios no time passes for a process that
 // can continue.
 func TestReductionLosesNothing(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
@@ -98,7 +99,7 @@ func TestReductionLosesNothing(t *testing.T) {
 		{locktest.Named(t, "uncounted"), 2, 1, "none"},
 		{locktest.NoLock(), 2, 1, "none"},
 		{locktest.NoLock(), 3, 1, "none"},
-	} {
+	}, 6) {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
 			// Without a replay cache, a search distinguishes all local histories, and therefore
 			// completes every history.
@@ -175,7 +176,7 @@ func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes map[processPre
 // schedule and distinguishes all local histories: the same process histories and the same
 // violations. In addition, every schedule is validated with live goroutines, event by event.
 func TestReplayCacheLosesNothing(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
@@ -203,7 +204,7 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 		{subjects.Mutex(), 1, 1, "restart=1"},
 		{locktest.Named(t, "unguarded"), 2, 1, "pause=1"},
 		{locktest.Named(t, "clock-token"), 2, 1, "none"},
-	} {
+	}, 8) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{
@@ -232,7 +233,7 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 
 // With faults that take time, histories differ in the times of events, but not in their verdicts.
 func TestReductionKeepsVerdicts(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject scenarios.Subject
 		clients int
 		plan    string
@@ -253,7 +254,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{locktest.Named(t, "clock-token"), 2, "crash=1"},
 		{locktest.Named(t, "session-token"), 2, "none"},
 		{locktest.NoLock(), 3, "none"},
-	} {
+	}, 6) {
 		e := exhaustive.Search{Scenario: locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan)}
 		reduced := search(t, e)
 		e.NoReduction = true

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -133,7 +134,7 @@ func TestFairStep(t *testing.T) {
 // same violations as a search that merges nothing, one without reduction and one that begins the
 // fair phase in every state. All its schedules are validated with live goroutines.
 func TestFairPhaseLosesNothing(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
@@ -149,7 +150,7 @@ func TestFairPhaseLosesNothing(t *testing.T) {
 		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1"},
 		{locktest.NoLock(), 2, 2, "none"},
 		{givesUpEarly([2]int32{0, zk.FlagEphemeral}), 2, 2, "none"},
-	} {
+	}, 3) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{

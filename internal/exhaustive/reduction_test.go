@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -248,7 +249,7 @@ func TestEarlyLossIsDistinguished(t *testing.T) {
 // With several servers, a reduced search has the same timed histories of each process, although it
 // omits orders of independent steps. So has one of live processes, whose states have other keys.
 func TestReductionOnSeveralServers(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
@@ -265,7 +266,7 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		{subjects.Mutex(), 1, 2, "reset=1", false},
 		{subjects.Textbook(), 2, 1, "cancel=1", false},
 		{subjects.NoGUID(), 1, 1, "lose-reply=1", true},
-	} {
+	}, 5) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{

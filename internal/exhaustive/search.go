@@ -149,7 +149,6 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		defer x.Cache.Close()
 		if e.merges() {
 			x.Cache.Merges = true
-			x.states.by = make(map[uint64]*state)
 		}
 		x.Every = cmp.Or(e.ValidationInterval, replay.ValidationInterval)
 	}
@@ -328,16 +327,19 @@ func (e *Search) scope() string {
 // A dfs is the strategy of an exhaustive search: it follows its path to the last frame, and from
 // there takes the first step of each new frame.
 type dfs struct {
-	search   *Search
-	view     engine.View
-	bound    int          // maximum number of deviations of a schedule; 0 for any
-	seen     stateset.Set // visited states, if local histories are distinguished
-	states   states       // visited states, if they are merged
-	path     []frame
-	events   int // length of the log before the last chosen step
-	jump     timeJump
-	diverged bool // a run did not follow the path
-	memory   memoryGauge
+	search *Search
+	view   engine.View
+	bound  int          // maximum number of deviations of a schedule; 0 for any
+	seen   stateset.Set // visited states, if local histories are distinguished
+	states states       // visited states, if they are merged
+	path   []frame
+	// local histories, in each state of the path, if states are merged
+	histories []replay.LocalHistory
+	reached   []replay.LocalHistory // in the current state; its memory is reused
+	events    int                   // length of the log before the last chosen step
+	jump      timeJump
+	diverged  bool // a run did not follow the path
+	memory    memoryGauge
 
 	monitor    *check.Monitor // of the claims of the lock
 	savepoint  savepoint
@@ -378,10 +380,14 @@ type frame struct {
 	deviations int         // deviations on the path so far
 	wasteful   bool        // a tick here would be an idle one
 	heals      bool        // the step heals a link; see [dfs.heals]
-	state      *state      // nil if states are not merged
 	stored     bool        // the state is stored; see state_store.go
 	unstored   int         // how many frames in a row, up to this one, are not stored
 	snapshot   *savedState // of the state, or nil
+
+	// If states are merged:
+	state                   state  // 0 if it is not stored
+	histories, historiesEnd int    // where the local histories are among those of the path
+	crashed                 uint32 // see [stateRecord]
 }
 
 // Join begins a run.
@@ -409,7 +415,7 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 	}
 	x.observeStep(events)
 	if x.jump.continues(x.view, enabled, events) {
-		x.path = append(x.path, frame{
+		x.push(frame{
 			step: sim.Step{Kind: sim.Tick}, defaultStep: enabled[defaultIndex].Step,
 			idleTicks: x.idleTicks(),
 		})
@@ -429,9 +435,15 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 		b.rest = append(b.rest, sim.Step{Kind: sim.Fair})
 	}
 	b.snapshot = x.snapshot()
-	x.path = append(x.path, b)
+	x.push(b)
 	x.onNewState()
 	return x.take(index, enabled)
+}
+
+// push adds a frame to the path.
+func (x *dfs) push(f frame) {
+	f.histories = len(x.histories)
+	x.path = append(x.path, f)
 }
 
 // properties returns the claims that the events of a run decide.
@@ -531,7 +543,7 @@ func (x *dfs) ChooseGoroutine(index int, choices []sim.EnabledStep) int {
 	if index > 0 {
 		f.unstored = x.path[index-1].unstored
 	}
-	x.path = append(x.path, f)
+	x.push(f)
 	return 0
 }
 
@@ -576,11 +588,12 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	if !result.Pruned {
 		x.observeStep(x.events)
 		if x.merges() {
-			x.recordPath(len(x.path), continuation{nil, x.Cache.Executor.Histories()})
+			x.reached = x.Cache.Executor.Histories(x.reached[:0])
+			x.recordPath(len(x.path), 0, x.reached)
 		}
 	}
 	r.Add(result)
-	r.States, r.Transitions = x.seen.Len()+x.states.count, x.transitions
+	r.States, r.Transitions = x.seen.Len()+x.states.records.Len(), x.transitions
 	if x.ValidatedRunner != nil {
 		r.LocalHistories, r.Validated = x.Cache.Count, x.Validated
 	}

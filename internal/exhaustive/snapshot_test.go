@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -33,7 +34,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, exhaustive.Search{
 				Scenario:  s,
-				Schedules: 400,
+				Schedules: long.Count(250, 400),
 			}); landed.Total(kind) == 0 {
 				t.Errorf("%v: no fault struck", &s)
 			}
@@ -41,19 +42,19 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 	}
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: 2000,
+		Schedules: long.Count(400, 2000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: 1000, FairSuffixes: true,
+		Schedules: long.Count(250, 1000), FairSuffixes: true,
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
-		Schedules: 1000,
+		Schedules: long.Count(250, 1000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
-		Schedules: 1000,
+		Schedules: long.Count(250, 1000),
 	})
 }
 

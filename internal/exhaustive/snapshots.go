@@ -51,9 +51,12 @@ func (x *dfs) shorten(n int) {
 		if s := x.path[i].snapshot; s != nil {
 			x.freeSnapshots = append(x.freeSnapshots, s)
 		}
-		if s := x.path[i].state; s != nil {
-			s.open = false
+		if s := x.path[i].state; s != 0 {
+			x.states.close(s)
 		}
+	}
+	if n < len(x.path) {
+		x.histories = x.histories[:x.path[n].histories]
 	}
 	x.path = x.path[:n]
 }

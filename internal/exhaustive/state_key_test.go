@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/referee"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -34,15 +35,15 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	several.Servers = 3
 	all = append(all, several)
 	r := referee.New(t)
-	for seed := range 12 {
+	for seed := range long.Count(4, 12) {
 		all = append(all, r.Draw(uint64(seed)).Scenario())
 	}
 	compared, broken := 0, 0
 	for i := range all {
-		one, other := compareFutures(t, &all[i], 40)
+		one, other := compareFutures(t, &all[i], long.Count(15, 40))
 		compared, broken = compared+one, broken+other
 	}
-	if compared < 500 || broken == 0 {
+	if compared < long.Count(100, 500) || broken == 0 {
 		t.Errorf("%d pairs of paths were compared, %d with a violation", compared, broken)
 	}
 	t.Logf("%d pairs of paths were compared, %d with a violation", compared, broken)

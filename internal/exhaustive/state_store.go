@@ -3,6 +3,7 @@ package exhaustive
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
 )
 
@@ -23,14 +24,14 @@ func (x *dfs) visited(key uint64) bool {
 	if !x.merges() {
 		return x.seen.Has(key)
 	}
-	first := x.states.by[key]
-	if first == nil {
+	s := x.states.withKey(key)
+	if s == 0 {
 		return false
 	}
-	histories := x.Cache.Executor.Histories()
-	for s := first; s != nil; s = s.other {
-		if !s.open && x.same(s, histories) {
-			x.recordPath(len(x.path), continuation{s, histories})
+	x.reached = x.Cache.Executor.Histories(x.reached[:0])
+	for ; s != 0; s = x.states.record(s).other {
+		if x.states.record(s).flags&stateOpen == 0 && x.same(s, x.reached) {
+			x.recordPath(len(x.path), s, x.reached)
 			return true
 		}
 	}
@@ -42,10 +43,8 @@ func (x *dfs) onNewState() {
 	last := len(x.path) - 1
 	b := &x.path[last]
 	if x.merges() {
-		b.state = &state{
-			histories: x.Cache.Executor.Histories(), crashed: x.crashed(),
-			open: true,
-		}
+		x.histories = x.Cache.Executor.Histories(x.histories)
+		b.historiesEnd, b.crashed = len(x.histories), x.crashed()
 	}
 	if last > 0 {
 		b.unstored = x.path[last-1].unstored
@@ -68,21 +67,19 @@ func (x *dfs) store(b *frame) {
 		}
 		return
 	}
-	b.state.other = x.states.by[b.visit]
-	x.states.by[b.visit] = b.state
-	x.states.count++
-	x.recordPath(len(x.path)-1, continuation{b.state, b.state.histories})
+	histories := x.histories[b.histories:b.historiesEnd]
+	b.state = x.states.add(b.visit, histories, b.crashed)
+	x.recordPath(len(x.path)-1, b.state, histories)
 }
 
-// recordPath adds the continuation to the last stored state among the first frames of the path.
-func (x *dfs) recordPath(before int, w continuation) {
+// recordPath adds a continuation to the last stored state among the first frames of the path.
+func (x *dfs) recordPath(before int, to state, histories []replay.LocalHistory) {
 	if searchmutation.Active == searchmutation.WithoutContinuations {
 		return
 	}
 	for _, b := range slices.Backward(x.path[:before]) {
-		if from := b.state; b.stored {
-			w.histories = w.histories[:len(from.histories)]
-			from.continuations = append(from.continuations, w)
+		if b.stored {
+			x.states.addContinuation(b.state, to, histories)
 			return
 		}
 	}

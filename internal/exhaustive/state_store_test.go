@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -14,7 +15,7 @@ import (
 // A search that stores only states with several explored steps covers the same histories as one
 // that stores all, with the same verdicts and far fewer states.
 func TestStoringLessLosesNothing(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject         scenarios.Subject
 		clients, cycles int
 		plan            string
@@ -30,7 +31,7 @@ func TestStoringLessLosesNothing(t *testing.T) {
 		{subjects.NoRecheck(), 2, 2, "none", false},
 		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1", false},
 		{subjects.LeakOnError(), 1, 1, "any=1", false},
-	} {
+	}, 5) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{

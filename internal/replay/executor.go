@@ -17,7 +17,7 @@ type cachedExecutor struct {
 
 // A cachedProcess is a process whose goroutines are replaced by the reactions in a cache.
 type cachedProcess struct {
-	at     *LocalHistory
+	at     LocalHistory
 	since  time.Duration // when the process came to that
 	client sim.StubClient
 	inputs []input // from the loop since then
@@ -31,11 +31,10 @@ func (t *Cache) On(l *engine.Loop) engine.Executor {
 	return e
 }
 
-// Histories returns the local histories to which the processes have come.
-func (e *cachedExecutor) Histories() []*LocalHistory {
-	histories := make([]*LocalHistory, len(e.processes))
-	for i, c := range e.processes {
-		histories[i] = c.at
+// Histories appends the local histories to which the processes have come.
+func (e *cachedExecutor) Histories(histories []LocalHistory) []LocalHistory {
+	for _, c := range e.processes {
+		histories = append(histories, c.at)
 	}
 	return histories
 }
@@ -75,7 +74,7 @@ func (e *cachedExecutor) Settle() {
 func (e *cachedExecutor) react(p *engine.Process, now time.Duration) {
 	c := e.of(p)
 	next := c.at
-	runs := !p.Client.Crashed() && !c.at.dead
+	runs := !p.Client.Crashed() && !e.cache.reaction(c.at).dead
 	if runs {
 		next = e.cache.react(c.at, now-c.since, c.inputs, c.client)
 	}
@@ -87,16 +86,14 @@ func (e *cachedExecutor) react(p *engine.Process, now time.Duration) {
 }
 
 // moveTo puts the process into the state to which a local history leads.
-func (e *cachedExecutor) moveTo(p *engine.Process, h *LocalHistory, now time.Duration) {
+func (e *cachedExecutor) moveTo(p *engine.Process, h LocalHistory, now time.Duration) {
 	c := e.of(p)
 	c.at, c.since = h, now
-	r := &h.reaction
+	r := e.cache.reaction(h)
 	p.Pending = append(p.Pending, r.events...)
 	p.ProcessState = r.ProcessState
-	for i := range h.inputs {
-		if h.inputs[i].kind == resume {
-			*p.Register = r.register
-		}
+	if e.cache.Parent(h) != 0 && e.cache.stepOf(h).resumes {
+		*p.Register = r.register
 	}
 	c.client.Perform(r.client)
 }
@@ -113,11 +110,10 @@ func (e *cachedExecutor) CheckLosses() {
 
 // loses reports whether the process's hold says by now that it is lost.
 func (e *cachedExecutor) loses(c *cachedProcess, now time.Duration) bool {
-	if !c.at.holds || c.at.Lost {
+	if r := e.cache.reaction(c.at); !r.holds || r.Lost {
 		return false
 	}
-	e.cache.PredictTimers(c.at, now-c.since)
-	return c.at.LostAfter <= now-c.since
+	return e.cache.PredictTimers(c.at, now-c.since).LostAfter <= now-c.since
 }
 
 func (e *cachedExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool) {
@@ -146,15 +142,18 @@ func (e *cachedExecutor) nextAction(until time.Duration) time.Duration {
 
 // actsAt returns when the process acts by itself, or [Never] if it does not until then.
 func (e *cachedExecutor) actsAt(c *cachedProcess, until time.Duration) time.Duration {
-	if e.cache.PredictTimers(c.at, until-c.since); c.at.ActsAfter == Never {
+	after := e.cache.PredictTimers(c.at, until-c.since).ActsAfter
+	if after == Never {
 		return Never
 	}
-	return c.since + c.at.ActsAfter
+	return c.since + after
 }
 
-func (e *cachedExecutor) OwnsResource(p *engine.Process) bool { return e.of(p).at.ownResource }
+func (e *cachedExecutor) OwnsResource(p *engine.Process) bool {
+	return e.cache.reaction(e.of(p).at).ownResource
+}
 
-func (e *cachedExecutor) Ended(p *engine.Process) bool { return e.of(p).at.dead }
+func (e *cachedExecutor) Ended(p *engine.Process) bool { return e.cache.reaction(e.of(p).at).dead }
 
 func (e *cachedExecutor) TearDown(bool) {
 	e.loop.Cancel()

@@ -14,7 +14,7 @@ import (
 // something outside of a bubble keeps its clock from advancing. So a local history whose parent was
 // reached last costs only its last inputs.
 type liveProcess struct {
-	at       *LocalHistory // the local history that it has reached
+	at       LocalHistory // the local history that it has reached
 	isolated *isolatedProcess
 	// what to do next in the bubble; closed at the end
 	orders chan func(*isolatedProcess)
@@ -24,15 +24,16 @@ type liveProcess struct {
 	judged bool          // whether a goroutine is left at the end matters
 }
 
-// liveBefore returns a live process from which the next local history can be executed: at the
-// parent, or, without a parent, at the start.
-func (t *Cache) liveBefore(parent, next *LocalHistory) *liveProcess {
-	if parent == nil {
-		t.discard(next.initial.number)
-		return t.begin(next.initial)
+// liveBefore returns a live process from which the local history can be executed: at its parent,
+// or, without a parent, at the start.
+func (t *Cache) liveBefore(h LocalHistory, initial *initialState) *liveProcess {
+	parent := t.Parent(h)
+	if parent == 0 {
+		t.discard(initial.number)
+		return t.begin(initial)
 	}
-	e := t.liveProcesses[parent.initial.number]
-	if e != nil && e.at == parent && e.isolated.elapsed <= next.after {
+	e := t.liveProcesses[initial.number]
+	if e != nil && e.at == parent && e.isolated.elapsed <= t.stepOf(h).after {
 		return e
 	}
 	return t.restart(parent)
@@ -40,26 +41,27 @@ func (t *Cache) liveBefore(parent, next *LocalHistory) *liveProcess {
 
 // liveAt returns a live process that has reached the local history, and for which no more time has
 // passed than predicted.
-func (t *Cache) liveAt(p *LocalHistory) *liveProcess {
-	if e := t.liveProcesses[p.initial.number]; e != nil && e.at == p {
+func (t *Cache) liveAt(h LocalHistory) *liveProcess {
+	if e := t.liveProcesses[t.initial(h).number]; e != nil && e.at == h {
 		return e
 	}
-	return t.restart(p)
+	return t.restart(h)
 }
 
 // restart executes the local history from the start.
-func (t *Cache) restart(p *LocalHistory) *liveProcess {
-	t.discard(p.initial.number)
-	e := t.begin(p.initial)
-	path := p.path()
+func (t *Cache) restart(h LocalHistory) *liveProcess {
+	initial := t.initial(h)
+	t.discard(initial.number)
+	e := t.begin(initial)
+	path := t.path(h)
 	e.do(func(s *isolatedProcess) {
 		s.reaction()
-		for _, step := range path[1:] {
+		for _, step := range path {
 			s.apply(step)
 			s.reaction()
 		}
 	})
-	e.at = p
+	e.at = h
 	return e
 }
 
@@ -158,8 +160,8 @@ func isolate(scenario *engine.Scenario, begins *initialState,
 	return s
 }
 
-// apply feeds the process the inputs of a local history that follows its own.
-func (s *isolatedProcess) apply(p *LocalHistory) {
+// apply feeds the process the inputs of a step.
+func (s *isolatedProcess) apply(p *step) {
 	time.Sleep(p.after - s.elapsed)
 	s.elapsed = 0
 	synctest.Wait()
@@ -180,8 +182,8 @@ func (s *isolatedProcess) apply(p *LocalHistory) {
 }
 
 // reaction returns what the process has done since the last call.
-func (s *isolatedProcess) reaction() reaction {
-	r := reaction{client: s.connection.Reaction()}
+func (s *isolatedProcess) reaction() *reaction {
+	r := &reaction{client: s.connection.Reaction()}
 	r.events, r.ProcessState, r.register = s.Take()
 	r.holds, r.ownResource = s.Holds()
 	return r
@@ -199,7 +201,7 @@ func (s *isolatedProcess) loses() bool {
 
 // predictTimers stores what the process does by itself within that time after the local history
 // that it has reached.
-func (s *isolatedProcess) predictTimers(p *LocalHistory, within time.Duration) {
+func (s *isolatedProcess) predictTimers(p *Prediction, within time.Duration) {
 	began := time.Now().Add(-s.elapsed)
 	activity := s.System().Activity()
 	if s.elapsed == 0 {
@@ -241,5 +243,5 @@ func (s *isolatedProcess) predictTimers(p *LocalHistory, within time.Duration) {
 			p.ActsAfter = s.elapsed
 		}
 	}
-	p.PredictedUntil = s.elapsed
+	p.Until = s.elapsed
 }

@@ -24,7 +24,7 @@ func (e *cachedExecutor) StateKey() uint64 {
 		if p.Resuming {
 			key = hash64.Mix(key, 2)
 		}
-		gone := p.Client.Crashed() || c.at.dead
+		gone := p.Client.Crashed() || e.cache.reaction(c.at).dead
 		if p.NodeGone && !gone {
 			key = hash64.Mix(key, 3)
 		}
@@ -47,9 +47,9 @@ func (e *cachedExecutor) StateKey() uint64 {
 func (e *cachedExecutor) name(p *engine.Process) uint64 {
 	c := e.of(p)
 	if !e.cache.Merges {
-		return c.at.hash
+		return *e.cache.hashes.At(uint32(c.at))
 	}
-	name := c.at.Outside
+	name := e.cache.Outside(c.at)
 	if len(p.Pending) > 0 { // It is paused, and nobody has noted that yet.
 		name = hash64.Mix(name, history.NewLog(p.Pending).Hash())
 	}
