@@ -74,6 +74,10 @@ func (c *Cluster) Servers() int { return len(c.servers) }
 // ServerID returns a server's id in the configuration of the ensemble.
 func (c *Cluster) ServerID(server int) int { return c.servers[server].id }
 
+// ClientAddress returns a server's address for clients in the configuration of the ensemble, or ""
+// if it has none.
+func (c *Cluster) ClientAddress(server int) string { return c.servers[server].member.Client }
+
 // Voters returns the number of servers with a vote.
 func (c *Cluster) Voters() int {
 	voters := 0

@@ -11,7 +11,7 @@ import (
 
 // A Member is a server in the configuration of an ensemble.
 type Member struct {
-	ID       int
+	ID       int  // any number, as in ZooKeeper
 	Observer bool // follows without a vote
 	Servers  []Endpoint
 	// The host:port for clients; empty if the configuration does not specify it.
@@ -24,19 +24,14 @@ type Endpoint struct {
 	Quorum, Election int // ports
 }
 
-// maxServerID is the highest server id.
-const maxServerID = 255
-
 // ParseMember parses "server.ID=host:port:port[:role][;[host:]port]", the syntax of configuration
 // files and reconfigs.
 func ParseMember(line string) (Member, error) {
 	key, value, found := strings.Cut(line, "=")
 	number, named := strings.CutPrefix(strings.TrimSpace(key), "server.")
 	id, err := strconv.Atoi(number)
-	if !found || !named || err != nil || id < 0 || id > maxServerID {
-		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with an ID from 0 to %d",
-			line,
-			maxServerID)
+	if !found || !named || err != nil {
+		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with a number as ID", line)
 	}
 	m, err := parseAddresses(strings.TrimSpace(value))
 	if err != nil {

@@ -15,7 +15,9 @@ import (
 func (c *Cluster) Serve(l *Link) {
 	r := l.toServer[0]
 	l.toServer = slices.Delete(l.toServer, 0, 1)
-	if s := l.session; s != nil && (s.link == l || l.crashed.Load()) {
+	// ZooKeeper answers auth and sasl before the request reaches the sessions.
+	touches := r.Op != wire.OpAuth && r.Op != wire.OpSASL
+	if s := l.session; touches && s != nil && (s.link == l || l.crashed.Load()) {
 		c.touchSession(s, l)
 	}
 	switch {

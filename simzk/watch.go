@@ -222,6 +222,21 @@ func (t *watchTable) watched(kind watchKind,
 	return len(t.table(kind)[path]) > 0
 }
 
+// hasRecursive reports whether the kind's table has a recursive watch at a server.
+func (t *watchTable) hasRecursive(kind watchKind, server int) bool {
+	if t.recursiveCount == 0 {
+		return false
+	}
+	for _, watches := range t.table(kind) {
+		for _, w := range watches {
+			if w.mode == recursive && w.onServer(server) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // drop removes and returns all watches of a connection, in order of registration.
 func (t *watchTable) drop(l *Link) []*watch {
 	var dropped []*watch

@@ -82,7 +82,12 @@ func (c *Cluster) removeWatches(l *Link, r *wire.Request) wire.Code {
 			return wire.MarshallingError // The server fails to find the path's parent.
 		}
 		if r.Op == wire.OpCheckWatches {
-			found = found || c.watches.watched(kind, r.Path)
+			watched := c.watches.watched(kind, r.Path)
+			if !watched && r.Path != "" && r.Path[0] != '/' &&
+				c.watches.hasRecursive(kind, l.server) {
+				return wire.MarshallingError // The server visits all parents, and finds no root.
+			}
+			found = found || watched
 		} else if w := c.watches.remove(l, kind, r.Path); w != nil {
 			c.recordWatchesGone(l, []*watch{w})
 			found = true

@@ -23,7 +23,7 @@ import (
 // conformFlags holds the flags of conform as they were given.
 type conformFlags struct {
 	zookeeper, version, super, seed, json string
-	operations                            int
+	operations, frames                    int
 	installed, ttl, containers            bool
 }
 
@@ -33,9 +33,10 @@ func newConform() *cobra.Command {
 		Use:   "conform",
 		Short: "Compare a real ZooKeeper server with the simulated one",
 		Long: `Conform sends the same requests to a server and to the simulated one, and
-reports the first difference. It compares some 270 facts, from the bytes of a
+reports the first difference. It compares some 300 facts, from the bytes of a
 handshake to the order of watch events, and then the replies, stats and events
-of random operations by three clients.
+of random operations by three clients. With --frames it then sends mutated
+requests and handshakes.
 
 The server must have no other clients, because transaction ids are compared, and
 no data of value: one fact is a request that a release before 3.9 cannot read
@@ -68,6 +69,7 @@ Exit status:
 	flags.StringVar(&f.version, "zookeeper-version", "3.8",
 		"`release` of the simulated server: 3.8 or 3.9")
 	flags.IntVar(&f.operations, "operations", 50_000, "random operations, 0 for facts only")
+	flags.IntVar(&f.frames, "frames", 0, "mutated frames, after the operations")
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.BoolVar(&f.ttl, "ttl", false, "include TTL nodes (implied by --installed)")
 	flags.BoolVar(&f.containers, "containers", false,
@@ -87,6 +89,8 @@ func (f *conformFlags) validate() error {
 		return errors.New("conform needs a server: --zookeeper host:port, or --installed")
 	case f.operations < 0:
 		return fmt.Errorf("--operations must be at least 0, not %d", f.operations)
+	case f.frames < 0:
+		return fmt.Errorf("--frames must be at least 0, not %d", f.frames)
 	case f.super != "" && strings.Count(f.super, ":") != 1:
 		return fmt.Errorf("--super: %q is not of the form user:password", f.super)
 	case f.version != "3.8" && f.version != "3.9":
@@ -117,6 +121,14 @@ type conformReport struct {
 	Interrupted bool     `json:"interrupted"`
 	Difference  string   `json:"difference,omitempty"`
 	Deviations  []string `json:"fact_deviations"`
+
+	Frames           int      `json:"frames,omitempty"`
+	FrameDifferences []string `json:"frame_differences,omitempty"`
+}
+
+// differs reports whether the servers differ.
+func (r *conformReport) differs() bool {
+	return r.Difference != "" || len(r.Deviations) > 0 || len(r.FrameDifferences) > 0
 }
 
 func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
@@ -127,11 +139,10 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 		return err
 	}
 	err = f.compare(ctx, report, stdout, stderr)
-	if ctx.Err() != nil && report.Difference == "" && len(report.Deviations) == 0 {
+	if ctx.Err() != nil && !report.differs() {
 		report.Interrupted = true
 		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d "+
-			"operations\n",
-			report.Operations)
+			"operations and %d frames\n", report.Operations, report.Frames)
 		err = &statusError{statusInterrupted, nil}
 	}
 	var status *statusError
@@ -172,13 +183,16 @@ func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdou
 	if err == nil && len(report.Deviations) == 0 && f.operations > 0 {
 		err = f.compareOperations(ctx, address, reference, report, text, stderr)
 	}
+	if err == nil && len(report.Deviations) == 0 && report.Difference == "" && f.frames > 0 {
+		err = f.compareFrames(ctx, address, reference, report, text, stderr)
+	}
 	var lost *conform.ServerError
 	switch {
 	case errors.As(err, &lost) && lost.Address != address:
 		return err
 	case err != nil:
 		return &statusError{statusInternal, err}
-	case report.Difference != "" || len(report.Deviations) > 0:
+	case report.differs():
 		return &statusError{statusViolation, nil}
 	}
 	return nil
@@ -214,7 +228,8 @@ func (f *conformFlags) simulate() (*tcp.Server, error) {
 	if f.version == "3.9" {
 		config.Version = simzk.V39
 	}
-	return tcp.Start(tcp.Config{Cluster: config}, "127.0.0.1:0")
+	// Like a real server that conform starts, it keeps containers that are due.
+	return tcp.Start(tcp.Config{Cluster: config, Dispose: -1}, "127.0.0.1:0")
 }
 
 // compareFacts compares the facts of both servers.
@@ -242,6 +257,19 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 	return nil
 }
 
+// newCount returns a function that prints how many of all are done, and how many a second, at
+// most every two seconds.
+func newCount(w io.Writer, all int, what string) func(done int) {
+	began, told := time.Now(), time.Now()
+	return func(done int) {
+		if now := time.Now(); now.Sub(told) >= 2*time.Second {
+			told = now
+			fmt.Fprintf(w, "%d of %d %s, %.0f/s\n", done, all, what,
+				float64(done)/now.Sub(began).Seconds())
+		}
+	}
+}
+
 // compareOperations compares random operations on both servers.
 func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string,
 	report *conformReport, w, progress io.Writer,
@@ -251,17 +279,11 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 		return err
 	}
 	report.Seed = seed
-	began, told := time.Now(), time.Now()
+	tell := newCount(progress, f.operations, "operations")
 	difference, stats, err := conform.Differ(ctx, conform.Options{
 		Address: simulated, Reference: reference, Seed: seed, Operations: f.operations,
 		TTL: f.ttl, Containers: f.containers, Super: f.super,
-		Progress: func(s conform.Stats) {
-			if now := time.Now(); now.Sub(told) >= 2*time.Second {
-				told = now
-				fmt.Fprintf(progress, "%d of %d operations, %.0f/s\n", s.Operations, f.operations,
-					float64(s.Operations)/now.Sub(began).Seconds())
-			}
-		},
+		Progress: func(s conform.Stats) { tell(s.Operations) },
 	})
 	report.Operations, report.Events = stats.Operations, stats.Events
 	switch {

@@ -25,11 +25,11 @@ func TestConform(t *testing.T) {
 		"--containers",
 		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
-	if c.first != "271 facts: no difference\n" ||
+	if c.first != "310 facts: no difference\n" ||
 		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusOK {
 		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
 	}
-	if r := readConformReport(t, c); r.Interrupted || r.Facts != 271 || r.Operations != 1000 ||
+	if r := readConformReport(t, c); r.Interrupted || r.Facts != 310 || r.Operations != 1000 ||
 		r.Difference != "" {
 		t.Errorf("report %+v", r)
 	}
@@ -44,7 +44,7 @@ func TestConformFindsAnotherRelease(t *testing.T) {
 		"--json", "report.json")
 	text, status := c.end(t)
 	if !strings.Contains(c.first,
-		" of 271 facts differ; got is the simulation, want the server:") ||
+		" of 310 facts differ; got is the simulation, want the server:") ||
 		status != statusViolation {
 		t.Errorf("%q, %q, status %d", c.first, text, status)
 	}

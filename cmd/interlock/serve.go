@@ -28,7 +28,7 @@ type serveFlags struct {
 	listen, version, sequence, superDigest, control string
 	servers                                         int
 	tick                                            time.Duration
-	extendedTypes, public, json                     bool
+	extendedTypes, reconfig, public, json           bool
 }
 
 func newServe() *cobra.Command {
@@ -74,6 +74,7 @@ Exit status:
 	flags.StringVar(&f.sequence, "sequence", "shipped",
 		"sequence numbers after 2^31-1: shipped (real servers) or documented")
 	flags.BoolVar(&f.extendedTypes, "extended-types", false, "allow TTL nodes")
+	flags.BoolVar(&f.reconfig, "reconfig", false, "allow the superuser to reconfigure the ensemble")
 	flags.StringVar(&f.superDigest, "super-digest", "", "superuser as `user:digest`")
 	flags.StringVar(&f.control, "control", "", "`path` of a Unix socket for interlock control")
 	flags.BoolVar(&f.public, "public", false, "allow addresses that other machines can reach")
@@ -86,12 +87,15 @@ Exit status:
 func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	config := tcp.Config{Cluster: simzk.Config{
 		TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
-		ExtendedTypes: f.extendedTypes,
+		ExtendedTypes: f.extendedTypes, Reconfig: f.reconfig,
 	}}
 	switch {
 	case f.servers < 1 || f.servers > serversMax:
 		return config, nil, fmt.Errorf("--servers must be from 1 to %d, not %d", serversMax,
 			f.servers)
+	case f.reconfig && f.servers == 1:
+		return config, nil, errors.New("--reconfig needs --servers of at least 2: ZooKeeper " +
+			"cannot reconfigure a standalone server")
 	case f.tick < tickMin:
 		return config, nil, fmt.Errorf("--tick must be at least %v, not %v", tickMin, f.tick)
 	case f.superDigest != "" && strings.Count(f.superDigest, ":") != 1:

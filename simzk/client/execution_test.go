@@ -154,9 +154,9 @@ func (s *execution) do(m *scheduleStep) {
 	case fastClientStep:
 		s.inject(faults.FastClient, a)
 	case unreachableStep:
-		if at := a.link.ServerIndex(); zookeeper.AtLinkTo(s.cluster, a.link, at).Possible(faults.Unreachable) &&
-			!a.ambiguous() {
-			zookeeper.AtLinkTo(s.cluster, a.link, at).Inject(faults.Unreachable, faults.DefaultSeverity())
+		target := zookeeper.AtLinkTo(s.cluster, a.link, a.link.ServerIndex())
+		if target.Possible(faults.Unreachable) && !a.ambiguous() {
+			target.Inject(faults.Unreachable, faults.DefaultSeverity())
 		}
 	case partitionLinkStep:
 		s.injectLink(faults.PartitionLink, min(server, next), max(server, next))

@@ -141,7 +141,7 @@ type differ struct {
 func (d *differ) runRound(steps []step, careful bool) (*Difference, error) {
 	r := &round{oneByOne: careful, stats: &d.stats, bindings: newBindings()}
 	for i, address := range []string{d.options.Address, d.options.Reference} {
-		s, err := newSide(d.ctx, address)
+		s, err := newSide(d.ctx, address, "")
 		if err != nil {
 			return nil, err
 		}

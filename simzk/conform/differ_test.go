@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/simzk/conform"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -79,7 +80,7 @@ func TestDifferFindsMutations(t *testing.T) {
 	reply := func(change func(wire.Op, *wire.Reply)) func() mutator {
 		return func() mutator { return mutator{reply: change} }
 	}
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		name  string
 		make  func() mutator
 		steps int // maximum number of steps after shrinking
@@ -118,7 +119,7 @@ func TestDifferFindsMutations(t *testing.T) {
 				return [][]byte{append(frame, 0)}
 			}}
 		}, 4},
-	} {
+	}, 4) {
 		t.Run(test.name, func(t *testing.T) {
 			o := options(startProxy(t, server, test.make), reference)
 			difference, _, err := conform.Differ(t.Context(), o)
@@ -146,7 +147,7 @@ func TestDifferFindsTransientFault(t *testing.T) {
 	var replies atomic.Int64
 	server := startProxy(t, startReal(t), func() mutator {
 		return mutator{reply: func(_ wire.Op, r *wire.Reply) {
-			if replies.Add(1) == 2000 {
+			if replies.Add(1) == 300 {
 				r.Zxid++
 			}
 		}}

@@ -24,8 +24,8 @@ func Versions() []string {
 }
 
 // Golden returns the facts of a release of ZooKeeper: of a single server with a tick of two
-// seconds, extended types enabled and default limits. The last section is not on file for every
-// release.
+// seconds, extended types enabled and default limits. The sections behind the corner cases are not
+// on file for every release.
 func Golden(version string) ([]string, error) {
 	if !slices.Contains(Versions(), version) {
 		return nil, fmt.Errorf("no facts of ZooKeeper %s, only of %s", version,
@@ -55,6 +55,10 @@ var sections = []section{
 	{"acls", (*probe).acls},
 	{"frames", (*probe).frames},
 	{"corner cases", (*probe).cornerCases},
+	{"ends", (*probe).ends},
+	{"quotas", (*probe).quotas},
+	{"trace mask", (*probe).traceMask},
+	{"relative paths", (*probe).relativePaths},
 }
 
 // Facts sends a fixed list of requests to the server at the address and reports the results, one

@@ -35,13 +35,13 @@ const startTimeout = 30 * time.Second
 func StartReal(ctx context.Context, directory string) (address string, stop func() error,
 	err error,
 ) {
-	java, classPath, err := findReal()
+	command, err := findReal()
 	if err != nil {
 		return "", nil, err
 	}
 	const tries = 3 // another process may take the port first
 	for range tries {
-		address, stop, err = startReal(ctx, directory, java, classPath)
+		address, stop, err = startReal(ctx, directory, command)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -52,30 +52,32 @@ func StartReal(ctx context.Context, directory string) (address string, stop func
 // Installed returns nil if Debian's package zookeeper is installed, and else an error that wraps
 // [ErrNotInstalled] and names what is missing.
 func Installed() error {
-	_, _, err := findReal()
+	_, err := findReal()
 	return err
 }
 
-// findReal returns the java command and the server's class path.
-func findReal() (java, classPath string, err error) {
-	java, err = exec.LookPath("java")
+// A realCommand starts servers: the java command and the class path.
+type realCommand struct{ java, classPath string }
+
+func findReal() (realCommand, error) {
+	java, err := exec.LookPath("java")
 	if err != nil {
-		return "", "", fmt.Errorf("%w: no java command; install Debian's package zookeeper",
+		return realCommand{}, fmt.Errorf("%w: no java command; install Debian's package zookeeper",
 			ErrNotInstalled)
 	}
 	var paths []string
 	for _, name := range []string{"zookeeper", "slf4j-api", "slf4j-log4j12", "log4j-1.2"} {
 		path := filepath.Join(jarDirectory, name+".jar")
 		if _, err := os.Stat(path); err != nil {
-			return "", "", fmt.Errorf("%w: no %s; install Debian's package zookeeper",
+			return realCommand{}, fmt.Errorf("%w: no %s; install Debian's package zookeeper",
 				ErrNotInstalled, path)
 		}
 		paths = append(paths, path)
 	}
-	return java, strings.Join(paths, string(os.PathListSeparator)), nil
+	return realCommand{java, strings.Join(paths, string(os.PathListSeparator))}, nil
 }
 
-func startReal(ctx context.Context, directory, java, classPath string) (address string,
+func startReal(ctx context.Context, directory string, command realCommand) (address string,
 	stop func() error, err error,
 ) {
 	address, err = freeAddress()
@@ -85,15 +87,33 @@ func startReal(ctx context.Context, directory, java, classPath string) (address 
 	if err := configureReal(directory, address); err != nil {
 		return "", nil, err
 	}
-	stop, err = launchReal(ctx, directory, address, java, classPath)
-	return address, stop, err
+	process, err := command.launch(ctx, directory, address)
+	if err != nil {
+		return "", nil, err
+	}
+	return address, process.kill, nil
 }
 
-// launchReal starts a server that is configured, and returns when it serves clients.
-func launchReal(ctx context.Context, directory, address, java, classPath string,
-) (stop func() error, err error) {
+// A realProcess is a running server.
+type realProcess struct {
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// kill ends the server and waits for its end.
+func (p *realProcess) kill() error {
+	err := p.command.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	<-p.ended
+	return err
+}
+
+// launch starts a server that is configured, and returns when it serves clients.
+func (c realCommand) launch(ctx context.Context, directory, address string) (*realProcess, error) {
 	output := new(bytes.Buffer)
-	command := exec.CommandContext(ctx, java, "-Xmx512m",
+	command := exec.CommandContext(ctx, c.java, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
 		"-Dlog4j.configuration=file:"+filepath.Join(directory, "log4j.properties"),
 		"-Dzookeeper.extendedTypesEnabled=true",
@@ -102,30 +122,22 @@ func launchReal(ctx context.Context, directory, address, java, classPath string,
 		"-Dzookeeper.nio.numWorkerThreads=0", "-Dzookeeper.nio.numSelectorThreads=1",
 		"-XX:+UseSerialGC",
 		"-Dznode.container.checkIntervalMs=2000000000",
-		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+		"-cp", c.classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 		filepath.Join(directory, "zoo.cfg"))
 	command.Stdout, command.Stderr = output, output
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	ended := make(chan struct{})
+	process := &realProcess{command, make(chan struct{})}
 	go func() {
 		command.Wait()
-		close(ended)
+		close(process.ended)
 	}()
-	stop = func() error {
-		err := command.Process.Kill()
-		if errors.Is(err, os.ErrProcessDone) {
-			err = nil
-		}
-		<-ended
-		return err
-	}
-	if err := awaitServing(ctx, address, ended); err != nil {
-		stop()
+	if err := awaitServing(ctx, address, process.ended); err != nil {
+		process.kill()
 		return nil, fmt.Errorf("ZooKeeper does not start at %s: %w\n%s", address, err, output)
 	}
-	return stop, nil
+	return process, nil
 }
 
 // freeAddress returns a loopback address without a listener.

@@ -19,47 +19,37 @@ import (
 func StartRealEnsemble(ctx context.Context, directory string, servers int) (addresses []string,
 	stop func() error, err error,
 ) {
-	java, classPath, err := findReal()
+	members, err := NewRealEnsemble(directory, servers)
 	if err != nil {
 		return nil, nil, err
 	}
-	addresses, directories, err := configureEnsemble(directory, servers)
-	if err != nil {
-		return nil, nil, err
+	for _, s := range members {
+		addresses = append(addresses, s.Address)
 	}
-	stop, err = launchEnsemble(addresses, func(i int) (func() error, error) {
-		return launchReal(ctx, directories[i], addresses[i], java, classPath)
-	})
-	return addresses, stop, err
+	return addresses, func() error { return killAll(members) }, StartAll(ctx, members)
 }
 
-// launchEnsemble launches all servers at once, because none serves without a majority. If one does
-// not start, it stops the others.
-func launchEnsemble(addresses []string, launch func(i int) (func() error, error),
-) (stop func() error, err error) {
-	stops, failures := make([]func() error, len(addresses)), make(chan error, len(addresses))
-	for i := range addresses {
-		go func() {
-			stop, err := launch(i)
-			stops[i] = stop
-			failures <- err
-		}()
+// StartAll starts servers at once, because none serves without a majority. If one does not start,
+// it kills the others.
+func StartAll(ctx context.Context, servers []*RealServer) (err error) {
+	failures := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() { failures <- s.Start(ctx) }()
 	}
-	for range addresses {
+	for range servers {
 		err = errors.Join(err, <-failures)
 	}
-	stop = func() (err error) {
-		for _, stop := range stops {
-			if stop != nil {
-				err = errors.Join(err, stop())
-			}
-		}
-		return err
-	}
 	if err != nil {
-		return nil, errors.Join(err, stop())
+		err = errors.Join(err, killAll(servers))
 	}
-	return stop, nil
+	return err
+}
+
+func killAll(servers []*RealServer) (err error) {
+	for _, s := range servers {
+		err = errors.Join(err, s.Kill())
+	}
+	return err
 }
 
 // configureEnsemble writes the configurations of all servers.

@@ -32,8 +32,8 @@ type side struct {
 	times    map[int64]int64 // time of each transaction by zxid
 }
 
-// newSide connects to a server and creates the root of a round.
-func newSide(ctx context.Context, address string) (_ *side, err error) {
+// newSide connects to a server and creates the root of a round, at a new path if root is empty.
+func newSide(ctx context.Context, address, root string) (_ *side, err error) {
 	s := &side{host: newHost(ctx, address), sessions: map[int64]int64{}, times: map[int64]int64{}}
 	defer func() {
 		if err != nil {
@@ -47,7 +47,7 @@ func newSide(ctx context.Context, address string) (_ *side, err error) {
 	}
 	// Session ids are unique, so the root is new. Roots have the same length on both sides, because
 	// lengths of replies are compared.
-	s.root = fmt.Sprintf("/differ-%016x", uint64(admin.SessionID))
+	s.root = cmp.Or(root, fmt.Sprintf("/differ-%016x", uint64(admin.SessionID)))
 	r := admin.call(create(s.root))
 	if r.err != nil || r.Code != wire.OK {
 		return nil, cmp.Or(s.host.err(),

@@ -19,10 +19,13 @@ var getEphemerals = Operation{
 
 func executeGetEphemerals(s Server, r *wire.Request) (answer Answer) {
 	for _, path := range s.Tree().Ephemerals(s.Session()) {
-		if all := strings.TrimSpace(r.Path); all == "" || all == "/" || all == wire.Null ||
+		if all := strings.TrimFunc(r.Path, blank); all == "" || all == "/" || all == wire.Null ||
 			strings.HasPrefix(path, r.Path) {
 			answer.Children = append(answer.Children, path)
 		}
 	}
 	return answer
 }
+
+// blank reports whether Java's String.trim removes a character.
+func blank(r rune) bool { return r <= ' ' }

@@ -171,6 +171,15 @@ func (c *connection) readTimeout() time.Duration {
 // write writes the messages for the client and closes the connection at the end.
 func (c *connection) write() {
 	c.outbox.drain(c.conn)
+	c.shutDown()
+}
+
+// shutDown closes the connection, and its writing side first: if the client has sent bytes that
+// were not read, closing alone resets the connection, and the client loses messages.
+func (c *connection) shutDown() {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok {
+		half.CloseWrite()
+	}
 	c.conn.Close()
 }
 
@@ -205,7 +214,7 @@ func (c *connection) cleanUp() {
 	defer s.mu.Unlock()
 	delete(c.member.connections, c)
 	if c.link == nil {
-		c.conn.Close()
+		c.shutDown()
 		return
 	}
 	s.advance()

@@ -7,17 +7,17 @@ import (
 	"github.com/interlock-sim/interlock/simzk"
 )
 
-// Up starts a member with its previous data. It listens at the address, or at its previous address
-// if that is empty.
+// Up starts a member with its previous data. If the address is empty, the member listens at its
+// previous address, or at the address of the reconfig that added it.
 func (s *Server) Up(server int, address string) error {
-	err := s.change(server, func(m *member) error {
+	err := s.change(server, func(m *member) (err error) {
 		if m.listener != nil { // Listening would fail first: the address may be its own.
 			return fmt.Errorf("server %d runs already", m.id())
 		}
 		if address == "" {
-			address = m.address
+			address, err = m.knownAddress()
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err

@@ -61,11 +61,12 @@ func (c *connection) answerFourLetterWord(name string, reader *bufio.Reader) boo
 	}
 	text := c.member.server.answer(c.member, name)
 	if name == setTraceMask {
-		var argument [12]byte // starts with the word
-		if _, err := io.ReadFull(reader, argument[:]); err != nil {
+		// A real server does not wait for the argument.
+		argument, err := reader.Peek(min(reader.Buffered(), len(name)+8))
+		if err != nil || len(argument) < len(name)+8 {
 			return true
 		}
-		text = fmt.Sprint(int64(binary.BigEndian.Uint64(argument[4:])))
+		text = c.member.setTraceMask(int64(binary.BigEndian.Uint64(argument[len(name):])))
 	}
 	c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
 	io.WriteString(c.conn, text)
@@ -96,8 +97,18 @@ func (s *Server) answer(m *member, name string) string {
 func imok(w *strings.Builder, _ *member)          { w.WriteString("imok") }
 func writeReadOnly(w *strings.Builder, _ *member) { w.WriteString("rw") }
 
-// writeTraceMask writes the default trace mask of a real server.
-func writeTraceMask(w *strings.Builder, _ *member) { w.WriteString("306") }
+// initialTraceMask is the trace mask of a real server that has just started.
+const initialTraceMask = 306
+
+func writeTraceMask(w *strings.Builder, m *member) { fmt.Fprint(w, m.traceMask) }
+
+// setTraceMask sets the trace mask, which has no effect, and returns the response.
+func (m *member) setTraceMask(mask int64) string {
+	m.server.mu.Lock()
+	defer m.server.mu.Unlock()
+	m.traceMask = mask
+	return fmt.Sprint(mask)
+}
 
 func writeDirectories(w *strings.Builder, _ *member) {
 	w.WriteString("datadir_size: 0\nlogdir_size: 0\n")

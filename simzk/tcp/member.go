@@ -3,6 +3,7 @@ package tcp
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ type member struct {
 	statistics  statistics
 	network     network
 	started     time.Time
+	traceMask   int64
 }
 
 func newMember(s *Server, index int) *member {
@@ -27,10 +29,23 @@ func newMember(s *Server, index int) *member {
 // id returns the member's number in the configuration of the ensemble.
 func (m *member) id() int { return m.server.cluster.ServerID(m.index) }
 
+// knownAddress returns the member's last address or, before its first start, that of the ensemble's
+// configuration. The caller holds the lock.
+func (m *member) knownAddress() (string, error) {
+	if m.address != "" {
+		return m.address, nil
+	}
+	address := m.server.cluster.ClientAddress(m.index)
+	if address == "" {
+		return "", fmt.Errorf("server %d has no address for clients", m.id())
+	}
+	return loopbackAddress(address)
+}
+
 // listen starts to accept connections. The caller holds the lock.
 func (m *member) listen(listener net.Listener) {
 	m.listener, m.address = listener, listener.Addr().String()
-	m.started, m.statistics = time.Now(), statistics{}
+	m.started, m.statistics, m.traceMask = time.Now(), statistics{}, initialTraceMask
 	m.server.goroutines.Go(func() { m.accept(listener) })
 }
 

@@ -172,3 +172,37 @@ func TestReconfig(t *testing.T) {
 	}
 	checkAlive(t, processes[1].Address())
 }
+
+// TestReconfigIDs adds servers whose ids no longer fit in a byte, and starts one.
+func TestReconfigIDs(t *testing.T) {
+	server := start(t, 3, tcp.Config{Cluster: simzk.Config{
+		Reconfig: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
+	}})
+	c, _ := open(t, server.Addresses()[0], 20*time.Second)
+	c.beSuper()
+	port := freePorts(t, 1)[0]
+	for _, id := range []string{"300", "-7", "9223372036854775807"} {
+		member := fmt.Sprintf("server.%s=127.0.0.1:1:2:participant;0.0.0.0:%d", id, port)
+		reply := c.call(reconfig(wire.Reconfig{Joining: member, Version: -1}))
+		if reply.Code != wire.OK || !strings.Contains(string(reply.Data), member+"\n") {
+			t.Errorf("server %s joins: %v %q", id, reply.Code, reply.Data)
+		}
+		if id == "300" {
+			index, found := server.Index(300)
+			if !found || server.Up(index, "") != nil {
+				t.Fatalf("server 300 has index %d, %t", index, found)
+			}
+			checkAlive(t, fmt.Sprintf("127.0.0.1:%d", port))
+		}
+		reply = c.call(reconfig(wire.Reconfig{Leaving: id, Version: -1}))
+		if reply.Code != wire.OK || strings.Contains(string(reply.Data), id+"=") {
+			t.Errorf("server %s leaves: %v %q", id, reply.Code, reply.Data)
+		}
+	}
+	tooBig := reconfig(wire.Reconfig{
+		Joining: "server.9223372036854775808=127.0.0.1:1:2;3", Version: -1,
+	})
+	if reply := c.call(tooBig); reply.Code != wire.BadArguments {
+		t.Errorf("an id of 65 bits: %v", reply.Code)
+	}
+}

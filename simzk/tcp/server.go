@@ -22,6 +22,9 @@ type Config struct {
 	Version string
 	// Handshake is the time within which a client must request a session. The default is 10 s.
 	Handshake time.Duration
+	// Dispose is the interval at which containers and TTL nodes that are due are deleted. The
+	// default is a minute (znode.container.checkIntervalMs); it is never if negative.
+	Dispose time.Duration
 }
 
 // A Server serves an ensemble over TCP, with one listener for each member. Its methods are safe for
@@ -46,8 +49,7 @@ type Server struct {
 // defaultTick is the default tick of a cluster.
 const defaultTick = 2 * time.Second
 
-// disposeInterval is the interval at which a server deletes containers and TTL nodes that are due
-// (znode.container.checkIntervalMs).
+// disposeInterval is the default of Config.Dispose.
 const disposeInterval = time.Minute
 
 // New returns a server without listeners: see [Server.Up].
@@ -116,6 +118,9 @@ func newServer(config Config) *Server {
 	if config.Cluster.TickTime == 0 {
 		config.Cluster.TickTime = defaultTick
 	}
+	if config.Dispose == 0 {
+		config.Dispose = disposeInterval
+	}
 	if config.Handshake == 0 {
 		config.Handshake = handshakeTimeout
 	}
@@ -149,7 +154,7 @@ func (s *Server) addMembers() {
 func (s *Server) runClock() {
 	timer := time.NewTimer(s.tick)
 	defer timer.Stop()
-	dispose := disposeInterval
+	dispose := s.config.Dispose
 	for {
 		select {
 		case <-s.stop:
@@ -159,9 +164,9 @@ func (s *Server) runClock() {
 		s.mu.Lock()
 		now := time.Since(s.started)
 		s.cluster.Advance(now)
-		if now >= dispose {
+		if now >= dispose && s.config.Dispose > 0 {
 			s.cluster.Dispose()
-			dispose = now + disposeInterval
+			dispose = now + s.config.Dispose
 		}
 		s.flush()
 		s.mu.Unlock()

@@ -189,14 +189,15 @@ func readID(path string) (int, error) {
 		return 0, err
 	}
 	id, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil || id < 0 || id > maxID {
-		return 0, fmt.Errorf("%s: %q is not a server id from 0 to %d", path, content, maxID)
+	if err != nil || id == unsetID {
+		return 0, fmt.Errorf("%s: %q is not a server id, a number other than %d", path, content,
+			unsetID)
 	}
 	return id, nil
 }
 
-// maxID is the highest id of a server.
-const maxID = 255
+// unsetID is the number that no running server may have.
+const unsetID = -1
 
 // readAddress reads the address for clients.
 func (c *ServerConfig) readAddress(p *properties) error {

@@ -87,7 +87,9 @@ func (t *Tree) create(w *Write) Result {
 		Op: wire.OpCreate, Path: path, Owner: n.stat.EphemeralOwner,
 		ACL: acl, ParentACL: parent.acl,
 	})
-	return Result{Path: path, Stat: n.clientStat()}
+	stat := n.clientStat()
+	t.countCreated(path, n)
+	return Result{Path: path, Stat: stat}
 }
 
 func (t *Tree) newNode(w *Write, c creation, acl []wire.ACL) *znode {

@@ -83,6 +83,7 @@ func (t *Tree) remove(path string, n *znode, zxid int64) {
 		Op: wire.OpDelete, Path: path, Owner: n.stat.EphemeralOwner,
 		ACL: n.acl, ParentACL: parent.acl,
 	})
+	t.countSize(path, -1, -len(n.data))
 }
 
 func (t *Tree) closeSession(w *Write) Result {

@@ -311,11 +311,10 @@ func (m *model) multi(w *tree.Write) tree.Result {
 		switch {
 		case mode.timed && step.Op != wire.OpCreateTTL && slices.Contains(creates, step.Op):
 			return tree.Result{Code: wire.MarshallingError}
-		case (step.Op == wire.OpCreate || step.Op == wire.OpCreate2 ||
-			step.Op == wire.OpCreateTTL) &&
-			step.Flags == wire.Container:
+		case slices.Contains(creates, step.Op) && step.Flags == wire.Container:
 			step.Op = wire.OpCreateContainer
-		case step.Op == wire.OpCreateTTL && known && !mode.timed:
+		case step.Op == wire.OpCreateContainer && known,
+			step.Op == wire.OpCreateTTL && known && !mode.timed:
 			step.Op = wire.OpCreate
 		}
 		result := trial.apply(step)

@@ -138,14 +138,16 @@ func executable(r *wire.Request) bool {
 // contradict its type, ZooKeeper follows the flags (org.apache.zookeeper.Op).
 func typeInMulti(r *wire.Request) wire.Op {
 	switch r.Op {
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateTTL:
-		if r.Flags == wire.Container {
-			return wire.OpCreateContainer
-		}
-		if r.Op == wire.OpCreateTTL && r.Flags != wire.PersistentTTL &&
-			r.Flags != wire.PersistentSeqTTL {
-			return wire.OpCreate
-		}
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+	default:
+		return r.Op
+	}
+	timed := r.Flags == wire.PersistentTTL || r.Flags == wire.PersistentSeqTTL
+	switch {
+	case r.Flags == wire.Container:
+		return wire.OpCreateContainer
+	case r.Op == wire.OpCreateContainer, r.Op == wire.OpCreateTTL && !timed:
+		return wire.OpCreate
 	}
 	return r.Op
 }

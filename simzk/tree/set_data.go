@@ -11,6 +11,7 @@ func (t *Tree) setData(w *Write) Result {
 		return Result{Code: wire.BadVersion}
 	}
 	t.logNode(w.Path)
+	grown := len(w.Data) - len(n.data)
 	n.data = w.Data
 	n.stat.DataLength = int32(len(w.Data))
 	n.stat.Version++
@@ -21,7 +22,9 @@ func (t *Tree) setData(w *Write) Result {
 		Op: wire.OpSetData, Path: w.Path,
 		Owner: n.stat.EphemeralOwner, ACL: n.acl,
 	})
-	return Result{Path: w.Path, Stat: n.clientStat()}
+	stat := n.clientStat()
+	t.countSize(w.Path, 0, grown)
+	return Result{Path: w.Path, Stat: stat}
 }
 
 func (t *Tree) check(w *Write) Result {

@@ -109,6 +109,9 @@ func (t *Tree) Reset(rules Rules) {
 	t.nodes[rootAliasPath] = &own[0]
 }
 
+// quotaNode is the index of /zookeeper/quota in systemNodes.
+const quotaNode = 2
+
 // configACL is the ACL of /zookeeper/config. It must not be changed.
 var configACL = []wire.ACL{{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}}
 

@@ -1,0 +1,75 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// A RealServer is a ZooKeeper server of Debian's package, a member of an ensemble. Its methods must
+// not be called concurrently.
+type RealServer struct {
+	Address   string // for clients
+	directory string
+	command   realCommand
+	process   *realProcess // nil unless it runs
+}
+
+// NewRealEnsemble configures the servers of an ensemble as [StartRealEnsemble] does, and starts
+// none. The error is [ErrNotInstalled] if java or the package is missing.
+func NewRealEnsemble(directory string, servers int) ([]*RealServer, error) {
+	command, err := findReal()
+	if err != nil {
+		return nil, err
+	}
+	addresses, directories, err := configureEnsemble(directory, servers)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]*RealServer, servers)
+	for i := range members {
+		members[i] = &RealServer{
+			Address: addresses[i], directory: directories[i], command: command,
+		}
+	}
+	return members, nil
+}
+
+// Start starts the server and returns when it serves clients, for which a majority must run. The
+// end of the context kills the server.
+func (s *RealServer) Start(ctx context.Context) (err error) {
+	s.process, err = s.command.launch(ctx, s.directory, s.Address)
+	return err
+}
+
+// Kill ends the server without notice. It has no effect on a server that does not run.
+func (s *RealServer) Kill() error {
+	if s.process == nil {
+		return nil
+	}
+	process := s.process
+	s.process = nil
+	return process.kill()
+}
+
+// Pause suspends the server: it keeps its connections and answers nothing.
+func (s *RealServer) Pause() error { return s.signal(syscall.SIGSTOP) }
+
+// Resume ends [RealServer.Pause].
+func (s *RealServer) Resume() error { return s.signal(syscall.SIGCONT) }
+
+var errNotRunning = errors.New("the server does not run")
+
+func (s *RealServer) signal(signal os.Signal) error {
+	if s.process == nil {
+		return errNotRunning
+	}
+	return s.process.command.Process.Signal(signal)
+}
+
+// Leads reports whether the server says that it is the leader, within a second.
+func (s *RealServer) Leads() bool {
+	return strings.Contains(fourLetterWord(s.Address, "srvr"), "Mode: leader")
+}
