@@ -24,6 +24,7 @@ type verifyFlags struct {
 	properties, models []string
 	clocks             string
 	pause              time.Duration
+	pauses             []string
 	limit              time.Duration
 	json               bool
 }
@@ -39,10 +40,11 @@ how often the history tests it. It runs nothing. The history must be complete:
 on a truncated one, progress, no-leaked-nodes and no-lost-watch report false
 violations. Each lock in the history is judged separately.
 
-With --clocks it takes the histories of several processes, such as the logs of a
-production service. It reports only violations that hold for every reading of
-the clocks within the given bounds. A holder that was paused for longer than
---max-pause is out of contract.
+With --clocks it takes the histories of several processes, such as the files that
+the recorder in lock/record writes. It reports all violations that hold for
+every reading of the clocks within the given bounds. A holder that was paused
+for longer than --max-pause is out of contract; --pause names pauses that the
+histories do not record. A process is c1 or the name that its recorder has.
 
 Exit status:
   0  no violation
@@ -50,7 +52,8 @@ Exit status:
   2  bad usage, or an unusable history
   3  no violation, but an unknown verdict; a failed write or an internal error`,
 		Example: `  interlock verify trace.jsonl --property fifo,progress
-  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl`,
+  interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl
+  interlock verify --clocks 5ms --pause c2=2026-01-31T12:00:00Z..2026-01-31T12:00:20Z *.jsonl`,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
 				return fmt.Errorf("verify takes one history, a file or - for standard input, not "+
@@ -59,6 +62,9 @@ Exit status:
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // There are no results to save.
 			if f.clocks == "" && cmd.Flags().Changed("max-pause") {
 				return errors.New("--max-pause requires --clocks")
+			}
+			if f.clocks == "" && len(f.pauses) > 0 {
+				return errors.New("--pause requires --clocks")
 			}
 			return f.run(arguments, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -70,6 +76,8 @@ Exit status:
 	flags.StringVar(&f.clocks, "clocks", "", "clock `error`: 50ms, or 50ms,c3=200ms")
 	flags.DurationVar(&f.pause, "max-pause", faults.DefaultSeverity().Pause,
 		"with --clocks: longest pause within the contract")
+	flags.StringSliceVar(&f.pauses, "pause", nil,
+		"with --clocks: `PROCESS=FROM..TO`, in which the process did not run")
 	flags.DurationVar(&f.limit, "time-limit", time.Minute,
 		"time limit per check, after which the verdict is unknown")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
@@ -105,21 +113,19 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		return errors.New("--clocks and --model cannot be combined: models need the order of the " +
 			"events")
 	}
-	var clocks *check.Clocks
-	if f.clocks != "" {
-		parsed, err := check.ParseClocks(f.clocks)
-		if err != nil {
-			return fmt.Errorf("--clocks: %w", err)
-		}
-		parsed.Pause = f.pause
-		clocks = &parsed
-	}
 	logs, err := readHistories(paths, stdin, stderr)
 	if err != nil {
 		return err
 	}
-	log := logs[0]
-	if clocks != nil {
+	log, processes := logs[0], new(check.Processes)
+	var clocks *check.Clocks
+	if f.clocks != "" {
+		if logs, processes, err = check.NumberProcesses(logs...); err != nil {
+			return err
+		}
+		if clocks, err = f.parseClocks(processes); err != nil {
+			return err
+		}
 		if err := checkAttempts(paths, logs); err != nil {
 			return err
 		}
@@ -133,13 +139,33 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 			strings.Join(locks, ", "), counted(nameless, "attempt"))
 	}
 	judgements := f.judge(log.Events(), properties, clocks)
+	for i := range judgements {
+		judgements[i].nameProcesses(processes)
+	}
 	if f.json {
 		if err := encodeJSON(stdout, judgements); err != nil {
 			return &statusError{statusInternal, err}
 		}
 		return statusOf(judgements)
 	}
-	return printJudgements(stdout, log, judgements)
+	return printJudgements(stdout, log, processes, judgements)
+}
+
+// parseClocks returns the clocks and the pauses of the flags.
+func (f *verifyFlags) parseClocks(processes *check.Processes) (*check.Clocks, error) {
+	clocks, err := check.ParseClocks(f.clocks, processes)
+	if err != nil {
+		return nil, fmt.Errorf("--clocks: %w", err)
+	}
+	clocks.Pause = f.pause
+	for _, text := range f.pauses {
+		pauses, err := check.ParsePause(text, processes)
+		if err != nil {
+			return nil, fmt.Errorf("--pause: %w", err)
+		}
+		clocks.Pauses = append(clocks.Pauses, pauses...)
+	}
+	return &clocks, nil
 }
 
 // checkAttempts returns an error if two calls of Lock in the histories have the same process and
@@ -182,7 +208,9 @@ func statusOf(judgements []judgement) error {
 	return outcome
 }
 
-func printJudgements(w io.Writer, log *history.Log, judgements []judgement) error {
+func printJudgements(w io.Writer, log *history.Log, processes *check.Processes,
+	judgements []judgement,
+) error {
 	fmt.Fprintf(w, "%d events, trace hash %016x\n", log.Len(), log.Hash())
 	var violations []*history.Violation
 	for _, j := range judgements {
@@ -193,13 +221,18 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 			if j.Guarantee != "" {
 				fmt.Fprintf(w, "  %-25s%s\n", "", j.Guarantee)
 			}
+			if len(j.Violations) > 1 {
+				fmt.Fprintf(w, "  %-25s%d violations:\n", "", len(j.Violations))
+				j.list(w)
+			}
 			continue
 		}
 		fmt.Fprintf(w, "  %-25s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
 		if j.Verdict == verdictOutOfContract {
-			fmt.Fprintf(w, "  %-25sat event %d: %s\n", "", *j.Event, j.Detail)
+			j.list(w)
 		}
 	}
+	printNames(w, processes, judgements)
 	if violations != nil {
 		fmt.Fprintln(w)
 		explained := explain.NewReport("", log.Events(), violations)
@@ -213,6 +246,25 @@ func printJudgements(w io.Writer, log *history.Log, judgements []judgement) erro
 		}
 	}
 	return statusOf(judgements)
+}
+
+// printNames prints the names of the processes of all violations.
+func printNames(w io.Writer, processes *check.Processes, judgements []judgement) {
+	var numbers []int32
+	for i := range judgements {
+		for _, v := range judgements[i].all {
+			for _, number := range [...]int32{v.Evidence.Process, v.Evidence.Other} {
+				process, _ := history.ProcessOf(number)
+				if processes.Name(process) != "" && !slices.Contains(numbers, process) {
+					numbers = append(numbers, process)
+				}
+			}
+		}
+	}
+	slices.Sort(numbers)
+	for _, number := range numbers {
+		fmt.Fprintf(w, "%s is %s\n", history.ProcessName(number), processes.Name(number))
+	}
 }
 
 func parseProperties(names []string) ([]history.Property, error) {

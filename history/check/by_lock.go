@@ -85,9 +85,24 @@ func Locks(events []history.Event) (all []string, nameless int) {
 // events that its text names, have the indexes of the whole history. The check must return the same
 // with and without Tick events.
 func (h *LockHistory) Judge(check func([]history.Event) *history.Violation) *history.Violation {
-	v := check(h.Events)
-	if v == nil || h.indexes == nil {
-		return v
+	all := h.judgeAll(func(events []history.Event) []*history.Violation {
+		if v := check(events); v != nil {
+			return []*history.Violation{v}
+		}
+		return nil
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
+}
+
+// judgeAll is Judge for a check that returns all violations.
+func (h *LockHistory) judgeAll(check func([]history.Event) []*history.Violation,
+) []*history.Violation {
+	all := check(h.Events)
+	if len(all) == 0 || h.indexes == nil {
+		return all
 	}
 	// The text may name events by their indexes, so the check runs again on events that have the
 	// indexes of the whole history.
@@ -98,16 +113,20 @@ func (h *LockHistory) Judge(check func([]history.Event) *history.Violation) *his
 	for _, i := range h.indexes {
 		spread[i] = h.all[i]
 	}
-	if again := check(spread); again != nil {
-		v = again
+	if again := check(spread); len(again) > 0 {
+		all = again
 	} else { // The check has reached a time limit.
-		v.Event = h.indexes[v.Event]
-		for i, event := range v.Evidence.Events {
-			v.Evidence.Events[i] = h.indexes[event]
+		for _, v := range all {
+			v.Event = h.indexes[v.Event]
+			for i, event := range v.Evidence.Events {
+				v.Evidence.Events[i] = h.indexes[event]
+			}
 		}
 	}
-	v.Detail += fmt.Sprintf(", of the lock %s", h.Lock)
-	return v
+	for _, v := range all {
+		v.Detail += fmt.Sprintf(", of the lock %s", h.Lock)
+	}
+	return all
 }
 
 // A lockNaming maps the attempts of a history to their locks.

@@ -8,18 +8,19 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// pauseName is the name of the Fault that pauses a process.
-const pauseName = "pause"
-
 // An insideSpan is a period that a process certainly spent in its critical section.
 type insideSpan struct {
 	process    int32
 	enter      int
 	from, till time.Duration
+	shared     bool
+	places     int // of the lock
 }
 
-// clientExclusionWithin decides [history.ClientMutualExclusion] of the history of one lock.
-func clientExclusionWithin(events []history.Event, clocks *Clocks) *history.Violation {
+// clientExclusionWithin decides [history.ClientMutualExclusion] of the history of one lock. It
+// returns at most one violation for each Enter.
+func clientExclusionWithin(events []history.Event, clocks *Clocks) []*history.Violation {
+	var all []*history.Violation
 	pauses := clocks.longPauses(events)
 	var visits []insideSpan
 	for i := range events {
@@ -29,37 +30,85 @@ func clientExclusionWithin(events []history.Event, clocks *Clocks) *history.Viol
 		// A span that has ended by now overlaps no span that begins now or later.
 		visits = slices.DeleteFunc(visits,
 			func(o insideSpan) bool { return o.till <= events[i].At })
-		for _, v := range withoutPauses(insideSpanFrom(events, i, clocks), pauses) {
-			for _, o := range visits {
-				both := min(o.till, v.till) - max(o.from, v.from)
-				if both <= 0 || o.process == v.process {
-					continue
-				}
-				detail := fmt.Sprintf("c%d and c%d, which entered at event %d, "+
-					"were both inside for at least %v", v.process, o.process, o.enter, both)
-				return &history.Violation{
-					Property: history.ClientMutualExclusion, Event: i, Reason: reasonTwoInside,
-					Detail: detail,
-					Evidence: history.Evidence{
-						Process: v.process, Other: o.process, Events: []int{o.enter},
-					},
-				}
+		parts := withoutPauses(insideSpanFrom(events, i, clocks), pauses)
+		for _, part := range parts {
+			if v := part.conflict(visits); v != nil {
+				all = append(all, v)
+				break
 			}
-			visits = append(visits, v)
 		}
+		visits = append(visits, parts...)
+	}
+	return all
+}
+
+// conflict returns a violation if the lock does not admit the process beside those of other spans.
+func (v *insideSpan) conflict(others []insideSpan) *history.Violation {
+	for i := range others {
+		o := &others[i]
+		both := min(o.till, v.till) - max(o.from, v.from)
+		limits := history.Limits{Places: max(v.places, o.places)}
+		exclusive, sharing := counted(o.shared, 0, 0)
+		if both <= 0 || o.process == v.process || limits.Admits(v.shared, exclusive, sharing) {
+			continue
+		}
+		detail := fmt.Sprintf("%s and %s, which entered at event %d, were both inside for at "+
+			"least %v", history.ProcessName(v.process), history.ProcessName(o.process), o.enter, both)
+		return v.violation(reasonTwoInside, detail, o, 0)
+	}
+	if v.places > 1 {
+		return v.crowd(others)
 	}
 	return nil
 }
 
+// crowd returns a violation if at some time as many others were inside as the lock has places.
+func (v *insideSpan) crowd(others []insideSpan) *history.Violation {
+	for _, start := range append([]insideSpan{*v}, others...) {
+		at := max(start.from, v.from)
+		if at >= v.till || at >= start.till {
+			continue
+		}
+		var inside []*insideSpan
+		places, till := v.places, v.till
+		for i := range others {
+			if o := &others[i]; o.process != v.process && o.from <= at && at < o.till {
+				inside = append(inside, o)
+				places, till = max(places, o.places), min(till, o.till)
+			}
+		}
+		if len(inside) < places {
+			continue
+		}
+		detail := fmt.Sprintf("%s and %d others were inside for at least %v, which is more than "+
+			"the lock's %d places", history.ProcessName(v.process), len(inside), till-at, places)
+		return v.violation(reasonAllInside, detail, inside[0], len(inside))
+	}
+	return nil
+}
+
+func (v *insideSpan) violation(reason, detail string, o *insideSpan, count int) *history.Violation {
+	return &history.Violation{
+		Property: history.ClientMutualExclusion, Event: v.enter, Reason: reason, Detail: detail,
+		Evidence: history.Evidence{
+			Process: v.process, Other: o.process, Events: []int{o.enter}, Count: count,
+		},
+	}
+}
+
 // insideSpanFrom returns the span that begins with an Enter. It ends with the event that ends the
-// attempt, with a crash, or else with the last event of the attempt. Events of the process without
-// an attempt extend the span; those of its other attempts do not.
+// attempt or changes its mode, with a crash, or else with the last event of the attempt. Events of
+// the process without an attempt extend the span; those of its other attempts do not.
 func insideSpanFrom(events []history.Event, enter int, clocks *Clocks) insideSpan {
 	first := &events[enter]
-	s := insideSpan{first.Process, enter, clocks.latest(first), 0}
+	s := insideSpan{
+		process: first.Process, enter: enter, from: clocks.latest(first), shared: first.Shared(),
+		places: first.Places(),
+	}
 	for j := enter + 1; j < len(events); j++ {
 		e := &events[j]
-		if e.Process != first.Process || e.Attempt != first.Attempt && e.Attempt != 0 {
+		ofAttempt := e.Process == first.Process && e.Attempt == first.Attempt
+		if !ofAttempt && (e.Attempt != 0 || !sameProcess(e.Process, first.Process)) {
 			continue
 		}
 		s.till = clocks.earliest(e)
@@ -69,53 +118,4 @@ func insideSpanFrom(events []history.Event, enter int, clocks *Clocks) insideSpa
 		}
 	}
 	return s
-}
-
-// A longPause is a period in which a lock guarantees nothing about a process: a pause longer than
-// [Clocks].Pause, and Clocks.Pause after it.
-type longPause struct{ from, till time.Duration }
-
-// longPauses returns the long pauses of each process in order.
-func (c *Clocks) longPauses(events []history.Event) map[int32][]longPause {
-	pauses := make(map[int32][]longPause)
-	for i := range events {
-		if begins := &events[i]; begins.Kind == history.Fault && begins.Name == pauseName {
-			if ends := pauseEnd(events[i:]); ends != nil && ends.At-begins.At > c.Pause {
-				pauses[begins.Process] = append(pauses[begins.Process],
-					longPause{c.earliest(begins), c.latest(ends) + c.Pause})
-			}
-		}
-	}
-	return pauses
-}
-
-// pauseEnd returns the event that ends the pause with which the events begin: a Resumed, or else
-// the next event of the process. It returns nil if there is neither.
-func pauseEnd(events []history.Event) (next *history.Event) {
-	for i := 1; i < len(events); i++ {
-		switch e := &events[i]; {
-		case e.Process != events[0].Process:
-		case e.Kind == history.Resumed:
-			return e
-		case next == nil:
-			next = e
-		}
-	}
-	return next
-}
-
-// withoutPauses returns the parts of a span outside of the long pauses of its process.
-func withoutPauses(s insideSpan, pauses map[int32][]longPause) []insideSpan {
-	var parts []insideSpan
-	for _, p := range pauses[s.process] {
-		if p.from >= s.till || p.till <= s.from {
-			continue
-		}
-		if before := s; p.from > s.from {
-			before.till = p.from
-			parts = append(parts, before)
-		}
-		s.from = max(s.from, p.till)
-	}
-	return append(parts, s)
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +17,16 @@ type Clocks struct {
 	Of      map[int32]time.Duration // the uncertainty of some processes
 
 	// Pause is the longest pause of a process that the lock tolerates. During and shortly after a
-	// longer one, which the history must record, [history.ClientMutualExclusion] does not cover the
-	// process; see [Within]. 0 means that the lock tolerates no pause.
+	// longer pause, which must be recorded in the history or in Pauses,
+	// [history.ClientMutualExclusion] does not cover the process; see [Within]. 0 means that the
+	// lock tolerates no pause.
 	Pause time.Duration
+
+	Pauses []Pause // in addition to the pauses that the history records
 }
 
-// ParseClocks parses a text such as "50ms" or "20ms,c3=100ms".
-func ParseClocks(text string) (Clocks, error) {
+// ParseClocks parses a text such as "50ms" or "20ms,c3=100ms", with names of the given processes.
+func ParseClocks(text string, processes *Processes) (Clocks, error) {
 	clocks := Clocks{Of: make(map[int32]time.Duration)}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, named := strings.Cut(part, "=")
@@ -39,17 +41,20 @@ func ParseClocks(text string) (Clocks, error) {
 			clocks.Default = uncertainty
 			continue
 		}
-		process, err := strconv.ParseInt(strings.TrimPrefix(name, "c"), 10, 32)
-		if err != nil || process < 1 || !strings.HasPrefix(name, "c") {
+		numbers := processes.Find(name)
+		if numbers == nil {
 			return Clocks{}, fmt.Errorf("%q is not a process such as c1", name)
 		}
-		clocks.Of[int32(process)] = uncertainty
+		for _, number := range numbers {
+			clocks.Of[number] = uncertainty
+		}
 	}
 	return clocks, nil
 }
 
-// of returns the uncertainty of a process.
+// of returns the uncertainty of a process, which is that of its threads too.
 func (c *Clocks) of(process int32) time.Duration {
+	process, _ = history.ProcessOf(process)
 	if u, ok := c.Of[process]; ok {
 		return u
 	}
@@ -62,6 +67,11 @@ func (c *Clocks) latest(e *history.Event) time.Duration   { return e.At + c.of(e
 
 // Merge returns the events of several logs in the order of their times. Events of one log with the
 // same time keep their order.
+//
+// If a process has several attempts for one lock open at once, with different nodes, Merge gives
+// them the numbers of different threads (see [history.ThreadNumber]), so that they are checked
+// against each other. Other attempts of a process for one lock are not, because an owner may
+// reenter its lock or share it between goroutines.
 func Merge(logs ...*history.Log) *history.Log {
 	var events []history.Event
 	for _, l := range logs {
@@ -76,5 +86,6 @@ func Merge(logs ...*history.Log) *history.Log {
 		}
 		return 0
 	})
+	separateGoroutines(events)
 	return history.NewLog(events)
 }

@@ -17,13 +17,13 @@ import (
 )
 
 func TestParseClocks(t *testing.T) {
-	clocks, err := check.ParseClocks("20ms,c3=1s")
+	clocks, err := check.ParseClocks("20ms,c3=1s", new(check.Processes))
 	if err != nil || clocks.Default != 20*time.Millisecond || clocks.Of[3] != time.Second ||
 		len(clocks.Of) != 1 {
 		t.Errorf("%+v, %v", clocks, err)
 	}
 	for _, text := range []string{"", "20", "-1ms", "c1", "3=1s", "c0=1s", "c1=", "1ms,,"} {
-		if clocks, err := check.ParseClocks(text); err == nil {
+		if clocks, err := check.ParseClocks(text, new(check.Processes)); err == nil {
 			t.Errorf("%q: %+v", text, clocks)
 		}
 	}

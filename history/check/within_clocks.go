@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/models"
@@ -37,30 +36,44 @@ var WithinClocks = []history.Property{
 //
 // A lock was lost if a Lost event or an error of Unlock reports it.
 //
+// Attempts in [history.SharedMode] do not exclude one another. In a [history.SemaphoreMode], as
+// many as the lock has places do not. An Enter of an exclusive attempt in shared mode is its
+// downgrade. Fencing and NoLostUpdate do not cover writes in these modes.
+//
 // Each lock is checked by itself; see [ByLock]. NoLostUpdate is checked for each resource: the Path
 // of an event names a resource, and each lock protects one resource without a name. A process may
-// have several attempts open at once, for several locks or for one. Attempts of one process for one
-// lock are not checked against each other, because an owner may reenter its lock or share it
-// between goroutines.
+// have several attempts open at once, for several locks or for one: see [Merge].
 //
 // A paused process receives no notification, and its next event may come before it has checked its
 // lock. A history records a pause by two events: a Fault named "pause", at the last time at which
 // the process certainly ran, and a Resumed, when the process detected the pause. Without a Resumed
-// the pause lasts until the next event of the process. From the start of a pause longer than
-// [Clocks].Pause until Clocks.Pause after its end, the process does not count as inside: a paused
-// holder that leaves at once breaks nothing, and one that stays inside counts again later.
-//
-// Handles that several processes may hold at once, such as those of read locks and of semaphores,
-// must be left out of the history.
+// the pause lasts until the next event of the process. [Clocks].Pauses are pauses that the history
+// does not record. From the start of a pause longer than [Clocks].Pause until Clocks.Pause after
+// its end, the process does not count as inside: a paused holder that leaves at once breaks
+// nothing; if it stays inside, it counts again later.
 //
 // Within reports false if it reached the limits without a verdict, and panics if the property
 // is not one of [WithinClocks]. The events must be in the order of their times, as [Merge] returns
 // them. On a history without a violation it takes time linear in the events, times the number of
-// processes in the queue at once. For [history.Linearizable] it takes the time of [models.Check],
-// and memory quadratic in the acquires of a lock.
+// processes in the queue at once; FIFO of a semaphore takes quadratic time. For
+// [history.Linearizable] it takes the time of [models.Check], and memory quadratic in the acquires
+// of a lock.
 func Within(property history.Property, events []history.Event, clocks Clocks,
 	limits models.Limits,
 ) (v *history.Violation, decided bool) {
+	all, decided := AllWithin(property, events, clocks, limits)
+	if len(all) == 0 {
+		return nil, decided
+	}
+	return all[0], true
+}
+
+// AllWithin is [Within], but returns all violations: at most one for each Enter, waiting attempt,
+// grant, write or result of a call that breaks the property, and one for each lock that is not
+// linearizable.
+func AllWithin(property history.Property, events []history.Event, clocks Clocks,
+	limits models.Limits,
+) (all []*history.Violation, decided bool) {
 	switch property {
 	case history.LossNotification:
 		return lossNotificationByProcess(events), true
@@ -69,22 +82,19 @@ func Within(property history.Property, events []history.Event, clocks Clocks,
 	}
 	decided = true
 	for one := range ByLock(events) {
-		v := one.Judge(func(events []history.Event) *history.Violation {
-			v, ok := checkLockWithin(property, events, &clocks, limits)
+		all = append(all, one.judgeAll(func(events []history.Event) []*history.Violation {
+			all, ok := checkLockWithin(property, events, &clocks, limits)
 			decided = decided && ok
-			return v
-		})
-		if v != nil {
-			return v, true
-		}
+			return all
+		})...)
 	}
-	return nil, decided
+	return all, decided
 }
 
 // checkLockWithin decides a property of the history of one lock.
 func checkLockWithin(property history.Property, events []history.Event, clocks *Clocks,
 	limits models.Limits,
-) (v *history.Violation, decided bool) {
+) (all []*history.Violation, decided bool) {
 	switch property {
 	case history.ClientMutualExclusion:
 		return clientExclusionWithin(events, clocks), true
@@ -110,10 +120,6 @@ type grantedAttempt struct {
 
 // attempts returns the granted attempts in the order of their grants.
 func attempts(events []history.Event) []grantedAttempt {
-	type nodeKey struct {
-		process int32
-		path    string
-	}
 	calls, ended := make(map[attemptKey]int), make(map[attemptKey]int)
 	lost, queued := make(map[attemptKey]bool), make(map[nodeKey]int)
 	for i := range events {
@@ -162,7 +168,9 @@ func grantedBefore(all []grantedAttempt, event int) []grantedAttempt {
 	return all[:n]
 }
 
-func fifoWithin(events []history.Event, clocks *Clocks) *history.Violation {
+// fifoWithin returns at most one violation for each attempt that was overtaken.
+func fifoWithin(events []history.Event, clocks *Clocks) []*history.Violation {
+	var violations []*history.Violation
 	all := attempts(events)
 	for _, w := range all {
 		if w.queued < 0 || w.lost {
@@ -170,31 +178,62 @@ func fifoWithin(events []history.Event, clocks *Clocks) *history.Violation {
 		}
 		earlier := grantedBefore(all, w.granted)
 		for _, g := range earlier[min(len(earlier), len(grantedBefore(all, w.queued))):] {
-			waited, granted := &events[w.granted], &events[g.granted]
-			if g.lost || waited.Zxid == 0 || granted.Zxid <= waited.Zxid ||
-				waited.Process == granted.Process {
+			if !overtakes(events, clocks, g, w) || hasPlace(events, clocks, all, g) {
 				continue
 			}
-			if clocks.latest(&events[w.queued]) < clocks.earliest(granted) &&
-				clocks.latest(granted) < clocks.earliest(waited) {
-				detail := fmt.Sprintf("c%d was granted the lock with token %d, "+
-					"while c%d waited with %d", granted.Process, granted.Zxid,
-					waited.Process, waited.Zxid)
-				return &history.Violation{
-					Property: history.FIFO, Event: g.granted, Reason: reasonOvertaken,
-					Detail:   detail,
-					Evidence: history.Evidence{Process: granted.Process, Other: waited.Process},
-				}
-			}
+			waited, granted := &events[w.granted], &events[g.granted]
+			violations = append(violations, &history.Violation{
+				Property: history.FIFO, Event: g.granted, Reason: reasonOvertaken,
+				Detail: fmt.Sprintf("%s was granted the lock with token %d, while %s waited with %d",
+					history.ProcessName(granted.Process), granted.Zxid,
+					history.ProcessName(waited.Process), waited.Zxid),
+				Evidence: history.Evidence{Process: granted.Process, Other: waited.Process},
+			})
+			break
 		}
 	}
-	return nil
+	return violations
 }
 
-func tokenWithin(events []history.Event, clocks *Clocks) *history.Violation {
+// overtakes reports whether attempt g was certainly granted the lock while w certainly waited
+// before it, and the lock does not admit both.
+func overtakes(events []history.Event, clocks *Clocks, g, w grantedAttempt) bool {
+	waited, granted := &events[w.granted], &events[g.granted]
+	return !g.lost && waited.Zxid != 0 && granted.Zxid > waited.Zxid &&
+		waited.Process != granted.Process && !(waited.Shared() && granted.Shared()) &&
+		clocks.latest(&events[w.queued]) < clocks.earliest(granted) &&
+		clocks.latest(granted) < clocks.earliest(waited)
+}
+
+// hasPlace reports whether a semaphore may have had a place for an attempt when it was granted one:
+// fewer attempts with lower tokens than it has places were certainly there until then.
+func hasPlace(events []history.Event, clocks *Clocks, all []grantedAttempt, g grantedAttempt) bool {
+	granted := &events[g.granted]
+	places := granted.Places()
+	if places < 2 {
+		return false
+	}
+	before := 0
+	for _, a := range all {
+		returned := &events[a.granted]
+		places = max(places, returned.Places())
+		if a.lost || a.ended == len(events) || returned.Zxid == 0 || returned.Zxid >= granted.Zxid {
+			continue
+		}
+		if clocks.earliest(&events[a.ended]) > clocks.latest(granted) {
+			before++
+		}
+	}
+	return before < places
+}
+
+// tokenWithin returns at most one violation for each grant.
+func tokenWithin(events []history.Event, clocks *Clocks) []*history.Violation {
+	var violations []*history.Violation
 	all := attempts(events)
 	highest := make([]int64, len(all)+1)     // the highest token of the first n grants
 	with := make(map[int64][]grantedAttempt) // the earlier grants with each token
+	twice := make(map[int]bool)              // the grants with a token of another
 	for n, b := range all {
 		after := &events[b.granted]
 		highest[n+1] = max(highest[n], after.Zxid)
@@ -203,14 +242,16 @@ func tokenWithin(events []history.Event, clocks *Clocks) *history.Violation {
 		}
 		for _, a := range with[after.Zxid] {
 			if before := &events[a.granted]; before.Process != after.Process {
-				return tokenViolation(before, after, b.granted)
+				violations = append(violations, tokenViolation(before, after, b.granted))
+				twice[b.granted] = true
+				break
 			}
 		}
 		with[after.Zxid] = append(with[after.Zxid], b)
 	}
 	for _, b := range all {
 		after, earlier := &events[b.granted], grantedBefore(all, b.call)
-		if after.Zxid == 0 || highest[len(earlier)] < after.Zxid {
+		if after.Zxid == 0 || highest[len(earlier)] < after.Zxid || twice[b.granted] {
 			continue
 		}
 		for _, a := range earlier {
@@ -218,94 +259,30 @@ func tokenWithin(events []history.Event, clocks *Clocks) *history.Violation {
 			openAtOnce := before.Process == after.Process && b.call < a.ended
 			if a.granted != b.granted && !openAtOnce && before.Zxid >= after.Zxid &&
 				clocks.latest(before) < clocks.earliest(&events[b.call]) {
-				return tokenViolation(before, after, b.granted)
+				violations = append(violations, tokenViolation(before, after, b.granted))
+				break
 			}
 		}
 	}
-	return nil
+	return violations
 }
 
 func tokenViolation(before, after *history.Event, event int) *history.Violation {
 	return &history.Violation{
 		Property: history.MonotonicToken, Event: event, Reason: reasonTokenFell,
-		Detail: fmt.Sprintf("c%d was granted the lock with token %d, c%d before it with %d",
-			after.Process, after.Zxid, before.Process, before.Zxid),
+		Detail: fmt.Sprintf("%s was granted the lock with token %d, %s before it with %d",
+			history.ProcessName(after.Process), after.Zxid, history.ProcessName(before.Process),
+			before.Zxid),
 		Evidence: history.Evidence{
 			Process: after.Process, Other: before.Process, Zxid: after.Zxid, After: before.Zxid,
 		},
 	}
 }
 
-// linearizableWithin uses the model of a reentrant lock, because attempts of one process are not
-// checked against each other.
-func linearizableWithin(events []history.Event, clocks *Clocks,
-	limits models.Limits,
-) (v *history.Violation, decided bool) {
-	of := make(map[attemptKey][]int) // the events of an attempt
-	for i := range events {
-		key := attemptKey{events[i].Process, events[i].Attempt}
-		of[key] = append(of[key], i)
-	}
-	var spans []timedOperation
-	for i := range events {
-		if e := &events[i]; e.Kind == history.LockReturn && e.Err == "" && e.Process != 0 {
-			own := of[attemptKey{e.Process, e.Attempt}]
-			spans = append(spans, operationsWithin(events, own, e, clocks)...)
-		}
-	}
-	switch models.Check(models.Reentrant, fromTimed(spans), limits) {
-	case models.Unknown:
-		return nil, false
-	case models.Violated:
-		detail := fmt.Sprintf("%d acquires and releases of c%d and others", len(spans),
-			spans[0].input.Process)
-		return &history.Violation{
-			Property: history.Linearizable, Event: len(events) - 1, Reason: reasonNoOrder,
-			Detail: detail,
-		}, true
-	}
-	return nil, true
-}
-
-// operationsWithin returns the acquire and the release of an attempt. If Unlock returned no error
-// and no Lost event precedes, the release took effect between the call and the return of Unlock.
-// Otherwise it may have taken effect at any time since the grant.
-func operationsWithin(events []history.Event, of []int, granted *history.Event,
-	clocks *Clocks,
-) []timedOperation {
-	const end = time.Duration(1<<63 - 1)
-	acquire := timedOperation{
-		from: -end, till: clocks.latest(granted),
-		input: models.Input{Process: granted.Process, Verb: models.Acquire},
-	}
-	release := timedOperation{
-		from: clocks.earliest(granted), till: end,
-		input: models.Input{Process: granted.Process, Verb: models.Release},
-	}
-	from, till, lost := release.from, end, false
-	for _, i := range of {
-		switch e := &events[i]; e.Kind {
-		case history.LockCall:
-			acquire.from = clocks.earliest(e)
-		case history.Lost:
-			lost = true
-		case history.UnlockCall:
-			from = clocks.earliest(e)
-		case history.UnlockReturn:
-			if e.Err == "" {
-				till = clocks.latest(e)
-			}
-		}
-	}
-	if !lost && till < end {
-		release.from, release.till = from, till
-	}
-	return []timedOperation{acquire, release}
-}
-
 // lossNotificationByProcess decides [history.LossNotification] by the events of each granted
 // attempt, in the order of its process.
-func lossNotificationByProcess(events []history.Event) *history.Violation {
+func lossNotificationByProcess(events []history.Event) []*history.Violation {
+	var all []*history.Violation
 	type hold struct {
 		lost      int // the index of the Lost event, or 0
 		reentered int // the index of the last ReenterCall, or 0
@@ -339,12 +316,12 @@ func lossNotificationByProcess(events []history.Event) *history.Violation {
 			}
 		}
 		if reason != "" && h.lost != 0 {
-			return &history.Violation{
+			all = append(all, &history.Violation{
 				Property: history.LossNotification, Event: i, Reason: reason,
 				Detail:   lossDetail(e),
 				Evidence: history.Evidence{Process: e.Process},
-			}
+			})
 		}
 	}
-	return nil
+	return all
 }
