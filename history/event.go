@@ -7,6 +7,8 @@ package history
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -103,6 +105,9 @@ const (
 	// the holder has asked to extend the validity time of the lock. Attempt, Err; Validity
 	Extended
 
+	// the recorder of a service has started: from here on, its log is of another process. Name
+	Started
+
 	Kinds
 )
 
@@ -122,7 +127,7 @@ var kindNames = [Kinds]string{
 	FairPhase: "fair-phase",
 	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
 	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
-	Extended: "extended",
+	Extended: "extended", Started: "started",
 }
 
 // String returns the name of the kind in a trace file.
@@ -205,6 +210,23 @@ const SharedMode = "shared"
 
 // Shared reports whether the event is of an attempt in shared mode.
 func (e *Event) Shared() bool { return e.Op == SharedMode }
+
+// semaphoreMode precedes the number of places in the mode of an attempt at a semaphore.
+const semaphoreMode = "place of "
+
+// SemaphoreMode returns the mode of an attempt at a lock that several may hold at once. The limits
+// of a simulated lock give the number instead; see [Limits].
+func SemaphoreMode(places int) string { return semaphoreMode + strconv.Itoa(places) }
+
+// Places returns the number of places that the mode of the event's attempt names, otherwise 1.
+func (e *Event) Places() int {
+	if text, ok := strings.CutPrefix(e.Op, semaphoreMode); ok {
+		if places, err := strconv.Atoi(text); err == nil {
+			return max(1, places)
+		}
+	}
+	return 1
+}
 
 // FormatZxid renders a zxid. After an election it is the epoch of the leader and a counter.
 func FormatZxid(zxid int64) string {

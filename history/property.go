@@ -26,6 +26,7 @@ const (
 	Validity              Property = "validity"
 	Extension             Property = "extension"
 	Promptness            Property = "promptness"
+	NoEarlyPass           Property = "no-early-pass"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

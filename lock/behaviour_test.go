@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
@@ -144,14 +143,6 @@ func (c *flakyNetwork) sever(cut bool) {
 	c.cut = cut
 	for _, conn := range c.conns {
 		conn.Close()
-	}
-}
-
-// skipReconnection skips a test in which a client reconnects, under the race detector.
-func skipReconnection(t *testing.T) {
-	if real.RaceDetector {
-		t.Skip("go-zookeeper/zk races with itself when it comes back to watches and calls that " +
-			"waited, see https://github.com/go-zookeeper/zk/pull/35; run this test without -race too")
 	}
 }
 
@@ -358,7 +349,6 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a short disconnection is survived", func(s *fixture) {
-		skipReconnection(s.T)
 		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, behaviourTimeout, network.dial)
 		other := s.mutex(s.session(), "/cut")
@@ -374,7 +364,6 @@ var behaviours = []struct {
 		s.unlock(result.lease)
 	}},
 	{"a partitioned holder learns of its loss before the next grant", func(s *fixture) {
-		skipReconnection(s.T)
 		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, shortTimeout, network.dial)
 		lease := s.take(s.mutex(session, "/expired"))

@@ -16,8 +16,9 @@ import (
 // node behind.
 type contender struct {
 	*queue
-	ctx  context.Context // the call's, without its end; for observers
-	rule rule
+	ctx   context.Context // the call's, without its end; for observers
+	rule  rule
+	asked Attempt
 	predecessorHint
 	prefix  string // path prefix of every node of the contender
 	started time.Time
@@ -33,6 +34,7 @@ type contender struct {
 	removed       chan struct{} // closed once the node has been removed
 
 	nodeState
+	gathering    *gathering       // nil unless it is a party
 	watches      map[string]watch // pending watches, by the name of the node
 	uncertain    bool             // a create with an unknown outcome may have made a node
 	wasUncertain bool             // uncertain was true at some time of the attempt
@@ -90,7 +92,8 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		return nil, err
 	}
 	c := &contender{
-		queue: q, ctx: context.WithoutCancel(ctx), rule: r, predecessorHint: h,
+		queue: q, ctx: context.WithoutCancel(ctx), rule: r,
+		asked: Attempt{Shared: r.kind == shared, Places: r.spare + 1}, predecessorHint: h,
 		prefix: q.at(namePrefix + h.guid + nameInfixes[r.kind]), started: time.Now(),
 		useHint:    h.predecessor != "" && h.trust >= minTrust,
 		retryAfter: q.retryDelay + q.retryDelay/100_000*time.Duration(h.jitter()),
@@ -98,6 +101,9 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 	}
 	if r.kind == writer {
 		c.downgraded = make(chan struct{})
+	}
+	if r.kind == party {
+		c.gathering = new(gathering)
 	}
 	return c, nil
 }
@@ -148,13 +154,11 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 // hold holds the lock until it is unlocked or lost.
 func (c *contender) hold(k *leaseKeeper) {
 	defer close(c.removed)
-	began := time.Now()
+	await := c.observeEnd(k.tenure)
 	k.keep()
 	c.guidInFlight = c.guidInFlight || k.tenure.hasPendingWrites()
-	c.observe(Event{
-		Kind: Ended, Token: k.tenure.token, Elapsed: time.Since(began),
-		Err: k.tenure.loss(),
-	})
+	k.tenure.end(errUnlocked) // It still lasts if the call was cancelled just before the grant.
+	await()
 	c.remove()
 }
 
@@ -163,7 +167,8 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 	for {
 		keeper, err := c.attempt()
 		switch {
-		case err == nil, err == errCancelled, err == ErrNotAcquired, refused(err):
+		case err == nil, err == errCancelled, err == ErrNotAcquired, err == errRoundMissed,
+			errors.Is(err, errForeign), refused(err):
 			return keeper, err
 		case err == errNodeLost:
 			// The session was lost, or somebody deleted the node: a new node queues at the end.
@@ -179,11 +184,14 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 
 // attempt proceeds as far as it can without an error. The node is kept for the next attempt.
 func (c *contender) attempt() (*leaseKeeper, error) {
+	if c.rule.kind == party {
+		return c.join()
+	}
 	if c.node == "" {
 		if err := c.create(); err != nil {
 			return nil, err
 		}
-		c.observe(Event{Kind: Queued})
+		c.observe(Event{Kind: Queued, Elapsed: time.Since(c.started)})
 	}
 	blockers, err := c.blockers()
 	if err != nil {

@@ -166,7 +166,6 @@ func (c *shortConn) Read(p []byte) (int, error) {
 // If a server shortens the session, its leases end, because ZooKeeper may grant the locks to others
 // before they would.
 func TestSessionShortened(t *testing.T) {
-	skipReconnection(t)
 	server := serve(t)
 	var short atomic.Bool
 	session, err := lock.Dial(t.Context(), server.Addresses(), 10*time.Second, quiet,

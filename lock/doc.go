@@ -1,7 +1,8 @@
 // Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], [Multi],
-// which takes several locks at once, and [Election], whose leader all processes can observe. [Dial]
-// connects to ZooKeeper and returns a [Session], which makes locks; they also work on the client of
-// go-zookeeper/zk that a program already has.
+// which takes several locks at once, [Election], whose leader all processes can observe, and
+// [DoubleBarrier], where processes begin and end together. [Dial] connects to ZooKeeper and returns
+// a [Session], which makes locks; they also work on the client of go-zookeeper/zk that a program
+// already has.
 //
 // All of them follow ZooKeeper's lock recipe: a contender creates an ephemeral sequential node
 // below the path of the lock, watches the nearest contender before it that blocks it, and is
@@ -33,9 +34,9 @@
 //
 // A lease is valid for a third of the session timeout after each confirmation was sent, and is
 // confirmed every sixth of it. The process's clock may run up to a tenth slower than that of
-// ZooKeeper's leader. The bound assumes that the timeout given to the lock is at most the one that
-// ZooKeeper has granted, that the client has a method Multi as *zk.Conn has, and that the machine
-// is not suspended; docs/lock.md has all conditions.
+// ZooKeeper's leader. The bound assumes that the timeout given to the lock does not exceed the
+// timeout that ZooKeeper has granted, that the client has a method Multi as *zk.Conn has, and that
+// the machine is not suspended; docs/lock.md has all conditions.
 //
 // # Errors
 //

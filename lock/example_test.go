@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -365,4 +367,31 @@ func ExampleElection_Observe() {
 	// starting
 	// ready
 	// <nil>
+}
+
+// Two workers begin the second step once both have done the first.
+func ExampleDoubleBarrier() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	var done atomic.Int32
+	var workers sync.WaitGroup
+	for range 2 {
+		barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/steps", 2, 10*time.Second)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		workers.Go(func() {
+			err := barrier.Do(ctx, func(context.Context) error { // ends when the session is lost
+				done.Add(1)
+				return nil
+			})
+			fmt.Println(done.Load(), "have done it, error", err)
+		})
+	}
+	workers.Wait()
+	// Output:
+	// 2 have done it, error <nil>
+	// 2 have done it, error <nil>
 }

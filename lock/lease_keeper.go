@@ -118,7 +118,7 @@ func (k *leaseKeeper) keep() {
 		case <-k.cancelled:
 		case <-k.tenure.ctx.Done():
 		case <-k.downgraded:
-			k.downgraded, k.downgrading = nil, true
+			k.beginDowngrade()
 		case event := <-k.ownWatch:
 			k.handleEvent(&k.ownWatch, event)
 		case event := <-k.directoryWatch:
@@ -137,6 +137,12 @@ func (k *leaseKeeper) keep() {
 			return
 		}
 	}
+}
+
+// beginDowngrade makes the next request mark the node as shared.
+func (k *leaseKeeper) beginDowngrade() {
+	k.downgraded, k.downgrading = nil, true
+	k.observe(Event{Kind: Downgraded, Token: k.tenure.token})
 }
 
 // handleEvent handles the event of a watch.
@@ -178,7 +184,7 @@ func (k *leaseKeeper) withOwnWatch(requests func() error) error {
 func (k *leaseKeeper) drainEvents() {
 	select {
 	case <-k.downgraded:
-		k.downgraded, k.downgrading = nil, true
+		k.beginDowngrade()
 	default:
 	}
 	select {
@@ -269,6 +275,9 @@ func (k *leaseKeeper) sendRequests() error {
 		if err := k.verifyAndWatch(); err != nil {
 			return err
 		}
+	}
+	if k.rule.kind == party { // The directory's data are rounds.
+		return k.prove()
 	}
 	if k.directoryWatch == nil && !k.takeWatch() {
 		if err := k.readRevocation(); err != nil {

@@ -17,6 +17,7 @@ const (
 	writer         // it waits for everybody, and can become shared
 	shared         // it does not wait for others of its kind
 	slot           // of a semaphore
+	party          // of a barrier; it waits for enough of its kind
 	kinds
 )
 
@@ -29,7 +30,7 @@ const (
 
 var nameInfixes = [kinds]string{
 	exclusive: "-lock-", writer: "-write-", shared: "-read-",
-	slot: "-slot-",
+	slot: "-slot-", party: "-party-",
 }
 
 // isExclusive reports whether a contender of this kind holds the lock alone.

@@ -21,6 +21,9 @@ type Event struct {
 	Path string // of the lock
 	Node string // of the contender, empty while it has none
 
+	// Attempt is what the contender asks for. All events of a contender have the same pointer.
+	Attempt *Attempt
+
 	// Context carries the values of the call's context, for traces, but does not end with it.
 	Context context.Context
 
@@ -28,11 +31,17 @@ type Event struct {
 	// of Waiting: the number of contenders before it that block it, or 0 if it knows only the
 	// nearest: see [Mutex.Lock]
 	Ahead int
-	// of Granted and Failed: since Lock was called; of Ended: since the grant
+	// of Queued, Granted and Failed: since Lock was called; of Ended: since the grant
 	Elapsed time.Duration
 	// of Retried and Abandoned: the failure; of Failed: the reason; of Ended: why the lock was
 	// lost, or nil if it was unlocked
 	Err error
+}
+
+// An Attempt is what a contender asks for.
+type Attempt struct {
+	Shared bool // it reads
+	Places int  // of the semaphore, or 1
 }
 
 // An EventKind is the kind of an event.
@@ -44,12 +53,13 @@ const (
 	Waiting EventKind = "waiting" // it waits for the contenders before it
 	Granted EventKind = "granted" // it holds the lock
 	// the attempt failed: it was cancelled or refused, or TryLock found the lock taken
-	Failed    EventKind = "failed"
-	Revoked   EventKind = "revoked"   // Revoke was called
-	Ended     EventKind = "ended"     // the lock was unlocked or lost
-	Retried   EventKind = "retried"   // a request failed and is retried
-	Removed   EventKind = "removed"   // its node was removed
-	Abandoned EventKind = "abandoned" // its node could not be removed
+	Failed     EventKind = "failed"
+	Revoked    EventKind = "revoked"    // Revoke was called
+	Downgraded EventKind = "downgraded" // it is about to admit readers
+	Ended      EventKind = "ended"      // the lock was unlocked or lost
+	Retried    EventKind = "retried"    // a request failed and is retried
+	Removed    EventKind = "removed"    // its node was removed
+	Abandoned  EventKind = "abandoned"  // its node could not be removed
 )
 
 // observe passes an event to the observers.
@@ -60,10 +70,24 @@ func (c *contender) observe(e Event) {
 	if len(c.observers) == 0 {
 		return
 	}
-	e.Path, e.Node, e.Context = c.path, c.node, c.ctx
+	e.Path, e.Node, e.Attempt, e.Context = c.path, c.node, &c.asked, c.ctx
 	for _, o := range c.observers {
 		o.Observe(e)
 	}
+}
+
+// observeEnd passes the end of a tenure to the observers when it comes: the keeper may then be
+// waiting for an answer. The function that it returns waits until they have it.
+func (c *contender) observeEnd(t *tenure) (wait func()) {
+	if len(c.observers) == 0 {
+		return func() {}
+	}
+	began, observed := time.Now(), make(chan struct{})
+	context.AfterFunc(t.ctx, func() {
+		defer close(observed)
+		c.observe(Event{Kind: Ended, Token: t.token, Elapsed: time.Since(began), Err: t.loss()})
+	})
+	return func() { <-observed }
 }
 
 // A logObserver logs events.

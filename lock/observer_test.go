@@ -98,6 +98,52 @@ func TestObserver(t *testing.T) {
 	})
 }
 
+// The loss of a lease is observed when it happens, even if the keeper waits for an answer.
+func TestObserverOfLossWithoutAnswer(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		seen := &witness{}
+		lease := w.acquire(w.mutex(1, lock.WithObserver(seen)))
+		time.Sleep(sessionTimeout)
+		w.send() // and nothing more: the confirmation is never answered
+		if lease.Err() == nil {
+			t.Fatal("the lease is still valid")
+		}
+		seen.want(t, lock.Queued, lock.Granted, lock.Ended)
+		if e := seen.events[2]; e.Err == nil || e.Elapsed >= sessionTimeout/2 {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// All events of an attempt have the same pointer, which tells what it asks for.
+func TestObserverOfAttempts(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		seen := &witness{}
+		m := must(lock.NewRWMutex(w.client(1), "/lock", sessionTimeout, lock.WithObserver(seen)))
+		lease := w.take(background, m.Lock)
+		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.unlock(lease)
+		seen.want(t, lock.Queued, lock.Granted, lock.Downgraded, lock.Ended, lock.Removed)
+		w.unlock(w.take(background, m.RLock))
+		writer, reader := seen.events[0].Attempt, seen.events[5].Attempt
+		for i, e := range seen.events {
+			if want := map[bool]*lock.Attempt{true: writer, false: reader}[i < 5]; e.Attempt != want {
+				t.Errorf("event %d is of the attempt %p, want %p", i, e.Attempt, want)
+			}
+		}
+		if *writer != (lock.Attempt{Places: 1}) || *reader != (lock.Attempt{Shared: true, Places: 1}) {
+			t.Errorf("attempts %+v, %+v", *writer, *reader)
+		}
+		s := must(lock.NewSemaphore(w.client(1), "/pool", 3, sessionTimeout, lock.WithObserver(seen)))
+		w.take(background, s.Lock)
+		if e := seen.events[len(seen.events)-1]; e.Attempt.Places != 3 || e.Attempt.Shared {
+			t.Errorf("a place of a semaphore: %+v", *e.Attempt)
+		}
+	})
+}
+
 func TestObserverOfFailures(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := &witness{}

@@ -52,7 +52,7 @@ func WithContainers() Option { return func(q *queue) { q.containers = true } }
 
 // WithRetryDelay sets the delay before a contender, a candidate or an observer retries a request
 // that failed while ZooKeeper could not be reached. The default is 100 ms. Contenders add up to two
-// thirds of the delay, drawn from their GUIDs, so that those that failed together do not return
-// together. The end of the context ends the delay of a call, but the removal of a node in the
-// background waits for it. Confirmations of a held lease are always retried after the default.
+// thirds of the delay, drawn from their GUIDs, so that contenders that failed together retry at
+// different times. The end of the context ends the delay of a call, but the removal of a node in
+// the background waits for it. Confirmations of a held lease are always retried after the default.
 func WithRetryDelay(delay time.Duration) Option { return func(q *queue) { q.retryDelay = delay } }

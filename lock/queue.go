@@ -42,6 +42,7 @@ type rule struct {
 	spare     int  // number of blockers that may be left when it is granted the lock
 	try       bool // it fails instead of waiting
 	reentrant bool // its owner does not wait for itself
+	parties   int  // of a party: how many begin a round together
 }
 
 // blockedBy reports whether the contender waits for an entry before it.
@@ -115,8 +116,9 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 		tenure *tenure
 		err    error
 	}
-	outcomes := make(chan outcome, 1)
+	outcomes, over := make(chan outcome, 1), make(chan struct{})
 	go func() {
+		defer close(over) // even if the client ends the goroutine
 		k, err := c.obtain()
 		if err != nil {
 			outcomes <- outcome{err: err}
@@ -135,6 +137,9 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 		return outcome.tenure, outcome.err
 	default:
 		c.cancel(context.Cause(ctx))
+		if r.kind == party { // No round must count it once the call has returned.
+			<-over
+		}
 		return nil, context.Cause(ctx)
 	}
 }

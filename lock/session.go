@@ -46,8 +46,8 @@ type SessionEvent struct {
 }
 
 // A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
-// NewSemaphore and NewElection make locks and elections on it; with a Session, a waiter saves the
-// request right before the grant. Its methods may be called concurrently.
+// NewSemaphore, NewElection and NewDoubleBarrier make locks on it; with a Session, a waiter of a
+// lock saves the request right before the grant. Its methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmed request was sent: see the clock bound

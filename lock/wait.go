@@ -23,38 +23,51 @@ func (c *contender) blockers() ([]entry, error) {
 // listBlockers lists them. A contender that comes later queues behind, so that one that is not in
 // this list never blocks.
 func (c *contender) listBlockers() ([]entry, error) {
-	found, err := c.listOwn()
+	entries, mine, found, err := c.listContenders()
 	if err != nil {
-		return nil, err
-	}
-	entries, err := c.withOrder(found.entries)
-	if err != nil {
-		return nil, err
-	}
-	own := slices.IndexFunc(entries, c.isOwn)
-	if own < 0 {
-		return nil, errNodeLost
-	}
-	mine := entries[own]
-	if err := c.learnToken(&mine, found.dirCzxid, found.dirPzxid); err != nil {
 		return nil, err
 	}
 	before := entries[:0]
 	for i := range entries {
-		switch e := &entries[i]; {
-		case e.name == mine.name:
-		case e.guid == c.guid:
-			// A second node of this contender: a request presumed lost was carried out after all.
-			if err := c.delete(c.at(e.name)); err != nil {
-				return nil, err
-			}
-		case compareEntries(e, &mine) < 0 && c.rule.blockedBy(e):
+		if e := &entries[i]; compareEntries(e, &mine) < 0 && c.rule.blockedBy(e) {
 			before = append(before, *e)
 		}
 	}
 	sortEntries(before)
 	c.confirmHint(before, &found)
 	return before, nil
+}
+
+// listContenders lists all contenders, with their order but unordered, this one, and the listing
+// that they are from. It deletes other nodes of this contender, and learns its token.
+func (c *contender) listContenders() (all []entry, mine entry, found listing, err error) {
+	if found, err = c.listOwn(); err != nil {
+		return nil, mine, found, err
+	}
+	entries, err := c.withOrder(found.entries)
+	if err != nil {
+		return nil, mine, found, err
+	}
+	own := slices.IndexFunc(entries, c.isOwn)
+	if own < 0 {
+		return nil, mine, found, errNodeLost
+	}
+	mine = entries[own]
+	if err := c.learnToken(&mine, found.dirCzxid, found.dirPzxid); err != nil {
+		return nil, mine, found, err
+	}
+	all = entries[:0]
+	for _, e := range entries {
+		if e.guid == c.guid && e.name != mine.name {
+			// A second node of this contender: a request presumed lost was carried out after all.
+			if err := c.delete(c.at(e.name)); err != nil {
+				return nil, mine, found, err
+			}
+			continue
+		}
+		all = append(all, e)
+	}
+	return all, mine, found, nil
 }
 
 // isOwn reports whether an entry is the contender's node.

@@ -26,7 +26,7 @@ type resourceKey struct {
 
 // revisions returns the writes of each resource in the order of their versions, and the resources
 // in the order of their first writes. It ignores events of a resource without a name if the lock
-// that protects it is unknown.
+// that protects it is unknown, and those of attempts that do not exclude all others.
 func revisions(events []history.Event) [][]revision {
 	type reader struct {
 		process  int32
@@ -36,17 +36,21 @@ func revisions(events []history.Event) [][]revision {
 	var all [][]revision
 	numbers := make(map[resourceKey]int)
 	bases, tokens := make(map[reader]int64), make(map[attemptKey]int64)
+	admitting := make(map[attemptKey]bool)
 	for i := range events {
 		e := &events[i]
 		if e.Err != "" {
 			continue
 		}
+		key := attemptKey{e.Process, e.Attempt}
+		if e.Kind == history.LockReturn || e.Kind == history.Enter {
+			admitting[key] = e.Shared() || e.Places() > 1
+		}
 		if e.Kind == history.LockReturn {
-			tokens[attemptKey{e.Process, e.Attempt}] = e.Zxid
-			continue
+			tokens[key] = e.Zxid
 		}
 		resource, known := names.resource(e)
-		if !known {
+		if !known || admitting[key] {
 			continue
 		}
 		by := reader{e.Process, resource}
@@ -54,7 +58,7 @@ func revisions(events []history.Event) [][]revision {
 		case e.Kind == history.ResourceRead:
 			bases[by] = e.Zxid
 		case e.Zxid != 0:
-			r := revision{i, e.Zxid, -1, tokens[attemptKey{e.Process, e.Attempt}]}
+			r := revision{i, e.Zxid, -1, tokens[key]}
 			if base, ok := bases[by]; ok {
 				r.base, bases[by] = base, e.Zxid
 			}
@@ -89,29 +93,32 @@ func (n *lockNaming) resource(e *history.Event) (r resourceKey, known bool) {
 	return r, known
 }
 
-func lostUpdateByVersion(events []history.Event) *history.Violation {
+func lostUpdateByVersion(events []history.Event) []*history.Violation {
+	var violations []*history.Violation
 	for _, all := range revisions(events) {
 		for n := 1; n < len(all); n++ {
 			w, before := &all[n], &all[n-1]
 			if w.base >= 0 && w.base < before.version {
-				detail := fmt.Sprintf("c%d made version %d of version %d, "+
-					"and overwrote version %d of c%d", events[w.event].Process, w.version, w.base,
-					before.version, events[before.event].Process)
-				return &history.Violation{
+				detail := fmt.Sprintf("%s made version %d of version %d, "+
+					"and overwrote version %d of %s", history.ProcessName(events[w.event].Process),
+					w.version, w.base, before.version,
+					history.ProcessName(events[before.event].Process))
+				violations = append(violations, &history.Violation{
 					Property: history.NoLostUpdate, Event: w.event, Reason: reasonLostUpdate,
 					Detail: detail,
 					Evidence: history.Evidence{
 						Process: events[w.event].Process, Other: events[before.event].Process,
 						Events: []int{before.event}, Zxid: w.base, After: before.version,
 					},
-				}
+				})
 			}
 		}
 	}
-	return nil
+	return violations
 }
 
-func fencingByVersion(events []history.Event) *history.Violation {
+func fencingByVersion(events []history.Event) []*history.Violation {
+	var violations []*history.Violation
 	for _, all := range revisions(events) {
 		newest := revision{}
 		for _, w := range all {
@@ -119,19 +126,21 @@ func fencingByVersion(events []history.Event) *history.Violation {
 				continue
 			}
 			if w.token < newest.token {
-				detail := fmt.Sprintf("c%d wrote with token %d, after c%d with %d",
-					events[w.event].Process, w.token, events[newest.event].Process, newest.token)
-				return &history.Violation{
+				detail := fmt.Sprintf("%s wrote with token %d, after %s with %d",
+					history.ProcessName(events[w.event].Process), w.token,
+					history.ProcessName(events[newest.event].Process), newest.token)
+				violations = append(violations, &history.Violation{
 					Property: history.Fencing, Event: w.event,
 					Reason: reasonLateWrite, Detail: detail,
 					Evidence: history.Evidence{
 						Process: events[w.event].Process, Other: events[newest.event].Process,
 						Events: []int{newest.event}, Zxid: w.token, After: newest.token,
 					},
-				}
+				})
+				continue
 			}
 			newest = w
 		}
 	}
-	return nil
+	return violations
 }

@@ -16,6 +16,8 @@ type Checker struct {
 	Limits history.Limits
 	// the lock claims [history.ServerMutualExclusion], which [history.FIFO] depends on
 	Exclusive bool
+	// the lock claims [history.NoEarlyPass], which [history.Progress] depends on
+	Barrier bool
 
 	// the histories are prefixes of longer ones, so that a release in progress may complete later
 	Cut bool
@@ -41,7 +43,10 @@ func (c *Checker) Check(name history.Property, events []history.Event) *history.
 // CheckAll checks several properties as [Checker.Check] does, in one pass over the events. It
 // returns the violations in the order of the properties.
 func (c *Checker) CheckAll(names []history.Property, events []history.Event) []*history.Violation {
-	c.config = monitorConfig{limits: c.limits(), exclusive: c.Exclusive}
+	c.config = monitorConfig{
+		limits: c.limits(), exclusive: c.Exclusive,
+		barrier: c.Barrier,
+	}
 	c.pass = c.pass[:0]
 	for _, name := range names {
 		p := find(name)

@@ -110,16 +110,16 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 
 // lossDetail says what a process was granted, or did, without having the lock.
 func lossDetail(e *history.Event) string {
-	what := "c%d's Lock of attempt %d returned without an error"
+	what := "%s's Lock of attempt %d returned without an error"
 	switch e.Kind {
 	case history.UnlockReturn:
-		what = "c%d's Unlock of attempt %d returned without an error"
+		what = "%s's Unlock of attempt %d returned without an error"
 	case history.ReenterReturn:
-		what = "c%d's Lock in its hold of attempt %d returned without an error"
+		what = "%s's Lock in its hold of attempt %d returned without an error"
 	case history.Enter:
-		what = "c%d entered its critical section in attempt %d"
+		what = "%s entered its critical section in attempt %d"
 	}
-	return fmt.Sprintf(what, e.Process, e.Attempt)
+	return fmt.Sprintf(what, history.ProcessName(e.Process), e.Attempt)
 }
 
 // created records a node by which the lock may be granted.

@@ -45,6 +45,7 @@ type monitorConfig struct {
 	limits       history.Limits
 	exclusive    bool // the lock claims [history.ServerMutualExclusion]
 	linearizable bool // the lock claims [history.Linearizable]
+	barrier      bool // the lock claims [history.NoEarlyPass]
 }
 
 // solitary reports whether the lock has one place.
@@ -54,6 +55,7 @@ func newMonitorConfig(claims []history.Property, limits history.Limits) monitorC
 	return monitorConfig{
 		limits, slices.Contains(claims, history.ServerMutualExclusion),
 		slices.Contains(claims, history.Linearizable),
+		slices.Contains(claims, history.NoEarlyPass),
 	}
 }
 

@@ -410,7 +410,7 @@ func agreeWithCheckers(t *testing.T, places int, sharing bool) {
 		WakeUps: 1, Requests: 2, RequestsPerChange: 1, Overtakings: 0,
 		RequestsPerSecond: 3, Listens: true, Places: places,
 	}
-	c := check.Checker{Limits: limits, Exclusive: true}
+	c := check.Checker{Limits: limits, Exclusive: true, Barrier: true}
 	claims := judged()
 	m, saved := check.NewMonitor(claims, limits), check.NewMonitor(claims, limits)
 	found := make(map[history.Property]int)
@@ -449,7 +449,7 @@ func agreeWithCheckers(t *testing.T, places int, sharing bool) {
 		}
 	}
 	for _, p := range claims {
-		if found[p] == 0 {
+		if found[p] == 0 && (p != history.NoEarlyPass || places > 1) {
 			t.Errorf("%s was never broken", p)
 		}
 	}

@@ -196,6 +196,8 @@ var mutations = []mutation{
 				Kind: history.Send, Process: 9, Op: "create", Path: "/m/x",
 			}}
 		}),
+	inserting("a process passes that has not called", history.NoEarlyPass, history.FairPhase,
+		func(history.Event) []history.Event { return []history.Event{lockOK(9, 1, "")} }),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

@@ -25,7 +25,8 @@ type pendingCall struct {
 //
 // An event of the property is a LockCall or an UnlockCall of a process that does not crash. If the
 // history has a FairPhase event, the call has returned by the end of the history. A violation names
-// the oldest open call.
+// the oldest open call. If the lock claims [history.NoEarlyPass], a LockCall counts only if as many
+// of them are open as the barrier needs.
 //
 // The property does not cover a history without a FairPhase event, nor the result of a call; see
 // [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
@@ -33,10 +34,11 @@ type pendingCall struct {
 //
 // The check takes time linear in the events, times the number of calls that are open at once.
 func Progress(events []history.Event) *history.Violation {
-	return decide(history.Progress, new(progressMonitor), events)
+	return decide(history.Progress, &progressMonitor{config: new(monitorConfig)}, events)
 }
 
 type progressMonitor struct {
+	config  *monitorConfig
 	calls   []pendingCall // the oldest first
 	fair    bool          // the FairPhase event has occurred
 	crashed []int32
@@ -89,8 +91,9 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 	if !m.fair {
 		return nil
 	}
+	alone := m.config.barrier && m.waiting() < max(1, m.config.limits.Places)
 	for _, c := range m.calls {
-		if slices.Contains(m.crashed, c.process) {
+		if slices.Contains(m.crashed, c.process) || alone && c.kind == history.LockCall {
 			continue
 		}
 		reason, call := reasonLockStuck, "Lock"
@@ -105,6 +108,16 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 		}
 	}
 	return nil
+}
+
+// waiting returns the number of open LockCalls of live processes.
+func (m *progressMonitor) waiting() (n int) {
+	for _, c := range m.calls {
+		if c.kind == history.LockCall && !slices.Contains(m.crashed, c.process) {
+			n++
+		}
+	}
+	return n
 }
 
 // withoutCall removes the call that e answers, and keeps the order of the others.

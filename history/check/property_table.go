@@ -92,11 +92,9 @@ var propertyTable = [...]property{
 	{
 		name:      history.Progress,
 		statement: "each call of Lock or Unlock by a live process returns",
-		monitor: func(*monitorConfig) monitor {
-			return new(progressMonitor)
-		},
-		kinds: callKinds | 1<<history.FairPhase | 1<<history.Crashed,
-		atEnd: true, fair: true, cacheable: true,
+		monitor:   func(r *monitorConfig) monitor { return &progressMonitor{config: r} },
+		kinds:     callKinds | 1<<history.FairPhase | 1<<history.Crashed,
+		atEnd:     true, fair: true, cacheable: true,
 	},
 	{
 		name:      history.NoStarvation,
@@ -214,6 +212,13 @@ var propertyTable = [...]property{
 		monitor:   func(*monitorConfig) monitor { return new(promptnessMonitor) },
 		kinds:     promptnessKinds,
 		exercised: attemptsEnded,
+	},
+	{
+		name:      history.NoEarlyPass,
+		statement: "nobody passes a barrier before enough others have reached it",
+		monitor:   func(r *monitorConfig) monitor { return &earlyPassMonitor{config: r} },
+		kinds:     earlyPassKinds,
+		exercised: passes, cacheable: true,
 	},
 }
 

@@ -75,7 +75,8 @@ const (
 //   - own-release: deletions of keys;
 //   - validity: grants after a grant with a validity time to another process;
 //   - extension: extensions, granted or refused;
-//   - promptness: attempts that are cancelled or fail.
+//   - promptness: attempts that are cancelled or fail;
+//   - no-early-pass: grants.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event, limits history.Limits) {

@@ -66,7 +66,8 @@ func (c *Checker) verdictKey(properties []history.Property, events []history.Eve
 		}
 	}
 	h = fold(h, uint64(c.limits().Overtakings))
-	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1)|uint64(max(1, c.limits().Places)-1)<<2)
+	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1)|bit(c.Barrier, 2)|
+		uint64(max(1, c.limits().Places)-1)<<3)
 	for i := range events {
 		if e := &events[i]; inVerdictKey(e.Kind) {
 			h = fold(h, hashWithoutTime(e))

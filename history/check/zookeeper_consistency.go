@@ -36,7 +36,8 @@ const (
 //     logged it or after an election; no server applies a transaction before it commits, and every
 //     server applies transactions in order;
 //   - a successful reply to a create means that the create was committed exactly once;
-//   - a session does not expire before its timeout;
+//   - a session does not expire before its timeout, which every request except auth and sasl
+//     restarts;
 //   - all ephemeral nodes of a session are deleted in the transaction that ends it, and from then
 //     on the session owns no node and nothing is done on its behalf.
 //
@@ -95,7 +96,7 @@ type clientView struct {
 	syncRequest           int32 // the open sync, or 0
 	session               int64
 	created, creates      int    // nodes created, and successful replies to creates
-	lastServe             moment // when a server last served a request
+	lastServe             moment // when a server last served a request that keeps the session
 	lastRead              moment // when one last served a read before the process crashed
 	crashed               bool
 	several               bool // the process has had several connections
@@ -238,7 +239,9 @@ func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) 
 
 func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
 	process := c.client(e.Process)
-	client.lastServe = moment{e.At, c.event}
+	if keepsSession(e.Op) {
+		client.lastServe = moment{e.At, c.event}
+	}
 	if !client.crashed && (strings.HasPrefix(e.Op, "get") || strings.HasPrefix(e.Op, "exists") ||
 		strings.HasPrefix(e.Op, "children")) {
 		client.lastRead = moment{e.At, c.event}
@@ -259,6 +262,10 @@ func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
 	}
 	client.served = e.Request
 }
+
+// keepsSession reports whether a request of the operation proves to a server that the client lives.
+// ZooKeeper answers auth and sasl before they reach its sessions.
+func keepsSession(op string) bool { return op != "auth" && op != "sasl" }
 
 func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 	synced := e.Request == client.syncRequest

@@ -309,6 +309,16 @@ func TestEnsemble(t *testing.T) {
 			events: run(send(1, "sync"), at(3, serve(1, "sync", 1)), at(6, zxid(5, expired(1)))),
 		},
 		{
+			name: "expires after an auth and a sasl, which do not keep it",
+			events: run(send(1, "auth"), at(1, serve(1, "auth", 1)), send(2, "sasl"),
+				at(3, serve(2, "sasl", 1)), at(4, zxid(5, expired(1)))),
+		},
+		{
+			name: "expires too early after an answer before an auth", reason: tooEarly, event: 6,
+			events: run(send(1, "sync"), at(3, serve(1, "sync", 1)), send(2, "auth"),
+				at(4, serve(2, "auth", 1)), at(6, zxid(5, expired(1)))),
+		},
+		{
 			name: "expires too early after a read from one of several", reason: tooEarly, event: 5,
 			events: run(send(1, "get"), server(history.Logged, 1, 5),
 				at(3, serve(1, "get", 1)), at(6, zxid(5, expired(1)))),

@@ -55,6 +55,7 @@ var generators = map[history.Property]generator{
 	history.Validity:              (*story).validity,
 	history.Extension:             (*story).extension,
 	history.Promptness:            (*story).promptness,
+	history.NoEarlyPass:           (*story).noEarlyPass,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

@@ -52,7 +52,10 @@ func paused() timeline.Timeline {
 			{At: ms(4), Kind: history.Enter, Process: 1, Attempt: 1},
 			{At: ms(5), Kind: history.LockCall, Process: 2, Attempt: 2},
 			{At: ms(6), Kind: history.Send, Process: 2, Request: 1, Op: "children", Path: "/locks/a"},
-			{At: ms(7), Kind: history.Serve, Process: 2, Request: 1, Op: "children", Path: "/locks/a", Zxid: 3},
+			{
+				At: ms(7), Kind: history.Serve, Process: 2, Request: 1, Op: "children",
+				Path: "/locks/a", Zxid: 3,
+			},
 			{
 				At: ms(8), Kind: history.Reply, Process: 2, Request: 1, Op: "children",
 				Path: "/locks/a", Zxid: 3, Facts: &history.Facts{Children: []history.Child{

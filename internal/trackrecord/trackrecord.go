@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
@@ -81,7 +80,7 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	var schedules []int
 	var seconds []float64
 	for seed := range uint64(bounds.Seeds) {
-		c := newCampaign(d.Broken, d.Servers, seed+1, bounds.Schedules, bounds.Budget)
+		c := newCampaign(d.Broken, seed+1, bounds.Schedules, bounds.Budget)
 		r := c.Run(ctx, t)
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -114,7 +113,7 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	e.Schedules, e.Seconds = (schedules[low]+schedules[high])/2, (seconds[low]+seconds[high])/2
 	e.Slowest = seconds[len(seconds)-1]
 	if bounds.TwinSchedules > 0 {
-		c := newCampaign(d.Fixed, d.Servers, 1, bounds.TwinSchedules, 0)
+		c := newCampaign(d.Fixed, 1, bounds.TwinSchedules, 0)
 		r := c.Run(ctx, t)
 		if r.Nondeterministic != nil {
 			return nil, r.Nondeterministic
@@ -127,25 +126,17 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	return e, ctx.Err()
 }
 
-// The scenario of interlock check.
-const (
-	clients = 3
-	cycles  = 2
-)
-
-func newCampaign(s scenarios.Subject, servers int, seed uint64, schedules int,
-	budget time.Duration,
+// newCampaign returns the default campaign of interlock check.
+func newCampaign(s scenarios.Subject, seed uint64, schedules int, budget time.Duration,
 ) *campaign.Campaign {
 	c := &campaign.Campaign{
 		Seed: seed, Schedules: schedules, Budget: budget, Workers: 1,
-		Scenario: engine.Scenario{
-			Subject: conversion.Subject(s), Clients: clients, Cycles: cycles,
-			Faults: faults.Default(),
-		},
+		Configurations: campaign.DefaultConfigurations(),
 	}
-	if servers > 1 {
-		c.Scenario.Servers = servers
+	for i := range c.Configurations {
+		c.Configurations[i].Subject = conversion.Subject(s)
 	}
+	c.Scenario = c.Configurations[0].Scenario
 	return c
 }
 

@@ -215,6 +215,31 @@ var catalogue = []entry{
 		})},
 		func(r *recipe) { r.acquiresOn = true }, nil,
 	},
+	{
+		"counts-quitter", history.NoEarlyPass,
+		"a process that gives up at a double barrier leaves its node, which counts",
+		"CURATOR-80, CURATOR-318: DistributedDoubleBarrier.enter",
+		barrier,
+		func(r *recipe) { r.countsQuitter = true },
+		[]history.Property{
+			history.NoLeakedNodes, history.Progress,
+		},
+	},
+	{
+		"last-leaver", history.NoEarlyPass,
+		"leaves a double barrier when one node is left, which is another's",
+		"CURATOR-233, apache/curator#99: DistributedDoubleBarrier.leave takes a single child for " +
+			"the last",
+		barrier,
+		func(r *recipe) { r.lastLeaver = true }, nil,
+	},
+	{
+		"enters-woken", history.NoEarlyPass,
+		"passes a double barrier because an event has woken it, whatever the event says",
+		"Curator, DistributedDoubleBarrier.internalEnter: its loop ends after the first wait",
+		barrier,
+		func(r *recipe) { r.entersWoken = true }, nil,
+	},
 }
 
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.

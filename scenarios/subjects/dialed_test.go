@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -111,7 +112,7 @@ func TestDialedClients(t *testing.T) {
 			Faults: faults.Plan{Any: 3}, Client: engine.Dialed, Servers: servers,
 		}
 		struck := map[string]bool{}
-		for schedule := range 150 {
+		for schedule := range long.Count(60, 150) {
 			first := runner.Run(&scenario, strategy.NewRandom(7, schedule))
 			if len(first.Violations) > 0 {
 				t.Fatalf("%d servers, schedule %d: %s", servers, schedule,

@@ -109,6 +109,7 @@ func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
 // ofZooKeeper returns the properties that a lock on ZooKeeper can claim.
 func ofZooKeeper() []history.Property {
 	return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
-		return p == history.OwnRelease || p == history.Validity || p == history.Extension
+		return p == history.OwnRelease || p == history.Validity || p == history.Extension ||
+			p == history.NoEarlyPass
 	})
 }

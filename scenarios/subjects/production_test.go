@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -19,8 +20,8 @@ import (
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Multi(), subjects.Election(), subjects.Session(), subjects.AgedDirectory(),
-		subjects.SequenceOverflow(),
+		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Session(),
+		subjects.AgedDirectory(), subjects.SequenceOverflow(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -31,7 +32,8 @@ func TestProductionLocks(t *testing.T) {
 				{3, 2, 500, faults.Default()},
 				{4, 2, 250, faults.Plan{Any: 4}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
+				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
+				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &engine.Scenario{
 						Subject: conversion.Subject(subject), Clients: tc.clients,
@@ -56,13 +58,13 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	runner := engine.NewRunner(t)
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Election(),
+		subjects.Election(), subjects.DoubleBarrier(),
 	} {
 		scenario := engine.Scenario{
 			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
 			Faults: planForBothClients(1),
 		}
-		for schedule := range 60 {
+		for schedule := range long.Count(20, 60) {
 			strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)

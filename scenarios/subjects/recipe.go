@@ -81,6 +81,7 @@ type recipe struct {
 	fencing       bool // has fencing tokens, which the resource checks
 	takesTwo      bool // acquires another lock first, and holds both
 	guardedWrites bool // the resource is a znode, written by guarded multis
+	barrier       bool // it is a double barrier
 
 	// The defects, described in catalogue.
 
@@ -110,6 +111,9 @@ type recipe struct {
 	forgottenWait  bool
 	deafHolder     bool
 	acquiresOn     bool
+	countsQuitter  bool
+	lastLeaver     bool
+	entersWoken    bool
 
 	steps steps // all of them, or none for correctSteps
 }
@@ -158,6 +162,9 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 		// Only one process at a time queues for the lock that it takes last.
 		s.Sometimes = []history.Sometimes{check.ExpiredWaiter, check.LostCreate}
 	}
+	if recipe.barrier {
+		s.Places, s.Sometimes = barrierParties, []history.Sometimes{check.LostCreate}
+	}
 	switch {
 	case recipe.unguarded:
 		s.Guard = scenarios.Unguarded
@@ -194,6 +201,9 @@ func (r *recipe) requests() int {
 
 // claims returns the properties of the recipe with its extensions and without its defects.
 func (r *recipe) claims() []history.Property {
+	if r.barrier {
+		return slices.Clone(barrierClaims)
+	}
 	claims := slices.Clone(recipeClaims)
 	if r.watchesAll {
 		claims = slices.DeleteFunc(claims,
@@ -241,7 +251,7 @@ type recipeLock struct {
 	session   int64
 	token     int64
 	count     int       // acquires without an unlock
-	attempts  int       // of defects that count them
+	attempts  int       // of locks that count them
 	canceled  bool      // of the defect sticky-cancel: the previous attempt was canceled
 	confirmed time.Time // when the last request that confirmed the node was sent
 	lost      chan struct{}
@@ -620,6 +630,11 @@ func (r *recipeLock) tryDelete() error {
 	if r.node != "" || r.blindCleanUp {
 		return r.client.Delete(r.directory+"/"+r.node[len(r.directory)+1:], -1)
 	}
+	return r.deleteOwned()
+}
+
+// deleteOwned deletes the nodes of the client's session and of the given ones.
+func (r *recipeLock) deleteOwned(sessions ...int64) error {
 	// A lagging server may not have applied the create yet.
 	if _, err := r.client.Sync(r.directory); err != nil {
 		return err
@@ -634,7 +649,8 @@ func (r *recipeLock) tryDelete() error {
 		if err != nil {
 			return err
 		}
-		if exists && stat.EphemeralOwner == r.client.SessionID() {
+		if exists && (stat.EphemeralOwner == r.client.SessionID() ||
+			slices.Contains(sessions, stat.EphemeralOwner)) {
 			if err := r.client.Delete(path, -1); err != nil && err != zk.ErrNoNode {
 				return err
 			}

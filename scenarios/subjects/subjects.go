@@ -18,7 +18,8 @@ func Correct() []scenarios.Subject {
 	return []scenarios.Subject{
 		Mutex(), Textbook(), Herd(),
 		TryLock(), Reentrant(), RWMutex(), Semaphore(),
-		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), NoDeadline(),
+		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), DoubleBarrier(),
+		NoDeadline(),
 		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -59,7 +60,8 @@ func TestCorrectLocks(t *testing.T) {
 					faults.LoseReply: 3,
 				}}},
 			} {
-				if result, i := search(t, subject, tc.clients, tc.cycles, sampled(tc.schedules),
+				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
+				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &engine.Scenario{
 						Subject: conversion.Subject(subject), Clients: tc.clients,

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
@@ -19,7 +20,7 @@ const schedulesMax = 1500
 // What each lock does not promise, and under which faults. A schedule with a finding gives the same
 // history 20 times out of 20.
 func TestFindings(t *testing.T) {
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		lock scenarios.Subject
 		plan string
 		want history.Property
@@ -48,7 +49,7 @@ func TestFindings(t *testing.T) {
 		{redislocks.Redlock(), "wipe-server=2", history.Validity},
 		{redislocks.RedlockExtend(), "wipe-server=2", history.Validity},
 		{redislocks.RedlockSetOnExtend(), "jump-clock=2", history.Extension},
-	} {
+	}, 9) {
 		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner := engine.NewRunner(t)
@@ -119,7 +120,7 @@ func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.
 // as the servers keep their data.
 func TestRemedies(t *testing.T) {
 	const plan = "cut=1,lose-reply=1,crash=1,pause=2,jump-clock=1,fast-clock=1,stall-server=1"
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		lock      scenarios.Subject
 		plan      string
 		holds     []history.Property
@@ -140,7 +141,7 @@ func TestRemedies(t *testing.T) {
 			[]history.Property{history.Validity, history.Extension},
 			false, 30,
 		},
-	} {
+	}, 3) {
 		s := scenario(t, test.lock, test.plan)
 		runner, violated := engine.NewRunner(t), false
 		for schedule := range test.schedules {

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
@@ -26,7 +27,7 @@ const schedulesMax = 1500
 // What each lock does not promise, and under which faults. A schedule with a finding gives the same
 // history 20 times out of 20.
 func TestFindings(t *testing.T) {
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		lock scenarios.Subject
 		plan string
 		want history.Property
@@ -42,7 +43,7 @@ func TestFindings(t *testing.T) {
 		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
 		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
 		{sqllocks.OpenTransaction(), "restart-server=1", history.ClientMutualExclusion},
-	} {
+	}, 5) {
 		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner := engine.NewRunner(t)
@@ -83,7 +84,7 @@ func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.
 // a token that the resource checks, what pauses and clocks break; a transaction, that a crash
 // blocks the lock. All other violations stay.
 func TestRemedies(t *testing.T) {
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		lock     scenarios.Subject
 		plan     string
 		holds    []history.Property
@@ -116,7 +117,7 @@ func TestRemedies(t *testing.T) {
 			sqllocks.UniqueIndex(), "pause=2,stall-server=1,stall-replies=1,stall-requests=1",
 			sqllocks.UniqueIndex().Claims, false,
 		},
-	} {
+	}, 3) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner, violated := engine.NewRunner(t), false
@@ -165,7 +166,7 @@ func TestDeterminism(t *testing.T) {
 	for _, lock := range sqllocks.All() {
 		s := scenario(t, lock, "any=3")
 		runner := engine.NewRunner(t)
-		for schedule := range 60 {
+		for schedule := range long.Count(20, 60) {
 			first := runner.Run(s, strategy.NewRandom(3, schedule))
 			again := runner.RunAgain(context.Background(), s, schedule,
 				strategy.NewRandom(3, schedule), first)

@@ -1,0 +1,58 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+)
+
+// noEarlyPass explains a process that passes a barrier before others have reached it.
+func (s *story) noEarlyPass() bool {
+	number, places := s.v.Evidence.Process, s.v.Evidence.Count
+	if number == 0 || places == 0 {
+		return false
+	}
+	p := process(number)
+	if other := s.v.Evidence.Other; other != 0 {
+		s.lead("%s left the barrier (event %d) while %s was still inside.", p, s.cite(s.v.Event),
+			process(other))
+		if granted := s.last(other, s.v.Event, of(history.LockReturn)); granted >= 0 {
+			s.say("%s had entered at %s, and has not called Unlock since.", process(other),
+				s.at(granted))
+		} else if call := s.last(other, s.v.Event, of(history.LockCall)); call >= 0 {
+			s.say("%s was about to enter: it had called Lock at %s.", process(other), s.at(call))
+		}
+		return true
+	}
+	s.lead("%s passed the barrier (event %d), which needs %d processes at once.", p,
+		s.cite(s.v.Event), places)
+	call := s.last(number, s.v.Event, of(history.LockCall))
+	if call < 0 {
+		return true
+	}
+	s.say("It had called Lock at %s, and at no time of that call were so many calls open that "+
+		"could be a round of their own.", s.at(call))
+	for _, other := range s.callers(s.v.Event) {
+		back := s.last(other, s.v.Event, of(history.LockReturn))
+		if other == number || back < 0 {
+			continue
+		}
+		said := "been granted"
+		if s.Events[back].Err != "" {
+			said = "failed"
+		}
+		s.say("The last Lock of %s to return had %s at %s.", process(other), said, s.at(back))
+	}
+	return true
+}
+
+// callers returns the processes that have called Lock before an event, by number.
+func (s *story) callers(before int) (all []int32) {
+	for i := range before {
+		if e := &s.Events[i]; e.Kind == history.LockCall && !slices.Contains(all, e.Process) {
+			all = append(all, e.Process)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,179 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A DoubleBarrier lets processes begin and end a computation together, in rounds: Enter waits until
+// enough of them are there, and Leave until all of the round have left. Its methods may be called
+// concurrently, and each call of Enter is a participant of its own, whatever its owner.
+//
+// A round consists of the participants that have waited longest. With more processes than
+// participants, a round can begin while others last. The path's data hold the rounds.
+type DoubleBarrier struct {
+	queue        *queue
+	participants int
+}
+
+// NewDoubleBarrier returns the barrier for rounds of so many participants, whose nodes are below
+// the path: see [NewMutex]. All processes must pass the same number. The client needs a method
+// Multi, as *zk.Conn and a [Session] on it have. An access control list must permit every
+// participant to write the path.
+func NewDoubleBarrier(client Client, path string, participants int, sessionTimeout time.Duration,
+	options ...Option,
+) (*DoubleBarrier, error) {
+	if participants < 1 {
+		return nil, fmt.Errorf("lock: a barrier needs at least one participant, not %d",
+			participants)
+	}
+	q, err := newQueue(client, path, sessionTimeout, options)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := q.client.(multiClient); !ok {
+		return nil, fmt.Errorf("lock: the client %T of a barrier has no method Multi", q.client)
+	}
+	return &DoubleBarrier{q, participants}, nil
+}
+
+// NewDoubleBarrier returns a [DoubleBarrier] of the session: see [NewDoubleBarrier].
+func (s *Session) NewDoubleBarrier(path string, participants int, options ...Option) (
+	*DoubleBarrier, error,
+) {
+	return NewDoubleBarrier(s, path, participants, s.timeout, options...)
+}
+
+// Enter waits until as many participants wait as a round needs. It survives lost connections. A
+// participant whose session is lost waits again, as a new one; but if its round has begun, or may
+// have, Enter returns an error that wraps [ErrLost], and the others do not wait for it.
+//
+// Enter otherwise fails like [Mutex.Lock], but returns only once its node is removed, so that no
+// round counts a participant that has given up. If the context ends while ZooKeeper cannot be
+// reached, that takes until the connection or the session's end is known. A participant that
+// crashes counts until its session ends.
+//
+// Enter costs three requests (read, create and list), the last participant of a round one more, and
+// the others two more. The beginning of a round wakes all that wait.
+func (b *DoubleBarrier) Enter(ctx context.Context) (*Round, error) {
+	lease, err := b.queue.lock(ctx, rule{kind: party, parties: b.participants})
+	if err != nil {
+		return nil, err
+	}
+	return &Round{lease}, nil
+}
+
+// Do enters, calls the function and leaves: see [Mutex.Do]. The function's context ends when the
+// participant's session is lost.
+func (b *DoubleBarrier) Do(ctx context.Context, f func(context.Context) error) error {
+	return do(ctx, func(ctx context.Context) (leaver, error) {
+		r, err := b.Enter(ctx)
+		return leaver{r}, err
+	}, f)
+}
+
+// A leaver is a [Round] whose Unlock waits for the others.
+type leaver struct{ *Round }
+
+func (l leaver) Unlock(ctx context.Context) error { return l.Leave(ctx) }
+
+// Path returns the path below which the participants create their nodes.
+func (b *DoubleBarrier) Path() string { return b.queue.path }
+
+// A Round is the part of one process in a round of a [DoubleBarrier]. Its [Lease] is lost with the
+// session; then the others no longer wait for it. Unlock leaves without waiting for them.
+type Round struct{ *Lease }
+
+// Leave leaves the round, and waits until all other participants have left it or lost their
+// sessions. It returns the errors of [Lease.Unlock]. If the context ends first, it returns the
+// context's cause: the others do not wait for this participant, or soon will not. Leave may be
+// called again. It costs one request, and one for each other participant that it finds.
+func (r *Round) Leave(ctx context.Context) error {
+	if err := r.Unlock(ctx); err != nil {
+		return err
+	}
+	d := departure{queue: r.tenure.contender.queue, session: r.tenure.session}
+	for _, name := range r.tenure.contender.gathering.members {
+		node := d.queue.at(name)
+		if node == r.Node() {
+			continue
+		}
+		if err := d.awaitEnd(ctx, node); err != nil {
+			return fmt.Errorf("lock: has left, but not all others have: %w", err)
+		}
+	}
+	return nil
+}
+
+// A departure waits for the other participants of a round.
+type departure struct {
+	queue    *queue
+	session  int64 // whose reads know all nodes of the round
+	failures failureRun
+}
+
+// awaitEnd waits until a node is gone.
+func (d *departure) awaitEnd(ctx context.Context, node string) error {
+	for {
+		events, err := await(ctx, func() (<-chan zk.Event, error) { return d.look(node) })
+		switch {
+		case isNoNode(err):
+			return nil
+		case err == nil:
+			var gone bool
+			if gone, err = d.awaitEvent(ctx, events); gone {
+				return nil
+			}
+		}
+		switch {
+		case err == nil || err == errRestart:
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case refused(err):
+			return err
+		case d.failures.clientClosed(d.queue, err, d.queue.retryDelay):
+			return zk.ErrClosing
+		default:
+			d.queue.pause(ctx)
+		}
+	}
+}
+
+// look watches a node. Its answer that there is no such node is true, because it comes from a
+// session that has seen the node, or after all earlier writes.
+func (d *departure) look(node string) (<-chan zk.Event, error) {
+	if session := d.queue.client.SessionID(); session != d.session {
+		if err := d.queue.barrier(); err != nil {
+			return nil, err
+		}
+		d.session = session
+	}
+	_, _, events, err := d.queue.client.GetW(node)
+	if d.queue.client.SessionID() != d.session {
+		return nil, errRestart
+	}
+	return events, err
+}
+
+// awaitEvent waits until a node may be gone, and reports whether it is.
+func (d *departure) awaitEvent(ctx context.Context, events <-chan zk.Event) (bool, error) {
+	timer := time.NewTimer(lostEventDelays * d.queue.timeout)
+	defer timer.Stop()
+	select {
+	case event := <-events:
+		if errors.Is(event.Err, zk.ErrClosing) {
+			return false, event.Err
+		}
+		return event.Type == zk.EventNodeDeleted, nil
+	case <-timer.C:
+		return false, nil
+	case <-d.queue.closing:
+		return false, zk.ErrClosing
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,177 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+func (w *world) barrier(client, participants int) *lock.DoubleBarrier {
+	return must(lock.NewDoubleBarrier(w.client(client), "/lock", participants, sessionTimeout))
+}
+
+// A visit is a call of Enter in progress.
+type visit struct {
+	*call
+	round *lock.Round
+}
+
+func (w *world) enter(ctx context.Context, client, participants int) *visit {
+	v := new(visit)
+	b := w.barrier(client, participants)
+	v.call = w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
+		r, err := b.Enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.round = r
+		return r.Lease, nil
+	})
+	w.flow()
+	return v
+}
+
+func (w *world) leave(ctx context.Context, v *visit) *call {
+	c := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
+		return nil, v.round.Leave(ctx)
+	})
+	w.flow()
+	return c
+}
+
+// All enter once the last has come, and all leave once the last does, round after round.
+func TestDoubleBarrier(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		for round := range 3 {
+			first, second := w.enter(background, 1, 3), w.enter(background, 2, 3)
+			w.wantWaiting(first.call, second.call)
+			third := w.enter(background, 3, 3)
+			visits := []*visit{first, second, third}
+			for _, v := range visits {
+				w.wantGranted(v.call)
+			}
+			if got := w.requests(3, ""); round == 0 && got != 4 {
+				t.Errorf("the last of three took %d requests, want 4", got)
+			}
+			one, two := w.leave(background, second), w.leave(background, third)
+			w.wantWaiting(one, two)
+			three := w.leave(background, first)
+			for _, c := range []*call{one, two, three} {
+				w.wantGranted(c)
+			}
+			w.wantNodes(0)
+			if got := w.requests(3, ""); round == 0 && got != 7 {
+				t.Errorf("the last of three took %d requests in all, want 7", got)
+			}
+		}
+	})
+}
+
+// Four processes make two rounds of two, the longest waiters first, and a fifth waits.
+func TestDoubleBarrierWithMoreProcesses(t *testing.T) {
+	inWorld(t, 5, func(w *world) {
+		first, second := w.enter(background, 1, 2), w.enter(background, 2, 2)
+		third, fourth := w.enter(background, 3, 2), w.enter(background, 4, 2)
+		fifth := w.enter(background, 5, 2)
+		for _, v := range []*visit{first, second, third, fourth} {
+			w.wantGranted(v.call)
+		}
+		w.wantWaiting(fifth.call)
+		left := w.leave(background, first)
+		w.wantWaiting(left)
+		w.wantGranted(w.leave(background, second))
+		w.wantGranted(left)
+		again := w.enter(background, 1, 2)
+		w.wantGranted(again.call)
+		w.wantGranted(fifth.call)
+	})
+}
+
+// A participant that gives up is not counted, and its Enter returns once its node is gone.
+func TestDoubleBarrierGivenUp(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		first := w.enter(ctx, 1, 2)
+		cancel()
+		w.send()
+		if first.returned() {
+			t.Fatal("Enter has returned while its node exists")
+		}
+		w.wantError(first.call, context.Canceled)
+		w.wantNodes(0)
+		second := w.enter(background, 2, 2)
+		w.wantWaiting(second.call)
+		third := w.enter(background, 3, 2)
+		w.wantGranted(second.call)
+		w.wantGranted(third.call)
+		ctx, cancel = context.WithCancel(background)
+		left := w.leave(ctx, second)
+		w.wantWaiting(left)
+		cancel()
+		w.wantError(left, context.Canceled)
+		w.wantGranted(w.leave(background, third))
+	})
+}
+
+// The others do not wait for a participant whose session is lost, and it learns of the loss.
+func TestDoubleBarrierSessionLost(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		first, second := w.enter(background, 1, 2), w.enter(background, 2, 2)
+		w.wantGranted(first.call)
+		left := w.leave(background, second)
+		w.wantWaiting(left)
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(sessionTimeout)
+		w.wantGranted(left)
+		if !errors.Is(first.round.Err(), lock.ErrLost) {
+			t.Errorf("the lease ended with %v", first.round.Err())
+		}
+		w.wantError(w.leave(background, first), lock.ErrLost)
+	})
+}
+
+// A participant whose session is lost while it waits waits again, unless a round has counted it.
+func TestDoubleBarrierSessionLostInEnter(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		first := w.enter(background, 1, 2)
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(2 * sessionTimeout)
+		w.wantWaiting(first.call)
+		w.send()
+		second := w.enter(background, 2, 2)
+		w.wantGranted(first.call)
+		w.wantGranted(second.call)
+	})
+	inWorld(t, 2, func(w *world) {
+		first := w.enter(background, 1, 2)
+		w.cluster.Cut(w.client(1).Link)
+		second := w.enter(background, 2, 2)
+		w.wantGranted(second.call)
+		w.cluster.Expire(w.client(1).SessionID())
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * sessionTimeout)
+		w.wantError(first.call, lock.ErrLost)
+		w.wantNodes(1)
+	})
+}
+
+// A barrier refuses to overwrite the data of something else.
+func TestDoubleBarrierForeignData(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		if _, err := lock.NewDoubleBarrier(w.client(1), "/lock", 0, sessionTimeout); err == nil {
+			t.Error("a barrier without participants is accepted")
+		}
+		w.cluster.Tree().Apply(&tree.Write{
+			Op: wire.OpSetData, Path: "/lock", Data: []byte("settings"), Version: -1,
+		})
+		first := w.enter(background, 1, 1)
+		if !first.returned() || first.err == nil {
+			t.Errorf("returned %v, error %v", first.returned(), first.err)
+		}
+		w.wantNodes(0)
+	})
+}
