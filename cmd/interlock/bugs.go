@@ -31,11 +31,11 @@ func newBugs(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bugs [NAME...]",
 		Short: "Find the known defects of published locks again",
-		Long: `Bugs searches for each known defect of published locks, with the scenario
-and the strategy of check in one worker, and once per seed. It prints the
-median of the schedules and the seconds that it took, and the size of the
-counterexample after shrinking. The same lock without the defect, its twin,
-must pass. Names restrict it to some of the defects (see interlock locks
+		Long: `Bugs searches for each known defect of published locks, with the
+configurations and the strategy of check in one worker, and once per seed. It
+prints the median of the schedules and the seconds that it took, and the size
+of the counterexample after shrinking. The same lock without the defect, its
+twin, must pass. Names restrict it to some of the defects (see interlock locks
 --defects).
 
 Exit status:

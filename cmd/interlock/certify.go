@@ -81,7 +81,8 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 			return fmt.Errorf("--seed: %w", err)
 		}
 	}
-	runner := &certify.Runner{T: t, Out: f.out, Observer: newCertifyObserver(stderr, plan)}
+	observer := newCertifyObserver(f.progressTo(stderr), plan)
+	runner := &certify.Runner{T: t, Out: f.out, Observer: observer}
 	if f.against != "" {
 		if runner.Old, err = certify.ReadCertificate(f.against); err != nil {
 			return fmt.Errorf("--against: %w", err)

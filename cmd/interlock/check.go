@@ -63,6 +63,10 @@ violation and shrinks its schedule to a minimal counterexample. With
 --keep-going it runs to its limits and shrinks a schedule of each distinct
 failure: all violations with the same signature are one.
 
+The schedules are shared among configurations with different numbers of
+clients, cycles and servers and different faults. --clients, --cycles,
+--servers and --faults each fix what they name.
+
 Without --schedules and --budget it ends after %d schedules or %v,
 whichever comes first. See interlock help strategies for --strategy and the
 flags of an exhaustive search, and interlock help faults for --faults.
@@ -145,10 +149,13 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.shard, "shard", "",
 		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
 	f.reportFlags.define(command)
+	showConfigurations(flags)
 }
 
-// scenario returns the scenario that the flags describe, or an error that names a wrong flag.
-func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error) {
+// configurations returns the configurations that the flags describe, or an error that names a wrong
+// flag. It leaves out default configurations that the lock or the flags do not fit; if none is
+// left, it returns the error of the first.
+func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configuration, error) {
 	subject, err := subjects.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
@@ -167,17 +174,28 @@ func (f *checkFlags) scenario(given func(string) bool) (*engine.Scenario, error)
 	if subject.Real && !given("client") {
 		client = engine.Real
 	}
-	s := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: f.clients, Cycles: f.cycles, Faults: plan,
-		Client: client, Severity: f.severity,
+	var fitting []campaign.Configuration
+	var wrong error
+	for _, c := range f.rows(plan, given) {
+		c.Subject, c.Client, c.Severity = conversion.Subject(subject), client, f.severity
+		if f.threads > 1 { // One thread is 0, as in recordings.
+			c.Threads = f.threads
+		}
+		c.Servers, err = servers(&subject, max(1, c.Servers), given, client)
+		if err == nil {
+			err = c.Validate()
+		}
+		switch {
+		case err == nil:
+			fitting = append(fitting, c)
+		case wrong == nil:
+			wrong = err
+		}
 	}
-	if f.threads > 1 { // One thread is 0, as in recordings.
-		s.Threads = f.threads
+	if len(fitting) == 0 {
+		return nil, wrong
 	}
-	if s.Servers, err = servers(&subject, f.servers, given, client); err != nil {
-		return nil, err
-	}
-	return s, s.Validate()
+	return distinctConfigurations(fitting), nil
 }
 
 // servers returns the number of servers that a flag gives, or else that the lock needs. One server
@@ -202,7 +220,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	if given("shard") && !given("strategy") {
 		f.strategy = strategy.RoundRobinName
 	}
-	scenario, err := f.scenario(given)
+	configurations, err := f.configurations(given)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +232,12 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 		return nil, err
 	}
 	c := &campaign.Campaign{
-		Scenario: *scenario, Seed: seed, Schedules: f.schedules, Budget: f.budget, States: f.states,
+		Scenario: configurations[0].Scenario, Seed: seed, Schedules: f.schedules,
+		Budget: f.budget, States: f.states,
 		Workers: f.workers, Strategy: f.strategy, KeepGoing: f.keepGoing,
+	}
+	if len(configurations) > 1 {
+		c.Configurations = configurations
 	}
 	if f.strategy == strategy.ExhaustiveName {
 		if err := f.validateExhaustive(c); err != nil {
@@ -233,7 +255,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	}
 	if given("require-coverage") {
 		if c.RequiredCoverage, err = faults.ParseCoverageCells(f.requireCoverage,
-			scenario.FaultKinds()); err != nil {
+			c.FaultKinds()); err != nil {
 			return nil, fmt.Errorf("--require-coverage: %w", err)
 		}
 	}
@@ -376,7 +398,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 ) error {
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
-	progress := newProgress(stderr, campaign)
+	progress := newProgress(f.progressTo(stderr), campaign)
+	progress.warnings = stderr
 	search, err := f.search(t, campaign, progress)
 	if err != nil {
 		return err
@@ -390,8 +413,8 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if scheduler.Enabled {
 		kind += ", goroutines scheduled"
 	}
-	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", &campaign.Scenario,
-		campaign.Seed, kind); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", campaign, campaign.Seed,
+		kind); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
 	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.

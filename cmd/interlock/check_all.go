@@ -68,7 +68,7 @@ func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, given func(stri
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.lock, err)
 	}
-	progress := newProgress(stderr, c)
+	progress := newProgress(f.progressTo(stderr), c)
 	progress.label = f.lock + ": "
 	run, err := f.search(t, c, progress)
 	if err != nil {

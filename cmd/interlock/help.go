@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,17 @@ func newStrategiesTopic() *cobra.Command {
 		Short: "How check chooses schedules",
 		Long:  strategiesHelp(),
 	}
+}
+
+// checkTopic returns an error if an argument follows a help topic: cobra ignores it.
+func checkTopic(root *cobra.Command, arguments []string) (*cobra.Command, error) {
+	command, rest, err := root.Find(arguments)
+	if err != nil || !command.IsAdditionalHelpTopicCommand() {
+		return command, nil
+	}
+	rest = slices.DeleteFunc(slices.Clone(rest),
+		func(argument string) bool { return strings.HasPrefix(argument, "-") })
+	return command, unknownCommand(command, rest)
 }
 
 // strategiesHelp returns the text of the topic.

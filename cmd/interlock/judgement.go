@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -20,8 +21,37 @@ type judgement struct {
 	Signature string `json:"signature,omitempty"` // the signature of the violation
 	Detail    string `json:"detail,omitempty"`
 	Guarantee string `json:"guarantee,omitempty"` // the broken guarantee of watches
+	// all violations, with those above
+	Violations []judgedViolation `json:"violations,omitempty"`
 
 	violation *history.Violation
+	all       []*history.Violation
+}
+
+// A judgedViolation is one of the violations of a judgement.
+type judgedViolation struct {
+	Event  int    `json:"event"` // its index
+	Detail string `json:"detail"`
+	// the names that recorders have given to its processes
+	Processes []string `json:"processes,omitempty"`
+}
+
+// list prints all violations.
+func (j *judgement) list(w io.Writer) {
+	for _, v := range j.Violations {
+		fmt.Fprintf(w, "  %-25sat event %d: %s\n", "", v.Event, v.Detail)
+	}
+}
+
+// nameProcesses adds the names of processes to the violations.
+func (j *judgement) nameProcesses(processes *check.Processes) {
+	for i, v := range j.all {
+		for _, number := range [...]int32{v.Evidence.Process, v.Evidence.Other} {
+			if name := processes.Name(number); name != "" {
+				j.Violations[i].Processes = append(j.Violations[i].Processes, name)
+			}
+		}
+	}
 }
 
 // notJudged is the verdict on a property that cannot be judged without a common clock and the
@@ -35,7 +65,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	locks := locksOf(events, clocks)
 	var vacuity check.Vacuity
 	for one := range locks {
-		vacuity.Add(one.Events, history.Limits{})
+		vacuity.Add(one.Events, history.Limits{Places: check.Places(one.Events)})
 	}
 	var judgements []judgement
 	for _, property := range properties {
@@ -76,10 +106,11 @@ func opensSession(events []history.Event) bool {
 		func(e history.Event) bool { return e.Kind == history.SessionOpened })
 }
 
-// judgeInOrder judges a property of each lock by the order of the events.
+// judgeInOrder judges a property of each lock by the order of the events. It returns the first
+// violation of each.
 func judgeInOrder(property history.Property,
 	locks iter.Seq[*check.LockHistory],
-) (v *history.Violation, decided bool) {
+) (all []*history.Violation, decided bool) {
 	var checker check.Checker
 	decided = true
 	for one := range locks {
@@ -87,11 +118,12 @@ func judgeInOrder(property history.Property,
 			return checker.Check(property, events)
 		})
 		if v != nil {
-			return v, true
+			all = append(all, v)
+			continue
 		}
 		decided = decided && (property != history.Linearizable || !checker.Undecided())
 	}
-	return nil, decided
+	return all, decided
 }
 
 // judgeWithin judges a property within the uncertainty of the clocks. A violation that only a long
@@ -100,14 +132,15 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 	clocks *check.Clocks,
 ) judgement {
 	limits := models.Limits{Time: f.limit}
-	v, decided := check.Within(property, events, *clocks, limits)
-	if j = j.conclude(v, decided); v != nil || property != history.ClientMutualExclusion {
+	all, decided := check.AllWithin(property, events, *clocks, limits)
+	j = j.conclude(all, decided)
+	if len(all) > 0 || property != history.ClientMutualExclusion {
 		return j
 	}
-	all := *clocks
-	all.Pause = math.MaxInt64
-	if v, _ := check.Within(property, events, all, limits); v != nil {
-		j.describe(v)
+	always := *clocks
+	always.Pause = math.MaxInt64
+	if all, _ := check.AllWithin(property, events, always, limits); len(all) > 0 {
+		j.describe(all)
 		j.Verdict = verdictOutOfContract
 	}
 	return j
@@ -118,6 +151,7 @@ func (f *verifyFlags) judgeModel(m *check.ModelOperations,
 	locks iter.Seq[*check.LockHistory],
 ) judgement {
 	j := judgement{Name: "model " + m.Name, Verdict: verdictHolds}
+	var all []*history.Violation
 	decided := true
 	for one := range locks {
 		j.Exercised += len(m.Operations(one.Events))
@@ -127,10 +161,10 @@ func (f *verifyFlags) judgeModel(m *check.ModelOperations,
 			return v
 		})
 		if v != nil {
-			return j.conclude(v, true)
+			all = append(all, v)
 		}
 	}
-	return j.conclude(nil, decided)
+	return j.conclude(all, decided)
 }
 
 // checkModel checks the history of one lock against a model.
@@ -154,11 +188,11 @@ func (f *verifyFlags) checkModel(m *check.ModelOperations,
 }
 
 // conclude returns the judgement with the verdict of a check.
-func (j judgement) conclude(v *history.Violation, decided bool) judgement {
+func (j judgement) conclude(all []*history.Violation, decided bool) judgement {
 	switch {
-	case v != nil:
-		j.Verdict, j.violation = verdictViolated, v
-		j.describe(v)
+	case len(all) > 0:
+		j.Verdict, j.violation = verdictViolated, all[0]
+		j.describe(all)
 	case !decided:
 		j.Verdict = verdictUnknown
 	case j.Exercised == 0:
@@ -167,10 +201,15 @@ func (j judgement) conclude(v *history.Violation, decided bool) judgement {
 	return j
 }
 
-// describe copies the description of a violation into the judgement.
-func (j *judgement) describe(v *history.Violation) {
+// describe copies the descriptions of violations into the judgement.
+func (j *judgement) describe(all []*history.Violation) {
+	j.all = all
+	v := all[0]
 	j.Event, j.Signature, j.Detail = &v.Event, v.Signature(), v.Detail
 	if v.Guarantee != nil {
 		j.Guarantee = v.Guarantee.Error()
+	}
+	for _, v := range all {
+		j.Violations = append(j.Violations, judgedViolation{Event: v.Event, Detail: v.Detail})
 	}
 }

@@ -55,7 +55,7 @@ func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 ) *junitSuite {
 	r := searched.Common()
 	s := &junitSuite{
-		Name: fmt.Sprintf("interlock check %v", &c.Scenario),
+		Name: fmt.Sprintf("interlock check %v", c),
 		Time: fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
 		Properties: []junitProperty{
 			{"seed", fmt.Sprint(c.Seed)},

@@ -52,4 +52,6 @@ func (l *launcher) relay(client net.Conn) {
 		server.(*net.UnixConn).CloseWrite()
 	}()
 	io.Copy(client, server)
+	// Closing alone resets the connection if the client has sent bytes that were not read.
+	client.(*net.TCPConn).CloseWrite()
 }

@@ -63,7 +63,10 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	out := &errorWriter{w: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
-	command, err := root.ExecuteContextC(ctx)
+	command, err := checkTopic(root, arguments)
+	if err == nil {
+		command, err = root.ExecuteContextC(ctx)
+	}
 	var status *statusError
 	switch {
 	// A closed pipe is no error: its reader chose to stop.

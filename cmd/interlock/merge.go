@@ -93,12 +93,12 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	}
 	defer outputs.close()
 	if _, err := fmt.Fprintf(text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
-		&campaign.Scenario, campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
+		campaign, campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return &statusError{statusInternal, err}
 	}
 	p := &presenter{
 		campaign: campaign, text: text, outputs: outputs, out: f.out,
-		progress: newProgress(stderr, campaign),
+		progress: newProgress(f.progressTo(stderr), campaign),
 	}
 	return p.present(ctx, t, report)
 }

@@ -27,7 +27,10 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 }
 
 // reportFlags are the flags of commands that report what a search has found: check and merge.
-type reportFlags struct{ json, junit, sarif, out string }
+type reportFlags struct {
+	json, junit, sarif, out string
+	quiet                   bool
+}
 
 // define defines the flags.
 func (f *reportFlags) define(command *cobra.Command) {
@@ -36,6 +39,15 @@ func (f *reportFlags) define(command *cobra.Command) {
 	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
 	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
 	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+}
+
+// progressTo returns the writer for the progress.
+func (f *reportFlags) progressTo(stderr io.Writer) io.Writer {
+	if f.quiet {
+		return io.Discard
+	}
+	return stderr
 }
 
 // validate returns an error that names a wrong flag, or nil.

@@ -16,6 +16,7 @@ import (
 // elsewhere in a line per plainInterval.
 type progress struct {
 	w        io.Writer
+	warnings io.Writer
 	campaign *campaign.Campaign
 	label    string // begins each line
 	terminal bool
@@ -28,7 +29,9 @@ const plainInterval = 2 * time.Second
 
 func newProgress(w io.Writer, campaign *campaign.Campaign) *progress {
 	file, ok := w.(*os.File)
-	return &progress{w: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd()))}
+	return &progress{
+		w: w, warnings: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd())),
+	}
 }
 
 func (p *progress) show(found report.Report) {
@@ -91,7 +94,7 @@ func (p *progress) finish(found report.Report) {
 	p.clear()
 	r := found.Common()
 	if e, ok := found.(*report.Exhaustive); ok && e.Unsaved != nil && e.Complete {
-		fmt.Fprintf(p.w, "--checkpoint: %v\n", e.Unsaved)
+		fmt.Fprintf(p.warnings, "--checkpoint: %v\n", e.Unsaved)
 		return
 	}
 	switch {

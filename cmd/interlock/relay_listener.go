@@ -57,5 +57,8 @@ type relayedConn struct {
 	client net.Addr
 }
 
+// CloseWrite shuts down the writing side.
+func (r relayedConn) CloseWrite() error { return r.Conn.(*net.UnixConn).CloseWrite() }
+
 // RemoteAddr implements net.Conn.
 func (r relayedConn) RemoteAddr() net.Addr { return r.client }

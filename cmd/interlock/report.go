@@ -179,9 +179,9 @@ func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Campaign
 // conclusion.
 func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, found []*finding) {
 	runs := r.Common()
-	writeSize(w, r)
+	writeSize(w, campaign, r)
 	fmt.Fprintf(w, "trace digest %016x\n", runs.Digest)
-	writeFaultCoverage(w, campaign.Scenario.FaultKinds(), &runs.Coverage)
+	writeFaultCoverage(w, campaign.FaultKinds(), &runs.Coverage)
 	writeMissingCoverage(w, campaign, r)
 	ofCampaign, isCampaign := r.(*report.Campaign)
 	if isCampaign {
@@ -207,7 +207,7 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 }
 
 // writeSize writes how much was run, and why the search ended early if it did.
-func writeSize(w io.Writer, r report.Report) {
+func writeSize(w io.Writer, campaign *campaign.Campaign, r report.Report) {
 	runs := r.Common()
 	states := fmt.Sprintf("%d distinct states", runs.States)
 	switch r := r.(type) {
@@ -226,6 +226,7 @@ func writeSize(w io.Writer, r report.Report) {
 		if len(r.Strategies) > 1 {
 			writeStrategies(w, r)
 		}
+		writeConfigurations(w, campaign, r)
 	case *report.Exhaustive:
 		if r.Schedules > 0 {
 			writeCompleteness(w, r)
@@ -356,11 +357,8 @@ func writeStrategies(w io.Writer, r *report.Campaign) {
 		if behaviours {
 			notes = append(notes, counted(share.Behaviours, "new behaviour"))
 		}
-		switch {
-		case share.Failed && r.KeptGoing:
-			notes = append(notes, "found the first violation")
-		case share.Failed:
-			notes = append(notes, "found the violation")
+		if share.Failed {
+			notes = append(notes, foundNote(r))
 		}
 		fmt.Fprintf(w, " %s %d", share.Strategy, share.Schedules)
 		if len(notes) > 0 {
@@ -368,6 +366,34 @@ func writeStrategies(w io.Writer, r *report.Campaign) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// writeConfigurations writes how the schedules were shared among several configurations, and in
+// which the violation was found.
+func writeConfigurations(w io.Writer, campaign *campaign.Campaign, r *report.Campaign) {
+	if len(campaign.Configurations) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "clients\tcycles\tservers\tfaults\tschedules\tnew behaviours\t")
+	for i := range campaign.Configurations {
+		s, stats := &campaign.Configurations[i], r.Configuration(i)
+		fmt.Fprintf(table, "%d\t%d\t%d\t%v\t%d\t%d\t", s.Clients, s.Cycles, max(1, s.Servers),
+			s.Faults, stats.Schedules, stats.Behaviours)
+		if stats.Failed {
+			fmt.Fprintf(table, " %s", foundNote(r))
+		}
+		fmt.Fprintln(table)
+	}
+	table.Flush()
+}
+
+// foundNote marks the strategy or configuration that found a violation.
+func foundNote(r *report.Campaign) string {
+	if r.KeptGoing {
+		return "found the first violation"
+	}
+	return "found the violation"
 }
 
 // writeFaultCoverage writes the table of faults that struck, with a row for each planned kind.

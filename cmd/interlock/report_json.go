@@ -19,21 +19,18 @@ import (
 
 // A checkReport is the JSON report of check. Readers should ignore unknown fields.
 type checkReport struct {
-	Version   int         `json:"version"`
-	Status    int         `json:"status"` // the exit status
-	Lock      string      `json:"lock"`
-	Clients   int         `json:"clients"`
-	Cycles    int         `json:"cycles"`
-	Threads   int         `json:"threads,omitempty"`
-	Servers   int         `json:"servers"`
-	Client    string      `json:"client"`
-	Strategy  string      `json:"strategy"`
-	Faults    faults.Plan `json:"faults"`
-	Seed      uint64      `json:"seed"`
-	Schedules int         `json:"schedules"`
-	Steps     int         `json:"steps"`
-	States    int         `json:"states"`
-	Depth     int         `json:"depth"` // decisions of the longest schedule
+	Version        int                   `json:"version"`
+	Status         int                   `json:"status"` // the exit status
+	Lock           string                `json:"lock"`
+	Threads        int                   `json:"threads,omitempty"`
+	Client         string                `json:"client"`
+	Strategy       string                `json:"strategy"`
+	Configurations []configurationReport `json:"configurations"`
+	Seed           uint64                `json:"seed"`
+	Schedules      int                   `json:"schedules"`
+	Steps          int                   `json:"steps"`
+	States         int                   `json:"states"`
+	Depth          int                   `json:"depth"` // decisions of the longest schedule
 	// schedules that ended at a bound with requests in flight
 	Unsettled   int     `json:"unsettled,omitempty"`
 	Interrupted bool    `json:"interrupted"`
@@ -102,6 +99,16 @@ type ExhaustiveReport struct {
 	MemoryExhausted bool `json:"memory_exhausted,omitempty"`
 }
 
+// A configurationReport is a configuration of a search. Its numbers of schedules are those of a
+// campaign.
+type configurationReport struct {
+	Clients int         `json:"clients"`
+	Cycles  int         `json:"cycles"`
+	Servers int         `json:"servers"`
+	Faults  faults.Plan `json:"faults"`
+	*report.ConfigurationStats
+}
+
 type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
@@ -130,6 +137,7 @@ type violationReport struct {
 	Evidence      history.Evidence    `json:"evidence,omitzero"`
 	Why           string              `json:"why,omitempty"` // in words
 	Schedule      int                 `json:"schedule"`
+	Configuration int                 `json:"configuration"` // its index
 	Artifact      string              `json:"artifact"`
 	Replay        string              `json:"replay"`
 	OutOfContract bool                `json:"out_of_contract"`
@@ -154,12 +162,9 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 ) *checkReport {
 	r := found.Common()
 	out := &checkReport{
-		Version: 3, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
-		Clients: c.Scenario.Clients,
-		Cycles:  c.Scenario.Cycles, Threads: c.Scenario.Threads,
-		Servers: max(1, c.Scenario.Servers),
-		Client:  c.Scenario.Client.String(), Strategy: c.Strategy, Faults: c.Scenario.Faults,
-		Seed:      c.Seed,
+		Version: 4, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
+		Threads: c.Scenario.Threads, Client: c.Scenario.Client.String(), Strategy: c.Strategy,
+		Configurations: configurationReports(c, found), Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
 		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
 		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
@@ -202,6 +207,20 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	return out
 }
 
+// configurationReports returns the configurations, with what a campaign ran in each.
+func configurationReports(c *campaign.Campaign, found report.Report) (all []configurationReport) {
+	for i, s := range c.All() {
+		one := configurationReport{
+			Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Faults: s.Faults,
+		}
+		if r, ok := found.(*report.Campaign); ok {
+			one.ConfigurationStats = r.Configuration(i)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // jsonProperty returns the report on a property.
 func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
 	p history.Property,
@@ -236,6 +255,7 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
 				Evidence:      v.Evidence,
 				Schedule:      failure.Schedule,
+				Configuration: failure.Configuration,
 				OutOfContract: slices.Contains(failure.OutOfContract, v),
 			})
 		}
@@ -247,7 +267,8 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 			one := violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
 				Evidence: v.Evidence,
-				Schedule: f.failure.Schedule, Artifact: f.directory, Replay: f.replay,
+				Schedule: f.failure.Schedule, Configuration: f.failure.Configuration,
+				Artifact: f.directory, Replay: f.replay,
 				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
 			}
 			if n == 0 {
@@ -264,7 +285,7 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 func distinctReport(d *report.DistinctFailure, found []*finding) violationReport {
 	out := violationReport{
 		Property: d.Property, Signature: d.Signature, Schedule: d.First.Schedule,
-		Count: d.Schedules,
+		Configuration: d.First.Configuration, Count: d.Schedules,
 	}
 	violations := d.First.Violations
 	for _, f := range found {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -28,8 +29,11 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Condition: func(condition string) (bool, error) {
-			if condition == "racedetector" {
+			switch condition {
+			case "racedetector":
 				return real.RaceDetector, nil
+			case "long":
+				return long.Enabled(), nil
 			}
 			if module, ok := strings.CutPrefix(condition, "cached:"); ok {
 				return isCached(module)

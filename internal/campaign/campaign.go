@@ -18,15 +18,19 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
-// A Campaign runs a scenario under many schedules that strategies draw. It ends at the first
-// schedule that violates a property, unless it keeps going.
+// A Campaign runs a scenario, or several configurations, under many schedules that strategies draw.
+// It ends at the first schedule that violates a property, unless it keeps going.
 //
 // The schedules and all counts depend on the seed and the bounds, but not on the number of workers:
 // results are merged in the order of the schedules' numbers, and results beyond the last one that
 // counts are dropped. A bound by time decides how many schedules there are. A schedule that is
 // under way when the time or the context ends is cancelled and does not count.
 type Campaign struct {
-	Scenario  engine.Scenario
+	Scenario engine.Scenario
+	// Configurations, if set, share the schedules. They differ from Scenario, which is then the
+	// first of them, at most in the numbers of clients, cycles and servers and in the fault plan.
+	Configurations []Configuration
+
 	Seed      uint64
 	Schedules int           // maximum; 0 for no bound
 	Budget    time.Duration // maximum time; 0 for no bound
@@ -51,7 +55,8 @@ type Campaign struct {
 	Progress func(*report.Campaign)
 
 	factory strategy.Factory
-	profile *strategy.Profile
+	drawn   []strategy.Configuration
+	shares  []float64        // of the configurations, unless the strategy is adaptive
 	rounds  *strategy.Rounds // of an adaptive strategy
 	capped  *atomic.Bool     // no more states are counted
 }
@@ -115,8 +120,8 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	return r
 }
 
-// prepare looks up the strategy, which must exist, and runs the scenario once to profile it. If the
-// context ends meanwhile, there is no profile.
+// prepare looks up the strategy, which must exist, and runs each configuration once to profile it.
+// If the context ends meanwhile, the profiles are not valid.
 func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.Strategy == "" {
 		c.Strategy = strategy.PortfolioName
@@ -125,13 +130,19 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if c.factory, err = strategy.Parse(c.Strategy); err != nil {
 		panic(err)
 	}
-	c.profile, c.rounds = strategy.ProfileOf(ctx, engine.NewRunner(t), &c.Scenario), nil
-	c.capped = new(atomic.Bool)
+	c.drawn, c.rounds, c.capped = nil, nil, new(atomic.Bool)
+	for _, configuration := range c.All() {
+		c.drawn = append(c.drawn, strategy.Configuration{
+			Profile: strategy.ProfileOf(ctx, engine.NewRunner(t), &configuration.Scenario),
+			Weight:  configuration.Weight,
+		})
+	}
+	c.shares = strategy.Shares(c.drawn)
 	if c.Part().From > 0 && strategy.Adaptive(c.Strategy) {
 		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
 	}
 	if strategy.Adaptive(c.Strategy) {
-		c.rounds = strategy.NewRounds(c.Strategy, c.profile)
+		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed)
 	}
 }
 
@@ -150,24 +161,28 @@ func (c *Campaign) partial() bool { return c.Part() != report.Range{To: c.Schedu
 // Planned returns how many schedules are run at most, or 0 if there is no bound.
 func (c *Campaign) Planned() int { return c.Part().Len() }
 
-// strategy returns the strategy of a schedule.
-func (c *Campaign) strategy(schedule int) engine.Strategy {
+// turn returns the index of a schedule's configuration, and the name of the strategy that draws the
+// schedule.
+func (c *Campaign) turn(schedule int) (configuration int, name string) {
 	if c.rounds != nil {
-		return c.withFairSuffix(c.rounds.Strategy(c.profile, c.Seed, schedule), schedule)
+		return c.rounds.Turn(schedule)
 	}
-	s := c.factory(c.profile, c.Seed, schedule)
-	return c.withFairSuffix(strategy.Timed(s, c.profile, c.Seed, schedule), schedule)
+	name = c.Strategy
+	if name == strategy.RoundRobinName {
+		name = strategy.RoundRobin(schedule)
+	}
+	return strategy.DrawConfiguration(c.shares, c.Seed, schedule), name
 }
 
-// strategyName returns the name of the strategy that draws a schedule.
-func (c *Campaign) strategyName(schedule int) string {
-	switch {
-	case c.rounds != nil:
-		return c.rounds.Name(schedule)
-	case c.Strategy == strategy.RoundRobinName:
-		return strategy.RoundRobin(schedule)
+// strategy returns the strategy of a schedule.
+func (c *Campaign) strategy(schedule int) engine.Strategy {
+	configuration, _ := c.turn(schedule)
+	profile := c.drawn[configuration].Profile
+	if c.rounds != nil {
+		return c.withFairSuffix(c.rounds.Strategy(schedule), profile, schedule)
 	}
-	return c.Strategy
+	s := strategy.Timed(c.factory(profile, c.Seed, schedule), profile, c.Seed, schedule)
+	return c.withFairSuffix(s, profile, schedule)
 }
 
 // runChunk runs schedules from the first on, up to the first that ends the campaign or the end of
@@ -187,11 +202,13 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 	if to := c.Part().To; to > 0 {
 		end = min(end, to)
 	}
-	result := new(engine.Result)
+	result, configurations := new(engine.Result), c.All()
 	for schedule := first; schedule < end && ctx.Err() == nil; schedule++ {
 		runner.Schedule = schedule
 		c.orderGoroutines(runner, schedule)
-		if runner.RunInto(ctx, &c.Scenario, c.strategy(schedule), result); result.Cancelled {
+		at, name := c.turn(schedule)
+		scenario := &configurations[at].Scenario
+		if runner.RunInto(ctx, scenario, c.strategy(schedule), result); result.Cancelled {
 			break
 		}
 		for i := range result.Margins {
@@ -199,16 +216,18 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		}
 		outcome.hashes = append(outcome.hashes, result.TraceHash)
 		outcome.keys = append(outcome.keys, result.Keys...)
-		outcome.Add(c.strategyName(schedule), result)
+		outcome.Add(name, at, result)
 		if c.rounds != nil {
-			outcome.shown = append(outcome.shown, c.rounds.Feedback(result))
+			outcome.shown = append(outcome.shown, c.rounds.Feedback(at, result))
 		}
-		confirm := c.judge(outcome, schedule, result)
+		confirm := c.judge(outcome, scenario, &report.Failure{
+			Schedule: schedule, Strategy: name, Configuration: at,
+		}, result)
 		switch {
 		case confirm: // A failure is confirmed even if the time is over.
-			c.runAgain(context.Background(), runner, outcome, schedule, result)
+			c.runAgain(context.Background(), runner, outcome, scenario, schedule, result)
 		case schedule == first:
-			c.runAgain(ctx, runner, outcome, schedule, result)
+			c.runAgain(ctx, runner, outcome, scenario, schedule, result)
 		}
 		if outcome.Failure != nil && !c.KeepGoing {
 			break
@@ -219,16 +238,16 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 
 // runAgain runs a schedule a second time, and notes whether it differs.
 func (c *Campaign) runAgain(ctx context.Context, runner *engine.Runner, outcome *chunk,
-	schedule int, result *engine.Result,
+	scenario *engine.Scenario, schedule int, result *engine.Result,
 ) {
 	outcome.RunTwice++
 	c.orderGoroutines(runner, schedule)
-	n := runner.RunAgain(ctx, &c.Scenario, schedule, c.strategy(schedule), result)
+	n := runner.RunAgain(ctx, scenario, schedule, c.strategy(schedule), result)
 	if n == nil {
 		return
 	}
 	if outcome.Differing == 0 {
-		runner.Locate(ctx, &c.Scenario, func() engine.Strategy {
+		runner.Locate(ctx, scenario, func() engine.Strategy {
 			c.orderGoroutines(runner, schedule)
 			return c.strategy(schedule)
 		}, n)
@@ -259,18 +278,18 @@ func (c *chunk) failures(schedule int) (failures []*report.Failure) {
 	return failures
 }
 
-// judge notes the violations of a schedule. It reports whether the lock failed in a way that is new
-// in the chunk.
-func (c *Campaign) judge(outcome *chunk, schedule int, result *engine.Result) (confirm bool) {
+// judge notes the violations of a schedule, which may be a failure. It reports whether the lock
+// failed in a way that is new in the chunk.
+func (c *Campaign) judge(outcome *chunk, scenario *engine.Scenario, failure *report.Failure,
+	result *engine.Result,
+) (confirm bool) {
 	if len(result.Violations) == 0 {
 		return false
 	}
-	failed := c.Scenario.Fails(result)
-	failure := &report.Failure{
-		Schedule: schedule, Strategy: c.strategyName(schedule),
-		Deviations: slices.Clone(result.Deviations),
-		Violations: result.Violations, OutOfContract: c.Scenario.OutOfContractViolations(result),
-	}
+	failed := scenario.Fails(result)
+	failure.Deviations = slices.Clone(result.Deviations)
+	failure.Violations = result.Violations
+	failure.OutOfContract = scenario.OutOfContractViolations(result)
 	if c.KeepGoing {
 		outcome.DistinctOutOfContract.AddOutOfContract(failure)
 	}
@@ -327,7 +346,10 @@ func (m *merger) merge(next *chunk) {
 	if rounds := m.campaign.rounds; rounds != nil {
 		for i, shown := range next.shown {
 			schedule := next.first + i
-			next.Stats(rounds.Name(schedule)).Behaviours += rounds.Count(schedule, shown)
+			configuration, name := rounds.Turn(schedule)
+			fresh := rounds.Count(schedule, shown)
+			next.Stats(name).Behaviours += fresh
+			next.Configuration(configuration).Behaviours += fresh
 		}
 	}
 	r.Append(&next.Campaign)

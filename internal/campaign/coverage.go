@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"slices"
+
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/report"
 )
@@ -14,25 +16,41 @@ func (c *Campaign) NeverCovered(found report.Report) []string {
 		return nil
 	}
 	var never []string
-	plan := &c.Scenario.Faults
-	for _, kind := range c.Scenario.FaultKinds() {
-		if r.Coverage.Total(kind) == 0 && plan.AllowsAnywhere(kind) {
-			never = append(never, kind.String())
-			continue
+	note := func(name string) {
+		if !slices.Contains(never, name) {
+			never = append(never, name)
 		}
-		for phase := range faults.Phases {
-			cell := faults.CoverageCell{Kind: kind, Phase: phase}
-			if r.Coverage[kind][phase] == 0 && plan.AllowsCell(cell) {
-				never = append(never, cell.String())
+	}
+	for _, configuration := range c.All() {
+		plan := &configuration.Faults
+		for _, kind := range configuration.FaultKinds() {
+			if r.Coverage.Total(kind) == 0 && plan.AllowsAnywhere(kind) {
+				note(kind.String())
+				continue
+			}
+			for phase := range faults.Phases {
+				cell := faults.CoverageCell{Kind: kind, Phase: phase}
+				if r.Coverage[kind][phase] == 0 && plan.AllowsCell(cell) {
+					note(cell.String())
+				}
 			}
 		}
 	}
-	for i, aim := range plan.Targeted {
+	for i, aim := range c.Scenario.Faults.Targeted { // The same in all configurations.
 		if aim.Left > 0 && r.Targeted[i] == 0 {
-			never = append(never, aim.String())
+			note(aim.String())
 		}
 	}
 	return never
+}
+
+// FaultKinds returns the kinds of faults that may strike in a configuration.
+func (c *Campaign) FaultKinds() (kinds []faults.Kind) {
+	for _, configuration := range c.All() {
+		kinds = append(kinds, configuration.FaultKinds()...)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // MissingCoverage returns the required cells in which no fault struck. It returns nothing if the

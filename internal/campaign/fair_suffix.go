@@ -27,10 +27,11 @@ func (f *fairSuffix) Choose(index int, enabled []sim.EnabledStep, defaultIndex i
 
 // withFairSuffix begins the fair phase early in some schedules, at a decision drawn from the seed.
 // The range is twice the profile's length, because runs with faults are longer than the profile.
-func (c *Campaign) withFairSuffix(s engine.Strategy, schedule int) engine.Strategy {
+func (c *Campaign) withFairSuffix(s engine.Strategy, profile *strategy.Profile, schedule int,
+) engine.Strategy {
 	if schedule%fairEvery != fairEvery-1 {
 		return s
 	}
 	draw := strategy.NewRandom(^c.Seed, schedule)
-	return &fairSuffix{s, int(draw.Below(uint64(2*c.profile.Decisions + 1)))}
+	return &fairSuffix{s, int(draw.Below(uint64(2*profile.Decisions + 1)))}
 }

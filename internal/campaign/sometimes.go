@@ -5,9 +5,11 @@ import "github.com/interlock-sim/interlock/internal/report"
 // A SometimesCount says how many schedules of a campaign reached a sometimes condition.
 type SometimesCount struct {
 	Name string `json:"name"`
-	// the scenario has the processes and faults that the condition needs
+	// a configuration has the processes and faults that the condition needs
 	Applicable bool `json:"applicable"`
 	Schedules  int  `json:"schedules"`
+
+	run int // schedules of configurations where it is applicable
 }
 
 // SometimesCounts returns the counts of the subject's sometimes conditions.
@@ -15,7 +17,13 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 	counts := make([]SometimesCount, len(c.Scenario.Subject.Sometimes))
 	for i := range counts {
 		condition := &c.Scenario.Subject.Sometimes[i]
-		counts[i] = SometimesCount{Name: condition.Name, Applicable: c.Scenario.Offers(condition)}
+		counts[i].Name = condition.Name
+		for at, configuration := range c.All() {
+			if configuration.Offers(condition) {
+				counts[i].Applicable = true
+				counts[i].run += r.Configuration(at).Schedules
+			}
+		}
 		if i < len(r.Totals.Reached) {
 			counts[i].Schedules = r.Totals.Reached[i]
 		}
@@ -28,18 +36,18 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 // part.
 func (c *Campaign) NeverReached(r *report.Campaign) []string {
 	var missed []string
-	if !r.Finished() || c.partial() || r.Schedules < sometimesAfter {
+	if !r.Finished() || c.partial() {
 		return nil
 	}
 	for _, condition := range c.SometimesCounts(r) {
-		if condition.Applicable && condition.Schedules == 0 {
+		if condition.run >= sometimesAfter && condition.Schedules == 0 {
 			missed = append(missed, condition.Name)
 		}
 	}
 	return missed
 }
 
-// sometimesAfter is how many schedules a campaign must have run before an unreached condition
-// counts against it. In that many schedules even the rarest condition of package check is reached
-// twenty times by the locks that have it.
+// sometimesAfter is how many schedules of suitable configurations a campaign must have run before
+// an unreached condition counts against it. In that many schedules even the rarest condition of
+// package check is reached twenty times by the locks that have it.
 const sometimesAfter = 5000

@@ -15,8 +15,11 @@ type Campaign struct {
 	Histories    int  // distinct histories, counted up to [HistoriesMax]
 	// Strategies are the schedules of each strategy, in the order of their first turns.
 	Strategies []StrategyStats
-	Totals     Totals
-	Effort     Effort
+	// Configurations are the schedules of each configuration, as far as any was run.
+	Configurations []ConfigurationStats
+
+	Totals Totals
+	Effort Effort
 
 	// Seen are the states and histories that were counted.
 	Seen *Seen
@@ -30,6 +33,24 @@ type StrategyStats struct {
 	Behaviours int `json:"behaviours"`
 	// Failed reports that the strategy drew the schedule that failed.
 	Failed bool `json:"found"`
+}
+
+// ConfigurationStats are the schedules of a campaign that ran in one configuration.
+type ConfigurationStats struct {
+	Schedules int `json:"schedules"`
+	Steps     int `json:"steps"`
+	// Behaviours counts the behaviours that no schedule before had shown, as in [StrategyStats].
+	Behaviours int `json:"behaviours"`
+	// Failed reports that the schedule that failed ran in the configuration.
+	Failed bool `json:"found"`
+}
+
+// Configuration returns the statistics of the configuration with an index.
+func (r *Campaign) Configuration(index int) *ConfigurationStats {
+	for len(r.Configurations) <= index {
+		r.Configurations = append(r.Configurations, ConfigurationStats{})
+	}
+	return &r.Configurations[index]
 }
 
 // Stats returns the statistics of a strategy.
@@ -48,11 +69,15 @@ func (r *Campaign) Exercised(p history.Property) int {
 	return cmp.Or(r.Runs.Exercised(p), r.Totals.Vacuity.Of(p))
 }
 
-// Add counts a schedule that a strategy drew. The caller counts its states, and judges it.
-func (r *Campaign) Add(strategy string, result *engine.Result) {
+// Add counts a schedule of a configuration that a strategy drew. The caller counts its states, and
+// judges it.
+func (r *Campaign) Add(strategy string, configuration int, result *engine.Result) {
 	r.Runs.Add(result)
 	r.Depth = max(r.Depth, result.Steps)
 	r.Stats(strategy).Schedules++
+	c := r.Configuration(configuration)
+	c.Schedules++
+	c.Steps += result.Steps
 	r.Totals.Add(result)
 }
 
@@ -61,6 +86,7 @@ func (r *Campaign) Fail(f *Failure) {
 	if r.Failure == nil {
 		r.Failure = f
 		r.Stats(f.Strategy).Failed = true
+		r.Configuration(f.Configuration).Failed = true
 	}
 }
 
@@ -69,6 +95,13 @@ func (r *Campaign) Append(later *Campaign) {
 	for _, s := range later.Strategies {
 		sum := r.Stats(s.Strategy)
 		sum.Schedules += s.Schedules
+		sum.Behaviours += s.Behaviours
+		sum.Failed = sum.Failed || s.Failed && r.Failure == nil
+	}
+	for i, s := range later.Configurations {
+		sum := r.Configuration(i)
+		sum.Schedules += s.Schedules
+		sum.Steps += s.Steps
 		sum.Behaviours += s.Behaviours
 		sum.Failed = sum.Failed || s.Failed && r.Failure == nil
 	}

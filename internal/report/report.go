@@ -59,8 +59,11 @@ type Runs struct {
 
 // A Failure is a schedule that violates a property.
 type Failure struct {
-	Schedule   int    // its number in the campaign
-	Strategy   string // the name of the strategy that drew it
+	Schedule int    // its number in the campaign
+	Strategy string // the name of the strategy that drew it
+	// Configuration is the index of the configuration in which it ran.
+	Configuration int
+
 	Deviations []engine.Deviation
 	Violations []*history.Violation
 	// Unstable reports that a second run of the schedule differed.

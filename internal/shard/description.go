@@ -25,8 +25,19 @@ type description struct {
 	Seed      uint64            `json:"seed"`
 	Schedules int               `json:"schedules"` // of all shards
 	KeepGoing bool              `json:"keep_going"`
+	// if there are several
+	Configurations []configuration `json:"configurations,omitempty"`
 	// cells, as [faults.ParseCoverageCells] reads them
 	RequiredCoverage []string `json:"required_coverage,omitempty"`
+}
+
+// A configuration is one of the configurations of a campaign.
+type configuration struct {
+	Clients int         `json:"clients"`
+	Cycles  int         `json:"cycles"`
+	Servers int         `json:"servers"`
+	Faults  faults.Plan `json:"faults"`
+	Weight  int         `json:"weight"`
 }
 
 // describe returns the description of a campaign.
@@ -37,6 +48,10 @@ func describe(c *campaign.Campaign) description {
 		Servers: c.Scenario.Servers, Client: c.Scenario.Client, Faults: c.Scenario.Faults,
 		Severity: c.Scenario.Severity, Strategy: c.Strategy, Seed: c.Seed, Schedules: c.Schedules,
 		KeepGoing: c.KeepGoing,
+	}
+	for _, s := range c.Configurations {
+		d.Configurations = append(d.Configurations,
+			configuration{s.Clients, s.Cycles, s.Servers, s.Faults, s.Weight})
 	}
 	for _, cell := range c.RequiredCoverage {
 		d.RequiredCoverage = append(d.RequiredCoverage, cell.String())
@@ -62,12 +77,22 @@ func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
 	if err := c.Scenario.Validate(); err != nil {
 		return nil, err
 	}
+	for _, described := range d.Configurations {
+		s := c.Scenario
+		s.Clients, s.Cycles, s.Servers, s.Faults = described.Clients, described.Cycles,
+			described.Servers, described.Faults
+		if err := s.Validate(); err != nil {
+			return nil, err
+		}
+		c.Configurations = append(c.Configurations,
+			campaign.Configuration{Scenario: s, Weight: described.Weight})
+	}
 	if _, err := strategy.Parse(d.Strategy); err != nil {
 		return nil, err
 	}
 	if len(d.RequiredCoverage) > 0 {
 		c.RequiredCoverage, err = faults.ParseCoverageCells(strings.Join(d.RequiredCoverage, ","),
-			c.Scenario.FaultKinds())
+			c.FaultKinds())
 	}
 	return c, err
 }
@@ -95,6 +120,9 @@ func (d *description) difference(other *description) string {
 		if field.mine != field.other {
 			return fmt.Sprintf("%s %v, not %v", field.name, field.mine, field.other)
 		}
+	}
+	if !slices.Equal(d.Configurations, other.Configurations) {
+		return "other configurations"
 	}
 	if !slices.Equal(d.RequiredCoverage, other.RequiredCoverage) {
 		return fmt.Sprintf("required coverage %q, not %q", d.RequiredCoverage,

@@ -66,7 +66,7 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 		r.Seen.Merge(s.Seen)
 	}
 	r.CountSeen()
-	return c, r, restore(ctx, t, &c.Scenario, r, signaturesOf(records))
+	return c, r, restore(ctx, t, c, r, signaturesOf(records))
 }
 
 // belongTogether returns in what a record differs from this program or from the first record, or
@@ -145,7 +145,7 @@ func (s *Record) report() *report.Campaign {
 			RunTwice:               s.RunTwice, Differing: s.Differing,
 			DifferingLines: s.DifferingLines,
 		},
-		Strategies: s.Strategies,
+		Strategies: s.Strategies, Configurations: s.Configurations,
 		Totals: report.Totals{
 			Vacuity: *s.Vacuity, Cost: s.Cost, Margins: s.Margins, Reached: s.Reached,
 		},
@@ -169,7 +169,8 @@ func (f *failure) report() *report.Failure {
 		return nil
 	}
 	return &report.Failure{
-		Schedule: f.Schedule, Strategy: f.Strategy, Deviations: f.Deviations,
+		Schedule: f.Schedule, Strategy: f.Strategy, Configuration: f.Configuration,
+		Deviations: f.Deviations,
 	}
 }
 
@@ -192,7 +193,7 @@ func signaturesOf(records []*Record) map[int][]string {
 
 // restore runs the failed schedules of a report again, and adds their violations. Failures of the
 // same schedule become one.
-func restore(ctx context.Context, t *testing.T, scenario *engine.Scenario, r *report.Campaign,
+func restore(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Campaign,
 	recorded map[int][]string,
 ) error {
 	restored := make(map[int]*report.Failure)
@@ -208,7 +209,8 @@ func restore(ctx context.Context, t *testing.T, scenario *engine.Scenario, r *re
 			*f = known
 			continue
 		}
-		result := engine.NewRunner(t).RunWithin(ctx, scenario,
+		scenario := c.ScenarioOf(*f)
+		result := engine.NewRunner(t).RunWithin(ctx, &scenario,
 			&engine.Replay{Deviations: (*f).Deviations})
 		if err := ctx.Err(); err != nil {
 			return err

@@ -97,6 +97,13 @@ func TestAnySplitMerges(t *testing.T) {
 			c.Scenario.Faults = faults.Plan{}
 			c.Scenario.Faults.Of[faults.CloseSession] = 2
 		}
+		if rapid.Bool().Draw(rt, "configurations") {
+			fewer := c.Scenario
+			fewer.Clients, fewer.Servers = 2, 3
+			c.Configurations = []campaign.Configuration{
+				{Scenario: c.Scenario, Weight: 2}, {Scenario: fewer, Weight: 1},
+			}
+		}
 		cuts := rapid.SliceOfN(rapid.IntRange(0, c.Schedules), 0, 4).Draw(rt, "cuts")
 		cuts = append(cuts, 0, c.Schedules)
 		slices.Sort(cuts)
@@ -189,6 +196,10 @@ func TestMergeRefuses(t *testing.T) {
 			all[2].Campaign.Faults.Any = 2
 			return all
 		}, "60-90.json is of another campaign than *0-30.json: faults any=2, not any=1"},
+		{"configurations", func(all []*shard.Record) []*shard.Record {
+			all[2].Campaign.Configurations = slices.Grow(all[2].Campaign.Configurations, 1)[:1]
+			return all
+		}, "60-90.json is of another campaign than *0-30.json: other configurations"},
 		{"coverage", func(all []*shard.Record) []*shard.Record {
 			all[2].Campaign.RequiredCoverage = []string{"cut@hold"}
 			return all
@@ -311,7 +322,7 @@ func TestReadRefuses(t *testing.T) {
 		},
 		{
 			"version", damaged(func(s *shard.Record) { s.Version = 99 }),
-			"version 99 of the format, and this program reads only version 1",
+			"version 99 of the format, and this program reads only version 2",
 		},
 		{
 			"range", damaged(func(s *shard.Record) { s.Range.To = 91 }),
@@ -334,6 +345,11 @@ func TestReadRefuses(t *testing.T) {
 			"damaged: counts are missing",
 		},
 		{
+			"configurations",
+			damaged(func(s *shard.Record) { s.Configurations = make([]report.ConfigurationStats, 2) }),
+			"damaged: it has more configurations than the campaign",
+		},
+		{
 			"out of contract", damaged(func(s *shard.Record) { s.OutOfContractSchedules = 2 }),
 			"damaged: violations out of contract are missing",
 		},
@@ -342,10 +358,10 @@ func TestReadRefuses(t *testing.T) {
 			"damaged: its checksum is wrong; run the shard again",
 		},
 		{"type", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 1, "schedules": "many",
+			"format": "interlock-shard", "version": 2, "schedules": "many",
 		}}, "damaged: json: "},
 		{"keys", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 1, "seen": map[string]any{"states": "AAA="},
+			"format": "interlock-shard", "version": 2, "seen": map[string]any{"states": "AAA="},
 		}}, "damaged: a list of state keys is damaged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

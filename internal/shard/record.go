@@ -46,12 +46,14 @@ type Record struct {
 	Unsettled   int                   `json:"unsettled"`
 	Interrupted bool                  `json:"interrupted"`
 
-	Strategies []report.StrategyStats `json:"strategies"`
-	Vacuity    *check.Vacuity         `json:"vacuity"`
-	Cost       check.Cost             `json:"cost"`
-	Margins    check.Margins          `json:"margins"`
-	Reached    []int                  `json:"reached,omitempty"` // by sometimes condition
-	Seen       *report.SeenRecord     `json:"seen"`
+	Strategies     []report.StrategyStats      `json:"strategies"`
+	Configurations []report.ConfigurationStats `json:"configurations"`
+
+	Vacuity *check.Vacuity     `json:"vacuity"`
+	Cost    check.Cost         `json:"cost"`
+	Margins check.Margins      `json:"margins"`
+	Reached []int              `json:"reached,omitempty"` // by sometimes condition
+	Seen    *report.SeenRecord `json:"seen"`
 
 	Failure                *failure          `json:"failure,omitempty"`
 	OutOfContract          *failure          `json:"out_of_contract,omitempty"`
@@ -71,10 +73,11 @@ type Record struct {
 // A failure is the stored form of a schedule with violations. It holds the schedule itself, so that
 // it can be run again and shrunk elsewhere.
 type failure struct {
-	Schedule   int                `json:"schedule"`
-	Strategy   string             `json:"strategy"`
-	Deviations []engine.Deviation `json:"deviations"`
-	Signatures []string           `json:"signatures"`
+	Schedule      int                `json:"schedule"`
+	Strategy      string             `json:"strategy"`
+	Configuration int                `json:"configuration"`
+	Deviations    []engine.Deviation `json:"deviations"`
+	Signatures    []string           `json:"signatures"`
 }
 
 // A distinctFailure is the stored form of a distinct failure.
@@ -87,7 +90,7 @@ type distinctFailure struct {
 
 const (
 	recordFormat  = "interlock-shard"
-	recordVersion = 1
+	recordVersion = 2
 )
 
 // Build names this program: its version, and a hash of the executable file.
@@ -108,8 +111,9 @@ func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 		Digest: engine.TraceHash(r.Digest), Coverage: r.Coverage, Targeted: r.Targeted,
 		Elapsed: r.Elapsed, Running: r.Effort.Running, Checking: r.Effort.Checking,
 		Unknown: r.Unknown, Unsettled: r.Unsettled, Interrupted: r.Interrupted,
-		Strategies: r.Strategies, Vacuity: &r.Totals.Vacuity, Cost: r.Totals.Cost,
-		Margins: r.Totals.Margins, Reached: r.Totals.Reached, Seen: r.Seen.Record(),
+		Strategies: r.Strategies, Configurations: r.Configurations,
+		Vacuity: &r.Totals.Vacuity, Cost: r.Totals.Cost, Margins: r.Totals.Margins,
+		Reached: r.Totals.Reached, Seen: r.Seen.Record(),
 		Failure: newFailure(r.Failure), OutOfContract: newFailure(r.OutOfContract),
 		OutOfContractSchedules: r.OutOfContractSchedules,
 		Differing:              r.Differing, DifferingLines: r.DifferingLines,
@@ -141,7 +145,7 @@ func newFailure(f *report.Failure) *failure {
 	if f == nil {
 		return nil
 	}
-	return &failure{f.Schedule, f.Strategy, f.Deviations, signatures(f.Violations)}
+	return &failure{f.Schedule, f.Strategy, f.Configuration, f.Deviations, signatures(f.Violations)}
 }
 
 // signatures returns the signatures of violations.
@@ -204,6 +208,8 @@ func (s *Record) validate() error {
 		return fmt.Errorf("it has run %d of %d schedules", s.Schedules, r.Len())
 	case s.Schedules < r.Len() && !s.Interrupted && !s.ended():
 		return fmt.Errorf("it has run only %d of %d schedules", s.Schedules, r.Len())
+	case len(s.Configurations) > max(1, len(s.Campaign.Configurations)):
+		return errors.New("it has more configurations than the campaign")
 	case s.Vacuity == nil || s.Seen == nil:
 		return errors.New("counts are missing")
 	case (s.OutOfContract == nil) != (s.OutOfContractSchedules == 0):
@@ -217,7 +223,7 @@ func (s *Record) validate() error {
 		failures = append(failures, s.Distinct[i].First)
 	}
 	for _, f := range failures {
-		if err := f.validate(r); err != nil {
+		if err := f.validate(r, max(1, len(s.Campaign.Configurations))); err != nil {
 			return err
 		}
 	}
@@ -227,13 +233,16 @@ func (s *Record) validate() error {
 	return nil
 }
 
-// validate returns what a failure of the range cannot have, or nil.
-func (f *failure) validate(in report.Range) error {
+// validate returns what a failure of the range in one of the configurations cannot have, or nil.
+func (f *failure) validate(in report.Range, configurations int) error {
 	switch {
 	case f == nil:
 		return nil
 	case f.Schedule < in.From || f.Schedule >= in.To:
 		return fmt.Errorf("schedule %d is not one of %v", f.Schedule, in)
+	case f.Configuration < 0 || f.Configuration >= configurations:
+		return fmt.Errorf("schedule %d ran in configuration %d of %d", f.Schedule,
+			f.Configuration, configurations)
 	case len(f.Signatures) == 0:
 		return fmt.Errorf("schedule %d has no violation", f.Schedule)
 	}

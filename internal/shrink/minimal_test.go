@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -64,7 +65,7 @@ func TestShrinkBrokenLocks(t *testing.T) {
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "lock\tfound with\truns\tseconds\tfaults\tprocesses\tcycles\t"+
 		"switches\tdeviations\t")
-	for _, subject := range brokenLocks(t) {
+	for _, subject := range long.Sample(brokenLocks(t), 8) {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := usual(subject, faults.Default())
 			given, signature := firstFailure(t, scenario)
@@ -88,7 +89,7 @@ func TestShrinkBrokenLocks(t *testing.T) {
 
 // Schedules with several servers, and with more processes, cycles and faults, are shrunk as well.
 func TestShrinkLargeScenarios(t *testing.T) {
-	for _, name := range []string{"no-recheck", "silent-loss"} {
+	for _, name := range long.Sample([]string{"silent-loss", "no-recheck"}, 1) {
 		for _, servers := range []int{1, 3} {
 			scenario := usual(locktest.Named(t, name), faults.Plan{Any: 4})
 			scenario.Clients, scenario.Cycles, scenario.Servers = 5, 4, servers

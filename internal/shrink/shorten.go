@@ -47,15 +47,16 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	if failure.Unstable {
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
 	}
-	s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
+	given := campaign.ScenarioOf(failure)
+	s := shrink(ctx, r, given, failure.Deviations, signature, budget)
 	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
 	}
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
 	if err != nil {
-		c, err = recording.NewCounterexample(r, campaign.Scenario, failure.Deviations, signature,
-			campaign.Seed, failure.Schedule)
+		c, err = recording.NewCounterexample(r, given, failure.Deviations, signature, campaign.Seed,
+			failure.Schedule)
 	}
 	if err != nil {
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
@@ -83,9 +84,10 @@ func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.De
 func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	failure *report.Failure, signature string, budget int,
 ) (*recording.Counterexample, error) {
-	found := recording.Reproduce(r, &campaign.Scenario, failure.Deviations, signature)
+	given := campaign.ScenarioOf(failure)
+	found := recording.Reproduce(r, &given, failure.Deviations, signature)
 	if found.Failures > 0 {
-		s := shrink(ctx, r, campaign.Scenario, failure.Deviations, signature, budget)
+		s := shrink(ctx, r, given, failure.Deviations, signature, budget)
 		scenario := s.outcome()
 		short := recording.Reproduce(r, &scenario, s.deviations, s.signature)
 		if 2*short.Failures >= found.Failures {
@@ -95,8 +97,7 @@ func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.C
 			}
 		}
 	}
-	return recordUnstable(r, campaign.Scenario, failure.Deviations, signature, campaign, failure,
-		found)
+	return recordUnstable(r, given, failure.Deviations, signature, campaign, failure, found)
 }
 
 // recordUnstable runs a schedule until it fails, at most [recording.ReproductionRuns] times, and

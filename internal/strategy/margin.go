@@ -86,8 +86,11 @@ func (m *mutation) mutate() {
 	}
 }
 
-// shift moves the phase of a timer, in half of all cases only a little.
+// shift moves the phase of a timer, if one has a phase, in half of all cases only a little.
 func (m *mutation) shift() {
+	if len(m.profile.Shifts) == 0 {
+		return
+	}
 	step := m.profile.Shifts[m.Below(uint64(len(m.profile.Shifts)))]
 	at := slices.IndexFunc(m.shifts, func(d engine.Deviation) bool {
 		return d.Step.Process == step.Process

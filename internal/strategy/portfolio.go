@@ -39,37 +39,56 @@ const (
 	roundsAhead = 2
 )
 
-// Rounds allocate the schedules of a campaign with an adaptive strategy to strategies. The first
-// rounds are even; later ones favour strategies whose schedules keep showing new behaviour (as in
-// Fest: Li, Desai and Padhye, "Feedback-guided Adaptive Testing of Distributed Systems Designs",
-// NSDI 2026; see [Behaviour]). Half of the schedules are always allocated evenly, because a
-// strategy that shows nothing new may be the one that finds the bug.
+// Rounds allocate the schedules of a campaign with an adaptive strategy to configurations, and the
+// schedules of each configuration to strategies. The first rounds are even, or by the weights of
+// the configurations; later rounds favour strategies whose schedules keep showing new behaviour, and
+// configurations that show more of it for their steps (as in Fest: Li, Desai and Padhye,
+// "Feedback-guided Adaptive Testing of Distributed Systems Designs", NSDI 2026; see [Behaviour]).
+// Half of the schedules are always allocated as in the first rounds, because a strategy that shows
+// nothing new may still find the bug.
 //
 // A round depends on what happened up to the round before the last, so it does not depend on the
 // number of workers.
 type Rounds struct {
-	mu      sync.Mutex
-	rounds  []round       // by number
-	dealt   chan struct{} // closed when there is another round
-	margins bool          // rounds gather near misses
+	seed   uint64
+	shares []float64 // of the configurations, by their weights
 
-	// Only one goroutine uses the fields below.
+	mu     sync.Mutex
+	rounds []round       // by number
+	dealt  chan struct{} // closed when there is another round
 
-	scores []strategyScore
+	// Only one goroutine uses the fields below, except for what never changes.
+
+	scores []configurationScore
 	seen   stateset.Set // behaviour
-	near   nearMisses
 }
 
-// A round is what its schedules depend on.
+// A round is what its schedules depend on. It is immutable.
 type round struct {
+	shares         []float64 // of the configurations
+	configurations []configurationRound
+}
+
+// A configurationRound is what the schedules of a configuration depend on in a round.
+type configurationRound struct {
 	turns allocation
-	near  nearMisses // immutable
+	near  nearMisses
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.
 type allocation [ChunkSchedules]uint8
 
-// A strategyScore is what a strategy has shown lately.
+// A configurationScore is what the schedules of a configuration have shown lately.
+type configurationScore struct {
+	Configuration
+	steps      float64
+	fresh      float64 // new behaviours
+	strategies []strategyScore
+	margins    bool // near misses are gathered
+	near       nearMisses
+}
+
+// A strategyScore is what a strategy has shown lately in a configuration.
 type strategyScore struct {
 	name      string
 	schedules float64
@@ -80,21 +99,30 @@ type strategyScore struct {
 const scoreKept = 0.5
 
 // NewRounds returns the rounds of a new campaign with an adaptive strategy.
-func NewRounds(name string, p *Profile) *Rounds {
-	turns := turnsOf(name, p)
-	t := &Rounds{dealt: make(chan struct{}), margins: slices.Contains(turns, MarginName)}
-	var first allocation
-	for i := range first {
-		name := turns[i%len(turns)]
-		at := slices.IndexFunc(t.scores, func(s strategyScore) bool { return s.name == name })
-		if at < 0 {
-			at = len(t.scores)
-			t.scores = append(t.scores, strategyScore{name: name})
+func NewRounds(name string, configurations []Configuration, seed uint64) *Rounds {
+	t := &Rounds{seed: seed, shares: Shares(configurations), dealt: make(chan struct{})}
+	first := round{shares: t.shares}
+	for _, configuration := range configurations {
+		turns := turnsOf(name, configuration.Profile)
+		score := configurationScore{
+			Configuration: configuration, margins: slices.Contains(turns, MarginName),
 		}
-		first[i] = uint8(at)
+		var order allocation
+		for i := range order {
+			name := turns[i%len(turns)]
+			at := slices.IndexFunc(score.strategies,
+				func(s strategyScore) bool { return s.name == name })
+			if at < 0 {
+				at = len(score.strategies)
+				score.strategies = append(score.strategies, strategyScore{name: name})
+			}
+			order[i] = uint8(at)
+		}
+		first.configurations = append(first.configurations, configurationRound{turns: order})
+		t.scores = append(t.scores, score)
 	}
 	for range roundsAhead {
-		t.rounds = append(t.rounds, round{turns: first})
+		t.rounds = append(t.rounds, first)
 	}
 	return t
 }
@@ -124,33 +152,43 @@ func (t *Rounds) round(schedule int) round {
 	return t.rounds[schedule/roundSchedules]
 }
 
-// score returns the score of the strategy whose turn it is.
-func (t *Rounds) score(r round, schedule int) *strategyScore {
-	return &t.scores[r.turns[schedule%ChunkSchedules]]
+// turn returns the configuration of a schedule, with its part of the round, and the strategy whose
+// turn it is.
+func (t *Rounds) turn(schedule int) (configuration int, r configurationRound, strategy int) {
+	round := t.round(schedule)
+	configuration = DrawConfiguration(round.shares, t.seed, schedule)
+	r = round.configurations[configuration]
+	return configuration, r, int(r.turns[schedule%ChunkSchedules])
 }
 
-// Name returns the name of the strategy whose turn it is. The schedule must have been awaited.
-func (t *Rounds) Name(schedule int) string { return t.score(t.round(schedule), schedule).name }
+// Turn returns the configuration of a schedule, and the name of the strategy whose turn it is. The
+// schedule must have been awaited.
+func (t *Rounds) Turn(schedule int) (configuration int, strategy string) {
+	configuration, _, at := t.turn(schedule)
+	return configuration, t.scores[configuration].strategies[at].name
+}
 
 // Strategy returns the strategy of a schedule, which must have been awaited.
-func (t *Rounds) Strategy(p *Profile, seed uint64, schedule int) engine.Strategy {
-	r := t.round(schedule)
-	if name := t.score(r, schedule).name; name != MarginName {
-		return Timed(Named(name)(p, seed, schedule), p, seed, schedule)
+func (t *Rounds) Strategy(schedule int) engine.Strategy {
+	configuration, r, at := t.turn(schedule)
+	score := &t.scores[configuration]
+	if name := score.strategies[at].name; name != MarginName {
+		return Timed(Named(name)(score.Profile, t.seed, schedule), score.Profile, t.seed, schedule)
 	}
-	return NewMargin(p, r.near, seed, schedule)
+	return NewMargin(score.Profile, r.near, t.seed, schedule)
 }
 
 // Feedback is what rounds learn from a run.
 type Feedback struct {
+	steps      int
 	behaviours []uint64
 	near       *nearMiss // nil if the run has no margin
 }
 
-// Feedback returns what the rounds learn from a run.
-func (t *Rounds) Feedback(result *engine.Result) Feedback {
-	f := Feedback{behaviours: Behaviour(nil, result.Events)}
-	if t.margins {
+// Feedback returns what the rounds learn from the run of a configuration.
+func (t *Rounds) Feedback(configuration int, result *engine.Result) Feedback {
+	f := Feedback{steps: result.Steps, behaviours: Behaviour(nil, result.Events)}
+	if t.scores[configuration].margins {
 		f.near = nearMissOf(result)
 	}
 	return f
@@ -165,10 +203,14 @@ func (t *Rounds) Count(schedule int, shown Feedback) int {
 			fresh++
 		}
 	}
+	configuration, _, at := t.turn(schedule)
+	score := &t.scores[configuration]
+	score.steps += float64(shown.steps)
+	score.fresh += float64(fresh)
 	if shown.near != nil {
-		t.near = t.near.with(shown.near)
+		score.near = score.near.with(shown.near)
 	}
-	s := t.score(t.round(schedule), schedule)
+	s := &score.strategies[at]
 	s.schedules++
 	s.fresh += float64(fresh)
 	if (schedule+1)%roundSchedules == 0 {
@@ -179,33 +221,56 @@ func (t *Rounds) Count(schedule int, shown Feedback) int {
 
 // deal allocates the next round.
 func (t *Rounds) deal() {
-	next := round{turns: allot(t.scores), near: t.near}
+	var next round
+	rates := make([]float64, len(t.scores))
+	for i := range t.scores {
+		score := &t.scores[i]
+		rates[i] = score.fresh / max(1, score.steps)
+		next.configurations = append(next.configurations,
+			configurationRound{turns: allot(score.strategies), near: score.near})
+		score.forget()
+	}
+	next.shares = favour(t.shares, rates)
 	t.mu.Lock()
 	t.rounds = append(t.rounds, next)
 	close(t.dealt)
 	t.dealt = make(chan struct{})
 	t.mu.Unlock()
-	for i := range t.scores {
-		t.scores[i].schedules *= scoreKept
-		t.scores[i].fresh *= scoreKept
+}
+
+// forget lets what was shown in the round count less in later ones.
+func (s *configurationScore) forget() {
+	s.steps *= scoreKept
+	s.fresh *= scoreKept
+	for i := range s.strategies {
+		s.strategies[i].schedules *= scoreKept
+		s.strategies[i].fresh *= scoreKept
 	}
+}
+
+// favour returns the mean of the given shares and of shares by the rates.
+func favour(shares, rates []float64) []float64 {
+	total := 0.0
+	for _, rate := range rates {
+		total += rate
+	}
+	favoured := slices.Clone(shares)
+	for i := range favoured {
+		if total > 0 {
+			favoured[i] = (rates[i]/total + shares[i]) / 2
+		}
+	}
+	return favoured
 }
 
 // allot allocates half of a round evenly, and the other half by the new behaviours per schedule of
 // each strategy. It spreads the turns of a strategy over the round.
 func allot(scores []strategyScore) allocation {
-	weights, total := make([]float64, len(scores)), 0.0
+	even, rates := make([]float64, len(scores)), make([]float64, len(scores))
 	for i, s := range scores {
-		weights[i] = s.fresh / max(1, s.schedules)
-		total += weights[i]
+		even[i], rates[i] = 1/float64(len(scores)), s.fresh/max(1, s.schedules)
 	}
-	for i := range weights {
-		if total == 0 {
-			weights[i] = 1 / float64(len(weights))
-			continue
-		}
-		weights[i] = (weights[i]/total + 1/float64(len(weights))) / 2
-	}
+	weights := favour(even, rates)
 	var turns allocation
 	owed := make([]float64, len(scores))
 	for i := range turns {
