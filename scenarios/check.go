@@ -243,6 +243,7 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	demandEnvironment(t)
 	if names := os.Getenv(claimsVariable); names != "" {
 		var err error
 		if scenario.Subject.Claims, err = check.ParseProperties(names); err != nil {
@@ -287,9 +288,6 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 	ctx, end := inTime(t)
 	defer end()
 	if c.Strategy != strategy.ExhaustiveName {
-		if _, err := strategy.Parse(cmp.Or(c.Strategy, strategy.PortfolioName)); err != nil {
-			t.Fatalf("%s: %v, %s", strategyVariable, err, strategy.ExhaustiveName)
-		}
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
 		return c.Run(ctx, t)
 	}
@@ -522,6 +520,23 @@ func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
 	t.Logf("%s: no violation in %d runs\n%v", path, n.Runs, difference)
 }
 
+// demandEnvironment ends a test if a variable has a wrong value, even if the test does not use it.
+func demandEnvironment(t testing.TB) {
+	t.Helper()
+	for _, variable := range []string{schedulesVariable, memoryVariable} {
+		numberFrom(t, variable, 0)
+	}
+	for _, variable := range []string{keepGoingVariable, inProcessVariable} {
+		truthFrom(t, variable)
+	}
+	seedFrom(t)
+	stallLimit(t)
+	name := cmp.Or(os.Getenv(strategyVariable), strategy.PortfolioName)
+	if _, err := strategy.Parse(name); err != nil && name != strategy.ExhaustiveName {
+		t.Fatalf("%s: %v, %s", strategyVariable, err, strategy.ExhaustiveName)
+	}
+}
+
 // numberFrom reads a positive number from the environment.
 func numberFrom(t testing.TB, variable string, unset int) int {
 	t.Helper()
@@ -552,7 +567,7 @@ func truthFrom(t testing.TB, variable string) bool {
 
 // seedFrom reads the seed from the environment. Unless one is set it depends on the test's name, so
 // that a new test does not change the schedules of the others.
-func seedFrom(t *testing.T) uint64 {
+func seedFrom(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv(seedVariable)
 	if text == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -244,6 +245,16 @@ func TestCheck(t *testing.T) {
 			false,
 			`INTERLOCK_SEED: "x" is neither a number`,
 		},
+		"bad values that a replay does not use": {
+			[]string{"INTERLOCK_REPLAY=" + relative, "INTERLOCK_STRATEGY=luck"},
+			false,
+			`INTERLOCK_STRATEGY: unknown strategy "luck"`,
+		},
+		"bad values that a search in this process does not use": {
+			[]string{"INTERLOCK_IN_PROCESS=1", "INTERLOCK_STALL=soon", "INTERLOCK_SCHEDULES=1"},
+			false,
+			`INTERLOCK_STALL is "soon", not a duration such as 30s`,
+		},
 		"bad keep-going": {
 			[]string{"INTERLOCK_KEEP_GOING=perhaps"},
 			false,
@@ -326,7 +337,7 @@ func TestCheckStrategy(t *testing.T) {
 
 // With INTERLOCK_KEEP_GOING a test reports and records every distinct failure.
 func TestCheckKeepsGoing(t *testing.T) {
-	for _, strategy := range []string{"", "exhaustive"} {
+	for _, strategy := range long.Sample([]string{"exhaustive", ""}, 1) {
 		directory := t.TempDir()
 		printed, passed := runChecked(t, directory, variantVariable+"=several failures",
 			"INTERLOCK_KEEP_GOING=1", "INTERLOCK_SCHEDULES=400", "INTERLOCK_STRATEGY="+strategy)

@@ -109,8 +109,8 @@ func violates(t *testing.T, owner func(host string, pid int) string, client scen
 	return false
 }
 
-// A process that replaces another knows the host and the PID of the other, and may delete its nodes.
-// A lock that goes by the PID alone deletes nodes of processes on other hosts.
+// A process that replaces another knows the host and the PID of the other, and may delete its
+// nodes. A lock that goes by the PID alone deletes nodes of processes on other hosts.
 func TestReplacementDeletesStaleNodes(t *testing.T) {
 	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		if client == scenarios.Real && real.RaceDetector {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/interlock-sim/interlock/internal/long"
 )
 
 const module = "../.."
@@ -18,9 +20,7 @@ const module = "../.."
 // TestOneFileAndOneRow adds a fault kind, a property, a strategy, two bundled locks and an
 // operation of ZooKeeper to a copy of the module, each as docs/contributing.md says, and uses them.
 func TestOneFileAndOneRow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a copy of the module")
-	}
+	long.Only(t) // It builds a copy of the module.
 	root := filepath.Join(t.TempDir(), "interlock")
 	copyModule(t, root)
 

@@ -28,7 +28,7 @@ func TestLayers(t *testing.T) {
 		"internal/flightrecorder", "internal/supervise")
 	recording := with(engine, "internal/recording", "internal/file", "internal/page")
 	strategy := with(engine, "internal/strategy", "internal/stateset")
-	replay := with(engine, "internal/replay", "internal/searchmutation")
+	replay := with(engine, "internal/replay", "internal/searchmutation", "internal/flat")
 	for of, known := range map[string][]string{
 		"lock":               {"lock"},
 		"faults":             {"faults"},

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
@@ -125,7 +126,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 
 // The goroutines of a lock end when its run is canceled at any point.
 func TestCanceledRunsEnd(t *testing.T) {
-	for _, s := range subjects.All() {
+	for _, s := range long.Sample(subjects.All(), 16) {
 		if s.Name == "forgotten-wait" {
 			continue // It always leaks a goroutine.
 		}

@@ -57,6 +57,7 @@ type Loop struct {
 	executor Executor
 	recorder FlightRecorder // nil if the loop makes no decisions
 	stop     *stop          // nil if the run is performed to its end
+	parties  int            // how many processes a barrier needs; 0 if the subject is none
 	live     liveExecutor
 	begun    bool
 	searched bool // the strategy is a [stateAware] one
@@ -92,6 +93,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		Cancel: cancel, fairStepsMax: scenario.fairSteps(),
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns, choices: choices,
+		parties: scenario.Subject.parties(),
 		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
 		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
@@ -411,19 +413,40 @@ func (l *Loop) over() bool {
 	if l.fair {
 		return false
 	}
-	if l.settling || l.steps >= StepsMax || l.IdleTicks >= idleTicksMax {
+	if l.settling || l.steps >= StepsMax || l.IdleTicks >= idleTicksMax || l.stranded() {
 		l.result.CutOff = !l.settling && l.steps >= StepsMax
 		l.beginFairPhase()
 	}
 	return false
 }
 
-// exhausted reports whether the last part of the run has reached its bound of time or steps.
+// exhausted reports whether the last part of the run has reached its bound of time or steps. A run
+// of a barrier ends between the requests by which waiting processes poll.
 func (l *Loop) exhausted(now time.Duration) bool {
 	if l.settling {
 		return now-l.settleFrom > settleBound || l.fair && l.steps-l.fairStep > l.fairStepsMax
 	}
-	return l.fair && (now-l.fairFrom > fairPhaseMax || l.steps-l.fairStep > l.fairStepsMax)
+	return l.fair && (now-l.fairFrom > fairPhaseMax && !(l.parties > 0 && l.busy()) ||
+		l.steps-l.fairStep > l.fairStepsMax)
+}
+
+// stranded reports whether nothing can happen any more except that too few processes for a barrier
+// wait at it, however often they poll.
+func (l *Loop) stranded() bool {
+	if l.parties == 0 || !l.faultless {
+		return false
+	}
+	waiting := 0
+	for _, p := range l.Contenders {
+		switch {
+		case p.Client.Unserved() > 0, p.Client.Undelivered() > 0,
+			!p.Client.Crashed() && p.Client.Pending(), !p.done() && p.Stage != locking:
+			return false
+		case !p.done():
+			waiting++
+		}
+	}
+	return waiting < l.parties
 }
 
 // beginFairPhase begins the fair phase: no fault strikes any more, and the default policy decides.

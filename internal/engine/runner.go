@@ -237,6 +237,7 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
+	r.checker.Barrier = subject.Claimed(history.NoEarlyPass)
 	var herd *history.Violation
 	result.Cost, herd = check.Measure(result.Events, subject.EffectiveLimits())
 	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -43,7 +44,7 @@ func TestDefaultPolicy(t *testing.T) {
 
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) {
-	schedules := 40
+	schedules := long.Count(12, 40)
 	if real.RaceDetector {
 		// With the race detector, each schedule takes ten times as long and covers the same code.
 		schedules = 10

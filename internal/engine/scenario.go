@@ -149,6 +149,11 @@ func (s *Scenario) String() string {
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
+	return text + s.DescribeRest()
+}
+
+// DescribeRest describes the severity and the client, each if it is not the default.
+func (s *Scenario) DescribeRest() (text string) {
 	if s.EffectiveSeverity() != faults.DefaultSeverity() {
 		text += fmt.Sprintf(", %v", s.EffectiveSeverity())
 	}

@@ -126,6 +126,14 @@ func (s *Subject) EffectiveLimits() history.Limits {
 	return limits
 }
 
+// parties returns how many processes a barrier needs, or 0 if the lock is none.
+func (s *Subject) parties() int {
+	if !s.Claimed(history.NoEarlyPass) {
+		return 0
+	}
+	return max(1, s.Places)
+}
+
 // shares reports whether an attempt of a process shares the lock.
 func (s *Subject) shares(process int, attempt int32) bool {
 	return s.Shared != nil && s.Shared(process, int(attempt))

@@ -280,7 +280,10 @@ var (
 		"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded",
 		"session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow",
 	}
-	searches = [...]string{"--servers=1 --schedules=2000", "--servers=3 --schedules=1500"}
+	searches = [...]string{
+		"--clients=3 --cycles=2 --faults=any=2 --servers=1 --schedules=2000",
+		"--clients=3 --cycles=2 --faults=any=2 --servers=3 --schedules=1500",
+	}
 )
 
 // notFound is the result of a search that finds no violation.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/internal/scheduler/overlay"
 )
 
@@ -72,9 +73,7 @@ func TestWriteMissingAnchor(t *testing.T) {
 // The tests that need the scheduler pass in programs that are built with it. The build takes a
 // minute if the build cache lacks it.
 func TestScheduledPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the standard library")
-	}
+	long.Only(t) // The first build takes a minute.
 	goroot, version := environment(t)
 	skipUnknown(t, version)
 	cache, err := os.UserCacheDir()
