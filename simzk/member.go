@@ -31,7 +31,8 @@ func ParseMember(line string) (Member, error) {
 	number, named := strings.CutPrefix(strings.TrimSpace(key), "server.")
 	id, err := strconv.Atoi(number)
 	if !found || !named || err != nil {
-		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with a number as ID", line)
+		return Member{}, fmt.Errorf("%q is not of the form server.ID=..., with a number as ID",
+			line)
 	}
 	m, err := parseAddresses(strings.TrimSpace(value))
 	if err != nil {

@@ -53,7 +53,8 @@ func (v *insideSpan) conflict(others []insideSpan) *history.Violation {
 			continue
 		}
 		detail := fmt.Sprintf("%s and %s, which entered at event %d, were both inside for at "+
-			"least %v", history.ProcessName(v.process), history.ProcessName(o.process), o.enter, both)
+			"least %v", history.ProcessName(v.process), history.ProcessName(o.process), o.enter,
+			both)
 		return v.violation(reasonTwoInside, detail, o, 0)
 	}
 	if v.places > 1 {

@@ -184,8 +184,8 @@ func fifoWithin(events []history.Event, clocks *Clocks) []*history.Violation {
 			waited, granted := &events[w.granted], &events[g.granted]
 			violations = append(violations, &history.Violation{
 				Property: history.FIFO, Event: g.granted, Reason: reasonOvertaken,
-				Detail: fmt.Sprintf("%s was granted the lock with token %d, while %s waited with %d",
-					history.ProcessName(granted.Process), granted.Zxid,
+				Detail: fmt.Sprintf("%s was granted the lock with token %d, while %s waited "+
+					"with %d", history.ProcessName(granted.Process), granted.Zxid,
 					history.ProcessName(waited.Process), waited.Zxid),
 				Evidence: history.Evidence{Process: granted.Process, Other: waited.Process},
 			})

@@ -18,7 +18,7 @@ func endServerSession(server string, session sessionIdentity) error {
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
 	}
-	// A ConnectRequest: protocol version, last zxid seen, timeout, session, password, not read-only.
+	// A ConnectRequest: protocol version, last zxid seen, timeout, session, password, read-only.
 	connect := make([]byte, 0, 49)
 	connect = binary.BigEndian.AppendUint32(connect, 45)
 	connect = binary.BigEndian.AppendUint32(connect, 0)

@@ -41,8 +41,8 @@ const (
 
 // Rounds allocate the schedules of a campaign with an adaptive strategy to configurations, and the
 // schedules of each configuration to strategies. The first rounds are even, or by the weights of
-// the configurations; later rounds favour strategies whose schedules keep showing new behaviour, and
-// configurations that show more of it for their steps (as in Fest: Li, Desai and Padhye,
+// the configurations; later rounds favour strategies whose schedules keep showing new behaviour,
+// and configurations that show more of it for their steps (as in Fest: Li, Desai and Padhye,
 // "Feedback-guided Adaptive Testing of Distributed Systems Designs", NSDI 2026; see [Behaviour]).
 // Half of the schedules are always allocated as in the first rounds, because a strategy that shows
 // nothing new may still find the bug.

@@ -56,8 +56,9 @@ type Recorder struct {
 // that is killed loses its last events. Close it to write the rest.
 func New(w io.Writer, process string) *Recorder {
 	r := &Recorder{
-		writer: w, alive: time.Now().UnixNano(), contenders: make(map[*lock.Attempt]*contender),
-		nodes: make(map[string]*contender), closing: make(chan struct{}), ended: make(chan struct{}),
+		writer: w, alive: time.Now().UnixNano(),
+		contenders: make(map[*lock.Attempt]*contender), nodes: make(map[string]*contender),
+		closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.write(event{At: r.time(), Kind: "started", Name: process})
 	go r.run()

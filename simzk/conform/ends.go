@@ -43,7 +43,8 @@ func (p *probe) ends() {
 		}
 		c.write(append(test.sent, pings(unreadPings)...))
 		answers := readAnswers(c)
-		p.fact("%s before unread bytes -> %d answers and then %s", test.what, answers, segment(c.err))
+		p.fact("%s before unread bytes -> %d answers and then %s", test.what, answers,
+			segment(c.err))
 		c.closeConnection()
 	}
 	c := dial(p.host)
@@ -85,10 +86,11 @@ func readAnswers(c *session) int {
 	}
 }
 
-// segment returns the TCP segment that ended a connection.
+// segment returns the TCP segment that ended a connection. ZooKeeper may end it within an answer to a
+// ping.
 func segment(err error) string {
 	switch {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "FIN"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "RST"

@@ -21,7 +21,8 @@ func (r *frameRound) handshake() *FrameDifference {
 		length = oneOf(r.generator, -1, wire.MaxFrame+1, 1<<31-1, -1<<31)
 	}
 	if wire.DecodeConnectRequest(frame, request) == nil && request.SessionID != 0 &&
-		r.sides[reference].sessions[request.SessionID] != r.sides[subject].sessions[request.SessionID] {
+		r.sides[reference].sessions[request.SessionID] !=
+			r.sides[subject].sessions[request.SessionID] {
 		return nil
 	}
 	r.stats.Frames++

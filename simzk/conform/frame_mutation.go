@@ -120,13 +120,11 @@ func listed(root string, frame []byte) string {
 		return listedMulti
 	case hasNullVector(err):
 		return listedVector
-	case endsServer(r) || slices.ContainsFunc(r.Ops, func(r wire.Request) bool {
-		return endsServer(&r)
-	}):
+	case endsServer(r),
+		slices.ContainsFunc(r.Ops, func(r wire.Request) bool { return endsServer(&r) }):
 		return listedTTL
-	case hasPath(r, err) && isOutside(r.Path) || slices.ContainsFunc(r.Ops, func(r wire.Request) bool {
-		return isOutside(r.Path)
-	}):
+	case hasPath(r, err) && isOutside(r.Path),
+		slices.ContainsFunc(r.Ops, func(r wire.Request) bool { return isOutside(r.Path) }):
 		return listedOutside
 	case r.Watches != nil && slices.ContainsFunc(slices.Concat(r.Watches.Data, r.Watches.Exist,
 		r.Watches.Child, r.Watches.Persistent, r.Watches.Recursive), isOutside):

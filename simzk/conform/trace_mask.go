@@ -14,7 +14,8 @@ func (p *probe) traceMask() {
 		set := p.word(string(binary.BigEndian.AppendUint64([]byte("stmk"), mask)))
 		p.fact("stmk %d -> %s, gtmk -> %s", int64(mask), set, p.word("gtmk"))
 	}
-	p.fact("stmk of four bytes -> %q, of none -> %q", p.word("stmk\x00\x00\x00\x01"), p.word("stmk"))
+	p.fact("stmk of four bytes -> %q, of none -> %q", p.word("stmk\x00\x00\x00\x01"),
+		p.word("stmk"))
 	p.fact("stmk of nine bytes -> %q", p.word("stmk\x00\x00\x00\x00\x00\x00\x01\x32\x00"))
 	p.fact("gtmk -> %s", p.word("gtmk"))
 }

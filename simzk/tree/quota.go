@@ -85,7 +85,8 @@ func addToStats(text string, nodes, bytes int) (string, bool) {
 	if strings.HasPrefix(text, ",") || strings.HasPrefix(text, ";") {
 		return "", false
 	}
-	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' }) {
+	separates := func(r rune) bool { return r == ',' || r == ';' }
+	for pair := range strings.FieldsFuncSeq(text, separates) {
 		name, rest, found := strings.Cut(pair, "=")
 		number, _, _ := strings.Cut(rest, "=")
 		if found && number == "" && strings.Trim(rest, "=") != "" {
