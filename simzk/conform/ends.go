@@ -86,8 +86,8 @@ func readAnswers(c *session) int {
 	}
 }
 
-// segment returns the TCP segment that ended a connection. ZooKeeper may end it within an answer to a
-// ping.
+// segment returns the TCP segment that ended a connection. ZooKeeper may end it within an answer to
+// a ping.
 func segment(err error) string {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
