@@ -101,14 +101,14 @@ type shrinker struct {
 
 // shrink applies passes until none of them finds a smaller schedule. A pass keeps what it finds and
 // reports whether it found anything. Passes for what matters most come first, after those that are
-// cheap and shorten all later runs.
+// cheap and shorten all later runs. A fault of another kind comes before the searches in smaller
+// scenarios: each new kind needs searches of its own.
 func (s *shrinker) shrink() {
 	s.defaultPolicy()
 	s.projections()
 	s.fewerDeviations()
-	for s.fewerFaults() || s.fewerProcesses() || s.fewerThreads() ||
-		s.fewerCycles() || s.fewerDeviations() ||
-		s.otherFault() || s.searchHere() {
+	for s.otherFault() || s.fewerFaults() || s.fewerProcesses() || s.fewerThreads() ||
+		s.fewerCycles() || s.fewerDeviations() || s.searchHere() {
 	}
 }
 
