@@ -155,6 +155,12 @@ func (c *Cluster) WipeServer(server int) {
 // wipeAll deletes all data.
 func (c *Cluster) wipeAll() {
 	c.tree = tree.New(c.rules())
+	if c.config.Lag {
+		c.log = log{}
+		for i := range c.servers {
+			c.servers[i].replica = replica{tree: tree.New(c.rules())}
+		}
+	}
 	c.sessions, c.zxid, c.configVersion = nil, 0, 0
 	for _, l := range c.links {
 		l.session = nil

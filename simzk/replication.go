@@ -211,6 +211,14 @@ func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	return c.proposals[s.applied].age, true
 }
 
+// Unapplied returns the number of committed transactions that a server has not applied.
+func (c *Cluster) Unapplied(server int) int {
+	if !c.lagging(server) {
+		return 0
+	}
+	return max(0, c.committed-c.servers[server].applied)
+}
+
 // Apply makes a server apply its oldest unapplied transaction: its watches fire, ended sessions
 // lose their connections, and delayed replies are sent. It panics if there is none; see
 // [Cluster.Applicable].

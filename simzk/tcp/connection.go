@@ -33,6 +33,7 @@ type connection struct {
 	// The server's lock guards the fields below.
 	link    *simzk.Link // nil until the client's first frame
 	closed  bool        // by the server; no more frames are read
+	aborted bool        // closed without the pending messages
 	metrics metrics
 }
 
@@ -65,7 +66,7 @@ func (c *connection) openLink() bool {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.closed || !c.member.serving() {
+	if c.awaitResume(); c.closed || !c.member.serving() {
 		return false
 	}
 	c.link = s.cluster.Accept(c.member.index, c.host(), c)
@@ -132,6 +133,7 @@ func (c *connection) receive(frame []byte) (timeout time.Duration, ok bool) {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.awaitResume()
 	for c.member.network.requestsStalled && !c.closed {
 		s.unblocked.Wait()
 	}
@@ -145,17 +147,36 @@ func (c *connection) receive(frame []byte) (timeout time.Duration, ok bool) {
 	if s.cluster.Receive(c.link, frame) != nil {
 		return 0, false
 	}
-	for {
-		if _, waits := c.link.Servable(); !waits {
-			break
-		}
-		s.cluster.Serve(c.link)
-	}
+	s.serve(c.link)
 	if loseReply {
 		s.cluster.ResetConnection(c.link)
 	}
 	s.flush()
+	for c.link.Unserved() > unservedMax && !c.closed {
+		s.unblocked.Wait()
+	}
 	return c.readTimeout(), !c.closed
+}
+
+// unservedMax is the number of waiting requests of a client above which no more are read
+// (globalOutstandingLimit).
+const unservedMax = 1000
+
+// serve serves the requests of a client as far as its member can. The caller holds the lock.
+func (s *Server) serve(l *simzk.Link) {
+	for {
+		if _, waits := l.Servable(); !waits {
+			return
+		}
+		s.cluster.Serve(l)
+	}
+}
+
+// awaitResume waits while the member is paused. The caller holds the lock.
+func (c *connection) awaitResume() {
+	for c.member.network.paused && !c.aborted {
+		c.member.server.unblocked.Wait()
+	}
 }
 
 // readTimeout returns the time within which the client must send the next frame. A silent client's
@@ -194,16 +215,20 @@ func (c *connection) Send(frame []byte) {
 // Close implements [simzk.Socket]. The caller holds the lock.
 func (c *connection) Close() {
 	c.closed = true
+	c.reportUnanswered()
 	c.member.server.unblocked.Broadcast()
-	c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
+	if !c.member.network.paused {
+		c.conn.SetWriteDeadline(time.Now().Add(drainTimeout))
+	}
 	c.outbox.close()
 }
 
 // abort closes the connection without writing pending messages. The caller holds the lock.
 func (c *connection) abort() {
-	c.closed = true
+	c.closed, c.aborted = true, true
+	c.reportUnanswered()
 	c.member.server.unblocked.Broadcast()
-	c.outbox.close()
+	c.outbox.abort()
 	c.conn.Close()
 }
 
@@ -212,6 +237,7 @@ func (c *connection) cleanUp() {
 	s := c.member.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.awaitResume()
 	delete(c.member.connections, c)
 	if c.link == nil {
 		c.shutDown()

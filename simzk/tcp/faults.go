@@ -53,6 +53,7 @@ func (s *Server) UpOn(server int, listener net.Listener) error {
 func (s *Server) Kill(server int) error {
 	return s.change(server, func(m *member) error {
 		s.cluster.KillServer(server)
+		m.endPause()
 		return m.close()
 	})
 }
@@ -72,7 +73,8 @@ func (s *Server) Wipe(server int) error {
 // Cut partitions a member from the others. Without a majority it serves no clients, and closes a
 // connection when the client sends something.
 func (s *Server) Cut(server int) error {
-	return s.change(server, func(*member) error {
+	return s.change(server, func(m *member) error {
+		m.network.cut = true
 		s.cluster.CutServerOff(server)
 		return nil
 	})
@@ -80,11 +82,61 @@ func (s *Server) Cut(server int) error {
 
 // Heal reconnects a member with the others.
 func (s *Server) Heal(server int) error {
-	return s.change(server, func(*member) error {
-		s.cluster.HealServer(server)
+	return s.change(server, func(m *member) error {
+		m.network.cut = false
+		if !m.network.paused {
+			s.cluster.HealServer(server)
+		}
 		return nil
 	})
 }
+
+// CutLink drops the messages from one member to another, until [Server.HealLink]. As in reality, a
+// follower notices after five ticks that it does not hear its leader, and a leader after six that
+// it does not hear a majority. It needs members with logs of their own; see [Config].
+func (s *Server) CutLink(from, to int) error {
+	return s.changeLink(from, to, s.cluster.PartitionLink)
+}
+
+// HealLink ends [Server.CutLink].
+func (s *Server) HealLink(from, to int) error {
+	return s.changeLink(from, to, s.cluster.HealLink)
+}
+
+func (s *Server) changeLink(from, to int, change func(from, to int)) error {
+	return s.change(from, func(*member) error {
+		switch {
+		case to < 0 || to >= len(s.members):
+			return fmt.Errorf("there is no server %d of %d", to, len(s.members))
+		case from == to:
+			return fmt.Errorf("server %d has no link to itself", s.members[from].id())
+		}
+		if err := s.needsReplicas(); err != nil {
+			return err
+		}
+		change(from, to)
+		return nil
+	})
+}
+
+// SetClockRate makes the clock of a member run at a percentage of the true rate. A leader times
+// sessions by its clock, so that they end early or late.
+func (s *Server) SetClockRate(server, percent int) error {
+	if percent < clockRateMin || percent > clockRateMax {
+		return fmt.Errorf("a clock rate must be from %d to %d percent, not %d", clockRateMin,
+			clockRateMax, percent)
+	}
+	return s.change(server, func(*member) error {
+		s.cluster.SetClockRate(server, percent)
+		return nil
+	})
+}
+
+// The bounds of clock rates, in percent.
+const (
+	clockRateMin = 1
+	clockRateMax = 1000
+)
 
 // Expire expires a session before its time, as [Server.ExpireOwner] does. It reports whether the
 // session existed.

@@ -59,7 +59,7 @@ func (c *connection) answerFourLetterWord(name string, reader *bufio.Reader) boo
 	if name != setTraceMask && fourLetterWords[name] == nil {
 		return false
 	}
-	text := c.member.server.answer(c.member, name)
+	text := c.member.server.answer(c, name)
 	if name == setTraceMask {
 		// A real server does not wait for the argument.
 		argument, err := reader.Peek(min(reader.Buffered(), len(name)+8))
@@ -73,10 +73,12 @@ func (c *connection) answerFourLetterWord(name string, reader *bufio.Reader) boo
 	return true
 }
 
-// answer returns a member's response to a four-letter word.
-func (s *Server) answer(m *member, name string) string {
+// answer returns the response to a four-letter word.
+func (s *Server) answer(c *connection, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.awaitResume()
+	m := c.member
 	s.advance()
 	s.flush()
 	m.statistics.received++

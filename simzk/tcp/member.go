@@ -18,6 +18,7 @@ type member struct {
 	connections map[*connection]struct{}
 	statistics  statistics
 	network     network
+	replication replication
 	started     time.Time
 	traceMask   int64
 }
@@ -103,7 +104,7 @@ func (m *member) serve(conn net.Conn) {
 	s.lastConnection++
 	c := newConnection(m, conn, s.lastConnection)
 	m.connections[c] = struct{}{}
-	c.outbox.set(m.network.delay, m.network.repliesStalled)
+	c.outbox.set(&m.network)
 	s.goroutines.Go(c.run)
 }
 

@@ -1,11 +1,10 @@
 package tcp
 
 import (
-	"cmp"
 	"encoding/binary"
+	"slices"
 	"time"
 
-	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -24,9 +23,8 @@ type metrics struct {
 	lastReplied time.Time
 	latency     latency
 
-	// The request being served.
-	op      wire.Op
-	arrived time.Time
+	greeted bool          // whether the handshake has arrived
+	open    []openRequest // the oldest first
 }
 
 // noOperation is the operation name before the first request.
@@ -42,7 +40,7 @@ func (m *metrics) reset() {
 	fresh.connected, fresh.session, fresh.timeout, fresh.lastReceived = m.connected, m.session,
 		m.timeout,
 		m.lastReceived
-	fresh.op, fresh.arrived = m.op, m.arrived
+	fresh.greeted, fresh.open = m.greeted, m.open
 	*m = fresh
 }
 
@@ -50,10 +48,9 @@ func (m *metrics) reset() {
 func (c *connection) countRequest(frame []byte, arrived time.Time) {
 	m := &c.metrics
 	m.received++
-	m.lastReceived, m.arrived, m.op = arrived, arrived, wire.OpCreateSession
-	if m.connected && len(frame) >= 8 {
-		m.op = wire.Op(binary.BigEndian.Uint32(frame[4:]))
-	}
+	m.lastReceived = arrived
+	m.open = append(m.open, c.newRequest(frame, arrived, m.greeted))
+	m.greeted = true
 	c.member.statistics.received++
 	c.member.statistics.bytes += int64(len(frame)) + 4
 }
@@ -65,12 +62,13 @@ const (
 	codeAt = 16 // the code is the last field of the header
 )
 
-// countReply counts a frame to the client: the reply to the request being served, or an event. The
+// countReply counts a frame to the client: the reply to its oldest open request, or an event. The
 // caller holds the lock.
 func (c *connection) countReply(frame []byte) {
 	m := &c.metrics
 	m.sent++
 	c.member.statistics.sent++
+	result, zxid := wire.OK, int64(0)
 	switch {
 	case !m.connected:
 		m.recordSession(frame)
@@ -81,11 +79,21 @@ func (c *connection) countReply(frame []byte) {
 		if xid := int32(binary.BigEndian.Uint32(frame[xidAt:])); xid >= 0 {
 			m.xid = xid
 		}
+		zxid = m.zxid
+		if len(frame) >= codeAt+4 {
+			result = wire.Code(int32(binary.BigEndian.Uint32(frame[codeAt:])))
+		}
 	}
-	m.operation, m.lastReplied = operationName(m.op), time.Now()
-	elapsed := m.lastReplied.Sub(m.arrived)
+	if len(m.open) == 0 {
+		return
+	}
+	r := m.open[0]
+	m.open = slices.Delete(m.open, 0, 1)
+	m.operation, m.lastReplied = operationName(r.op), time.Now()
+	elapsed := m.lastReplied.Sub(r.arrived)
 	m.latency.add(elapsed)
 	c.member.statistics.latency.add(elapsed)
+	c.report(&r, result.String(), zxid)
 }
 
 // recordSession records the session from the response to the handshake.
@@ -97,7 +105,3 @@ func (m *metrics) recordSession(frame []byte) {
 		m.timeout = time.Duration(response.TimeoutMillis) * time.Millisecond
 	}
 }
-
-// operationName returns ZooKeeper's name of a type of request in the output of cons
-// (FinalRequestProcessor).
-func operationName(op wire.Op) string { return cmp.Or(operation.Of(op).Cons, noOperation) }

@@ -14,6 +14,8 @@ type network struct {
 	delay           time.Duration // of messages to clients
 	repliesStalled  bool
 	requestsStalled bool
+	paused          bool // the member's process does nothing
+	cut             bool // from the other members
 	repliesToLose   int
 }
 
@@ -37,11 +39,42 @@ func (s *Server) StallRequests(server int) error {
 	return s.setNetwork(server, func(n *network) { n.requestsStalled = true })
 }
 
-// Resume delivers what the member and its clients have sent meanwhile.
-func (s *Server) Resume(server int) error {
-	return s.setNetwork(server, func(n *network) {
-		n.repliesStalled, n.requestsStalled = false, false
+// Pause stops the member's process, as SIGSTOP does, until [Server.Resume]. Its clients and the
+// other members can connect to it, and get no answer. It needs members with logs of their own,
+// except in a standalone server; see [Config].
+func (s *Server) Pause(server int) error {
+	return s.change(server, func(m *member) error {
+		switch {
+		case m.listener == nil:
+			return fmt.Errorf("server %d does not run", m.id())
+		case !s.cluster.Standalone():
+			if err := s.needsReplicas(); err != nil {
+				return err
+			}
+			s.cluster.PartitionServer(server, true, true)
+		}
+		m.network.paused = true
+		m.networkChanged()
+		return nil
 	})
+}
+
+// Resume ends [Server.Pause], and delivers what the member and its clients have sent meanwhile.
+func (s *Server) Resume(server int) error {
+	return s.change(server, func(m *member) error {
+		m.network.repliesStalled, m.network.requestsStalled = false, false
+		m.endPause()
+		m.networkChanged()
+		return nil
+	})
+}
+
+// endPause ends a pause of the member. The caller holds the lock.
+func (m *member) endPause() {
+	if m.network.paused && !m.network.cut {
+		m.server.cluster.HealServer(m.index)
+	}
+	m.network.paused = false
 }
 
 // LoseReply makes the member handle the next request of a session, except a ping, and then close
@@ -53,12 +86,17 @@ func (s *Server) LoseReply(server int) error {
 func (s *Server) setNetwork(server int, set func(*network)) error {
 	return s.change(server, func(m *member) error {
 		set(&m.network)
-		for c := range m.connections {
-			c.outbox.set(m.network.delay, m.network.repliesStalled)
-		}
-		s.unblocked.Broadcast()
+		m.networkChanged()
 		return nil
 	})
+}
+
+// networkChanged applies the network to the member's connections. The caller holds the lock.
+func (m *member) networkChanged() {
+	for c := range m.connections {
+		c.outbox.set(&m.network)
+	}
+	m.server.unblocked.Broadcast()
 }
 
 // losesReply reports whether the network loses the reply to a request. The caller holds the lock.

@@ -27,6 +27,8 @@ type outbox struct {
 	writing int  // bytes taken but not yet written
 	closed  bool // no more messages are accepted
 	stalled bool // nothing is written
+	paused  bool // nothing is written, and drain does not end
+	aborted bool // nothing is written, and drain ends
 	delay   time.Duration
 	delayed []delayedMessage // the pending messages, if any of them was delayed
 	timed   bool             // notify will be called
@@ -73,6 +75,14 @@ func (o *outbox) close() {
 	o.changed.Broadcast()
 }
 
+// abort drops the pending messages and stops accepting others.
+func (o *outbox) abort() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed, o.aborted, o.pending, o.delayed = true, true, nil, nil
+	o.changed.Broadcast()
+}
+
 // waitForRoom blocks while more than pauseBytes are pending.
 func (o *outbox) waitForRoom() {
 	o.mu.Lock()
@@ -104,7 +114,7 @@ func (o *outbox) take(buffer []byte) []byte {
 	o.writing = 0
 	o.changed.Broadcast()
 	ready := o.ready()
-	for ; ready == 0 && !(o.closed && len(o.pending) == 0); ready = o.ready() {
+	for ; ready == 0 && !o.ended(); ready = o.ready() {
 		o.changed.Wait()
 	}
 	if cap(buffer) > bufferKeptBytes {
@@ -119,11 +129,18 @@ func (o *outbox) take(buffer []byte) []byte {
 	return taken
 }
 
+// ended reports whether no more bytes will be written. The caller holds o.mu.
+func (o *outbox) ended() bool {
+	return o.aborted || o.closed && !o.paused && len(o.pending) == 0
+}
+
 // ready returns how many bytes may be written now. If it is none because messages are delayed, the
 // outbox changes when the first is due. A closed outbox drops what is stalled. The caller holds
 // o.mu.
 func (o *outbox) ready() int {
 	switch {
+	case o.paused:
+		return 0
 	case o.stalled && o.closed:
 		o.pending, o.delayed = nil, nil
 		return 0
@@ -155,9 +172,9 @@ func (o *outbox) notify() {
 }
 
 // set changes how messages are written from now on.
-func (o *outbox) set(delay time.Duration, stalled bool) {
+func (o *outbox) set(n *network) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.delay, o.stalled = delay, stalled
+	o.delay, o.stalled, o.paused = n.delay, n.repliesStalled, n.paused
 	o.changed.Broadcast()
 }

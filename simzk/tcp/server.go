@@ -15,7 +15,9 @@ import (
 
 // Config is the configuration of a [Server].
 type Config struct {
-	// Cluster configures the ensemble. The server overrides its servers, addresses and time.
+	// Cluster configures the ensemble. The server overrides its servers, addresses and time. With
+	// Cluster.Lag each member has a log and data of its own, as [Server.Lag], [Server.CutLink] and
+	// [Server.Pause] of a member need. The logs stay in memory.
 	Cluster simzk.Config
 	// Version is the version string that servers report, for example in response to srvr. The
 	// default is [Version].
@@ -25,6 +27,9 @@ type Config struct {
 	// Dispose is the interval at which containers and TTL nodes that are due are deleted. The
 	// default is a minute (znode.container.checkIntervalMs); it is never if negative.
 	Dispose time.Duration
+	// Requests, unless nil, is called for each request except pings, once it is answered or will
+	// not be. It must not block, nor call the server.
+	Requests func(Request)
 }
 
 // A Server serves an ensemble over TCP, with one listener for each member. Its methods are safe for
@@ -34,6 +39,7 @@ type Server struct {
 	tick       time.Duration
 	started    time.Time
 	stop       chan struct{} // closed by Close
+	timer      *time.Timer   // fires at timerAt
 	goroutines sync.WaitGroup
 
 	mu             sync.Mutex // guards the fields below and the cluster
@@ -42,7 +48,9 @@ type Server struct {
 	pendingLinks   []*simzk.Link // links that may have deliverable messages
 	lastConnection uint64        // number of the latest connection
 	closed         bool
-	// changed when a connection is closed or requests are read again; uses mu
+	nextInstant    time.Duration // before which the cluster has nothing to do by itself
+	timerAt        time.Time     // when the next event is due
+	// changed when a connection is closed or more requests may be read; uses mu
 	unblocked *sync.Cond
 }
 
@@ -79,6 +87,8 @@ func Serve(config Config, listeners ...net.Listener) *Server {
 	config.Cluster.Servers, config.Cluster.Members = len(listeners), nil
 	if len(listeners) > 1 {
 		config.Cluster.Members = membersAt(listeners)
+	} else {
+		config.Cluster.Lag = false
 	}
 	s := newServer(config)
 	s.mu.Lock()
@@ -134,6 +144,7 @@ func newServer(config Config) *Server {
 	config.Cluster.Posted = func(l *simzk.Link) { s.pendingLinks = append(s.pendingLinks, l) }
 	s.cluster = simzk.New(config.Cluster, nil)
 	s.addMembers()
+	s.timer = time.NewTimer(0)
 	s.goroutines.Go(s.runClock)
 	return s
 }
@@ -150,42 +161,65 @@ func (s *Server) addMembers() {
 	}
 }
 
-// runClock processes the events that are due. They are due only at multiples of the tick.
+// runClock processes the events that are due.
 func (s *Server) runClock() {
-	timer := time.NewTimer(s.tick)
-	defer timer.Stop()
+	defer s.timer.Stop()
 	dispose := s.config.Dispose
 	for {
 		select {
 		case <-s.stop:
 			return
-		case <-timer.C:
+		case <-s.timer.C:
 		}
 		s.mu.Lock()
-		now := time.Since(s.started)
-		s.cluster.Advance(now)
-		if now >= dispose && s.config.Dispose > 0 {
+		s.advance()
+		if now := s.cluster.Now(); now >= dispose && s.config.Dispose > 0 {
 			s.cluster.Dispose()
 			dispose = now + s.config.Dispose
 		}
 		s.flush()
+		s.schedule()
 		s.mu.Unlock()
-		timer.Reset(s.tick - now%s.tick)
 	}
 }
 
 // advance updates the cluster's clock. The caller holds the lock.
 func (s *Server) advance() {
 	now := time.Since(s.started)
-	if now/s.tick == s.cluster.Now()/s.tick {
+	if now < s.nextInstant {
 		s.cluster.SetNow(now)
-	} else {
-		s.cluster.Advance(now)
+		return
+	}
+	s.cluster.Advance(now)
+	s.nextInstant = s.cluster.NextInstant(now)
+}
+
+// schedule sets the timer to the time at which the next event is due. The caller holds the lock.
+func (s *Server) schedule() {
+	s.nextInstant = s.cluster.NextInstant(s.cluster.Now())
+	s.timerAt = s.started.Add(s.nextInstant)
+	s.timer.Reset(time.Until(s.timerAt))
+	s.scheduleApply()
+}
+
+// scheduleApply sets the timer no later than a member applies a transaction. The caller holds the
+// lock.
+func (s *Server) scheduleApply() {
+	for _, m := range s.members {
+		if due, waits := m.nextApply(); waits && due.Before(s.timerAt) {
+			s.timerAt = due
+			s.timer.Reset(time.Until(due))
+		}
 	}
 }
 
-// flush delivers all messages that wait for clients. The caller holds the lock.
+// flush replicates transactions, as far as members do not lag, and delivers all messages that wait
+// for clients. The caller holds the lock.
 func (s *Server) flush() {
+	for s.replicate() {
+		s.serveWaiting()
+	}
+	s.scheduleApply()
 	for i := 0; i < len(s.pendingLinks); i++ {
 		for l := s.pendingLinks[i]; ; {
 			if _, ok := l.Deliverable(); !ok {
@@ -206,6 +240,7 @@ func (s *Server) do(change func()) {
 	s.advance()
 	change()
 	s.flush()
+	s.schedule()
 }
 
 // Close closes all listeners and connections. It returns when all goroutines of the server have
