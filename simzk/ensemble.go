@@ -64,7 +64,11 @@ func roleOf(m Member) role {
 // AddServer adds a stopped server that is not in the ensemble's configuration, and returns its
 // index.
 func (c *Cluster) AddServer(id int) int {
-	c.servers = append(c.servers, server{id: id, role: nonMember, dataLost: true, clock: trueClock})
+	added := server{id: id, role: nonMember, dataLost: true, clock: trueClock}
+	if c.config.Lag {
+		added.tree = c.preparedTree()
+	}
+	c.servers = append(c.servers, added)
 	return len(c.servers) - 1
 }
 

@@ -12,17 +12,18 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// writeConfig writes the configuration of the ensemble into the tree of a new leader, unless the
-// tree has one.
+// writeConfig writes the configuration of the ensemble into all trees when the first leader is
+// elected.
 func (c *Cluster) writeConfig() {
 	if c.configVersion != 0 || len(c.config.Members) == 0 {
 		return
 	}
 	c.configVersion = c.zxid
-	c.tree.Configure(&tree.Write{
+	w := &tree.Write{
 		Data: c.configText(c.members()), Zxid: c.zxid, TimeMillis: c.millis(),
 		Identities: []wire.Identity{tree.Super},
-	})
+	}
+	c.prepare(func(t *tree.Tree) { t.Configure(w) })
 }
 
 // members returns the configured members of the ensemble, by id.

@@ -365,12 +365,18 @@ func (c *Cluster) replicateNow() {
 	}
 }
 
-// rebuild returns the znodes after all proposals.
-func (c *Cluster) rebuild() *tree.Tree {
+// preparedTree returns the znodes before all proposals.
+func (c *Cluster) preparedTree() *tree.Tree {
 	t := tree.New(c.rules())
 	for _, change := range c.prepared {
 		change(t)
 	}
+	return t
+}
+
+// rebuild returns the znodes after all proposals.
+func (c *Cluster) rebuild() *tree.Tree {
+	t := c.preparedTree()
 	for i := range c.proposals {
 		if w := c.proposals[i].write; w != nil {
 			t.Apply(w)

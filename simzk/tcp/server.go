@@ -16,8 +16,9 @@ import (
 // Config is the configuration of a [Server].
 type Config struct {
 	// Cluster configures the ensemble. The server overrides its servers, addresses and time. With
-	// Cluster.Lag each member has a log and data of its own, as [Server.Lag], [Server.CutLink] and
-	// [Server.Pause] of a member need. The logs stay in memory.
+	// Cluster.Lag the members of an ensemble have data of their own, as [Server.Lag],
+	// [Server.CutLink] and [Server.Pause] need. They keep their whole log in memory, and cannot be
+	// reconfigured.
 	Cluster simzk.Config
 	// Version is the version string that servers report, for example in response to srvr. The
 	// default is [Version].
@@ -87,9 +88,8 @@ func Serve(config Config, listeners ...net.Listener) *Server {
 	config.Cluster.Servers, config.Cluster.Members = len(listeners), nil
 	if len(listeners) > 1 {
 		config.Cluster.Members = membersAt(listeners)
-	} else {
-		config.Cluster.Lag = false
 	}
+	config.Cluster.Lag = config.Cluster.Lag && len(listeners) > 1 && !config.Cluster.Reconfig
 	s := newServer(config)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,7 @@
 package tcp
 
+import "fmt"
+
 // A Status describes an ensemble.
 type Status struct {
 	Servers  []MemberStatus `json:"servers"`
@@ -14,7 +16,34 @@ type MemberStatus struct {
 	Server      int    `json:"server"` // its id
 	Address     string `json:"address"`
 	State       State  `json:"state"`
+	Zxid        string `json:"zxid"` // of the last transaction that it has applied
 	Connections int    `json:"connections"`
+	// Faults are the faults in force, such as "delay 5ms".
+	Faults []string `json:"faults"`
+}
+
+// faults returns the faults in force. The caller holds the lock.
+func (m *member) faults() []string {
+	faults := []string{}
+	add := func(inForce bool, format string, values ...any) {
+		if inForce {
+			faults = append(faults, fmt.Sprintf(format, values...))
+		}
+	}
+	cluster, n := m.server.cluster, &m.network
+	rate := cluster.ClockRate(m.index)
+	add(n.paused, "paused")
+	add(n.cut, "cut")
+	for _, to := range m.server.members {
+		add(to != m && cluster.LinkPartitioned(m.index, to.index), "cut to %d", to.id())
+	}
+	add(n.delay > 0, "delay %v", n.delay)
+	add(n.requestsStalled, "requests stalled")
+	add(n.repliesStalled, "replies stalled")
+	add(n.repliesToLose > 0, "replies to lose: %d", n.repliesToLose)
+	add(m.replication.lag > 0, "lag %v", m.replication.lag)
+	add(rate != 100, "clock %d %%", rate)
+	return faults
 }
 
 // A State is the role of a server.
@@ -61,7 +90,8 @@ func (s *Server) Status() Status {
 		for _, m := range s.members {
 			status.Servers = append(status.Servers, MemberStatus{
 				Server: m.id(), Address: m.address, State: m.state(),
-				Connections: len(m.connections),
+				Zxid:        hex(s.cluster.ServerZxid(m.index)),
+				Connections: len(m.connections), Faults: m.faults(),
 			})
 		}
 	})

@@ -13,6 +13,7 @@ package zktest
 import (
 	"testing"
 
+	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
@@ -30,7 +31,8 @@ func StartEnsemble(tb testing.TB, servers int) *tcp.Server {
 	for i := range addresses {
 		addresses[i] = "127.0.0.1:0"
 	}
-	server, err := tcp.Start(tcp.Config{}, addresses...)
+	config := tcp.Config{Cluster: simzk.Config{Lag: true}}
+	server, err := tcp.Start(config, addresses...)
 	if err != nil {
 		tb.Fatal(err)
 	}
