@@ -17,13 +17,22 @@ import (
 // controlVariable is the environment variable that names the socket if --control does not.
 const controlVariable = "INTERLOCK_CONTROL"
 
-// controlVerbs are the commands of a controller, except launch and connect.
-const controlVerbs = "up, kill, wipe, cut, heal, delay, stall, resume, lose-reply, expire, " +
-	"status, sessions"
+// controlFlags holds the flags of control as they were given.
+type controlFlags struct {
+	path          string
+	wait, timeout time.Duration
+}
+
+func (f *controlFlags) define(command *cobra.Command) {
+	flags := command.PersistentFlags()
+	flags.StringVar(&f.path, "control", "",
+		"`path` of the socket (default $"+controlVariable+")")
+	flags.DurationVar(&f.wait, "wait", 0, "time to wait for the socket")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time to wait for the answer")
+}
 
 func newControl() *cobra.Command {
-	var path string
-	var wait, timeout time.Duration
+	var f controlFlags
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "control COMMAND [ARGUMENT]",
@@ -36,17 +45,23 @@ func newControl() *cobra.Command {
   wipe N           delete the data of server N, which must be down
   cut N            partition server N from the others: clients can connect to
                    it, but it does not serve them
-  heal N           end the partition of server N
+  cut N M          drop the messages from server N to server M
+  heal N, heal N M end the partition
+  pause N          stop the process of server N, which keeps its connections
   delay N TIME     delay every message of server N to a client, by 5ms say
+  lag N TIME       let server N apply each transaction that much later, unless
+                   it leads: its clients read stale data
+  clock N PERCENT  let the clock of server N, by which a leader times sessions,
+                   run at a percentage of the true rate
   stall N          hold back the messages between server N and its clients;
                    with requests or replies behind N, only those
-  resume N         deliver what was held back
+  resume N         end stall and pause, and deliver what was held back
   lose-reply N     execute the next request at server N, and close the
                    connection without a reply
   expire SESSION   expire a session at once; a path instead names the owner of
                    an ephemeral node
   sessions         list the sessions
-  status           show the state of the servers
+  status           show the state of the servers, and the faults in force
 
 The socket is that of --control, or of the environment variable ` + controlVariable + `.
 Its protocol is text: a command is a line. The answer is lines; the last line is
@@ -58,55 +73,77 @@ Exit status:
   3    no answer
   130  interrupted`,
 		Example: `  interlock control --control /tmp/interlock.sock kill 2
-  interlock control status --json`,
+  interlock control status --json
+  interlock control script faults.txt`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
-				return fmt.Errorf("control needs a command: %s", controlVerbs)
+				return fmt.Errorf("control needs a command: %s",
+					strings.Join(controlVerbs(), ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
-			if timeout <= 0 {
-				return fmt.Errorf("--timeout must be positive, not %v", timeout)
-			}
 			if asJSON && arguments[0] != "status" {
 				return fmt.Errorf("--json applies to status only, not to %s", arguments[0])
 			}
 			if asJSON {
 				arguments = append(arguments, "json")
 			}
-			return runControl(cmd.Context(), path, wait, timeout, strings.Join(arguments, " "),
-				cmd.OutOrStdout())
+			c, err := f.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			return c.run(strings.Join(arguments, " "), cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVar(&path, "control", "",
-		"`path` of the socket (default $"+controlVariable+")")
-	command.Flags().DurationVar(&wait, "wait", 0, "time to wait for the socket")
-	command.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "time to wait for the answer")
+	f.define(command)
 	command.Flags().BoolVar(&asJSON, "json", false, "print the status as a JSON object")
+	command.AddCommand(newControlScript(&f))
 	return command
 }
 
-func runControl(ctx context.Context, path string, wait, timeout time.Duration, command string,
-	w io.Writer,
-) error {
-	conn, err := awaitControl(ctx, path, wait)
-	if err != nil {
-		return err
+// A controlClient sends commands to an interlock serve.
+type controlClient struct {
+	ctx     context.Context // closes the connection when it ends
+	conn    net.Conn
+	lines   *bufio.Scanner
+	timeout time.Duration // for an answer
+	stop    func() bool   // ends the effect of the context
+}
+
+// connect connects to the socket that the flags name.
+func (f *controlFlags) connect(ctx context.Context) (*controlClient, error) {
+	if f.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout must be positive, not %v", f.timeout)
 	}
-	defer conn.Close()
+	conn, err := awaitControl(ctx, f.path, f.wait)
+	if err != nil {
+		return nil, err
+	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, 64<<20)
+	return &controlClient{ctx, conn, lines, f.timeout, stop}, nil
+}
+
+func (c *controlClient) close() {
+	c.stop()
+	c.conn.Close()
+}
+
+// run executes a command and writes the answer.
+func (c *controlClient) run(command string, w io.Writer) error {
+	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil && c.ctx.Err() == nil {
 		return &statusError{statusInternal, err}
 	}
-	answer, err := sendCommand(conn, bufio.NewScanner(conn), command)
+	answer, err := sendCommand(c.conn, c.lines, command)
 	switch {
-	case ctx.Err() != nil:
+	case c.ctx.Err() != nil:
 		return errInterrupted
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &statusError{statusInternal, fmt.Errorf("no answer within %v (see "+
-			"--timeout)", timeout)}
+			"--timeout)", c.timeout)}
 	case err != nil:
 		return err
 	}
@@ -165,7 +202,6 @@ func sendCommand(conn net.Conn, lines *bufio.Scanner, command string) (string, e
 	if _, err := fmt.Fprintln(conn, command); err != nil {
 		return "", err
 	}
-	lines.Buffer(nil, 64<<20)
 	var answer strings.Builder
 	for lines.Scan() {
 		line := lines.Text()

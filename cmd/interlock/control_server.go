@@ -258,119 +258,6 @@ func (c *controller) connect(conn net.Conn, arguments []string) bool {
 	return r.connect(relayedConn{conn, net.TCPAddrFromAddrPort(client)})
 }
 
-// execute executes any other command and returns the answer.
-func (c *controller) execute(verb string, arguments []string) (string, error) {
-	switch verb {
-	case "up":
-		return c.onServer(arguments, func(server int) error { return c.server.Up(server, "") })
-	case "kill":
-		return c.onServer(arguments, c.server.Kill)
-	case "wipe":
-		return c.onServer(arguments, c.server.Wipe)
-	case "cut":
-		return c.onServer(arguments, c.server.Cut)
-	case "heal":
-		return c.onServer(arguments, c.server.Heal)
-	case "resume":
-		return c.onServer(arguments, c.server.Resume)
-	case "lose-reply":
-		return c.onServer(arguments, c.server.LoseReply)
-	case "delay":
-		return c.delay(arguments)
-	case "stall":
-		return c.stall(arguments)
-	case "expire":
-		return c.expire(arguments)
-	case "status":
-		return c.status(arguments)
-	case "sessions":
-		if len(arguments) > 0 {
-			return "", errors.New("the command takes no argument")
-		}
-		return c.sessions(), nil
-	}
-	return "", fmt.Errorf("unknown command %q; known are %s", verb, controlVerbs)
-}
-
-// onServer applies do to the server whose number is the argument.
-func (c *controller) onServer(arguments []string, do func(server int) error) (string, error) {
-	if len(arguments) != 1 {
-		return "", errors.New("the command takes one argument, a server number")
-	}
-	id, err := strconv.Atoi(arguments[0])
-	if err != nil {
-		return "", fmt.Errorf("%q is not a server number", arguments[0])
-	}
-	index, found := c.server.Index(id)
-	if !found {
-		return "", fmt.Errorf("there is no server %d", id)
-	}
-	return "", do(index)
-}
-
-// delay delays the messages of a server.
-func (c *controller) delay(arguments []string) (string, error) {
-	if len(arguments) != 2 {
-		return "", errors.New("the command takes a server number and a time such as 5ms")
-	}
-	delay, err := time.ParseDuration(arguments[1])
-	if err != nil {
-		return "", fmt.Errorf("%q is not a time such as 5ms", arguments[1])
-	}
-	return c.onServer(arguments[:1], func(server int) error {
-		return c.server.Delay(server, delay)
-	})
-}
-
-// stall holds back the messages of a server in one direction or in both.
-func (c *controller) stall(arguments []string) (string, error) {
-	directions := map[string]func(server int) error{
-		"requests": c.server.StallRequests,
-		"replies":  c.server.StallReplies,
-		"": func(server int) error {
-			return errors.Join(c.server.StallRequests(server), c.server.StallReplies(server))
-		},
-	}
-	direction := ""
-	if len(arguments) == 2 {
-		arguments, direction = arguments[:1], arguments[1]
-	}
-	stall, known := directions[direction]
-	if len(arguments) != 1 || !known {
-		return "", errors.New("the command takes a server number, and requests or replies")
-	}
-	return c.onServer(arguments, stall)
-}
-
-// servers returns the ensemble of serve, and those of the fleet.
-func (c *controller) servers() []*tcp.Server {
-	return append([]*tcp.Server{c.server}, c.fleet.Servers()...)
-}
-
-func (c *controller) expire(arguments []string) (string, error) {
-	if len(arguments) != 1 {
-		return "", errors.New("the command takes one argument, a session id as sessions prints it")
-	}
-	if path := arguments[0]; strings.HasPrefix(path, "/") {
-		for _, server := range c.servers() {
-			if server.ExpireOwner(path) {
-				return "", nil
-			}
-		}
-		return "", fmt.Errorf("there is no ephemeral node %s", path)
-	}
-	id, err := strconv.ParseUint(strings.TrimPrefix(arguments[0], "0x"), 16, 64)
-	if err != nil {
-		return "", fmt.Errorf("%q is not a session id, a hexadecimal number", arguments[0])
-	}
-	for _, server := range c.servers() {
-		if server.Expire(int64(id)) {
-			return "", nil
-		}
-	}
-	return "", fmt.Errorf("there is no session 0x%x", id)
-}
-
 // controlStatus is the answer to "status json".
 type controlStatus struct {
 	tcp.Status
@@ -401,26 +288,10 @@ func (c *controller) status(arguments []string) (string, error) {
 
 func writeStatus(w io.Writer, s *tcp.Status) {
 	for _, m := range s.Servers {
-		fmt.Fprintf(w, "server %d  %-12s%-22s%d connections\n", m.Server, m.State, m.Address,
-			m.Connections)
+		fmt.Fprintf(w, "server %d  %-12s%-22s%s\n", m.Server, m.State, m.Address,
+			strings.Join(append([]string{fmt.Sprintf("%d connections", m.Connections)},
+				m.Faults...), ", "))
 	}
 	fmt.Fprintf(w, "zxid %s, %d nodes, %d sessions, %d watches\n", s.Zxid, s.Nodes, s.Sessions,
 		s.Watches)
-}
-
-func (c *controller) sessions() string {
-	var text strings.Builder
-	for _, server := range c.servers() {
-		sessions := server.Sessions()
-		servers := server.Status().Servers // Read after the sessions, so that no server is missing.
-		for _, s := range sessions {
-			where := "not connected"
-			if s.Server >= 0 {
-				where = fmt.Sprintf("on server %d", servers[s.Server].Server)
-			}
-			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where,
-				len(s.Ephemeral))
-		}
-	}
-	return text.String()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/explore"
+	"github.com/interlock-sim/interlock/internal/localhttp"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -103,7 +104,7 @@ func (f *exploreFlags) scenario(given func(string) bool) (*engine.Scenario, erro
 func (f *exploreFlags) server(ctx context.Context, t *testing.T, given func(string) bool) (
 	*explore.Server, error,
 ) {
-	if err := explore.Loopback(f.listen); err != nil {
+	if err := localhttp.CheckAddress(f.listen); err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	if f.out == "" {
@@ -156,11 +157,12 @@ func runExplore(ctx context.Context, t *testing.T, f *exploreFlags, given func(s
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer listener.Close()
+	site := server.Site()
 	if _, err := fmt.Fprintf(stdout, "exploring %v at\n%s\n", server.Explorer.Scenario(),
-		server.URL(listener)); err != nil {
+		site.URL(listener)); err != nil {
 		return &statusError{statusInternal, err}
 	}
-	if err := server.Serve(ctx, listener); err != nil {
+	if err := site.Serve(ctx, listener); err != nil {
 		return &statusError{statusInternal, err}
 	}
 	return nil

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/internal/localhttp"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
@@ -25,10 +25,11 @@ const (
 
 // serveFlags holds the flags of serve as they were given.
 type serveFlags struct {
-	listen, version, sequence, superDigest, control string
-	servers                                         int
-	tick                                            time.Duration
-	extendedTypes, reconfig, public, json           bool
+	listen, version, sequence, superDigest string
+	control, requests, ui                  string
+	servers                                int
+	tick, lag                              time.Duration
+	extendedTypes, reconfig, public, json  bool
 }
 
 func newServe() *cobra.Command {
@@ -47,6 +48,11 @@ The servers require no password, so they accept local connections only, unless
 not limited; a client that leaves 16 MB unread is disconnected.
 
 With --control, faults can be injected into the ensemble: see interlock control.
+With --lag, followers apply each transaction that much later, so that clients
+read stale data. --requests writes a line of JSON for each request: when it
+came (at), how long it took (took_ns), its server, session and zxid, and the
+error or "no reply" (result). --ui serves a live page with the servers, the
+sessions, the watches, the nodes and the latest requests, for this machine only.
 
 Exit status:
   0  interrupted
@@ -60,7 +66,8 @@ Exit status:
 			if err != nil {
 				return err
 			}
-			return runServe(cmd.Context(), config, addresses, &f, cmd.OutOrStdout())
+			return runServe(cmd.Context(), config, addresses, &f, cmd.OutOrStdout(),
+				cmd.ErrOrStderr())
 		},
 	}
 	flags := command.Flags()
@@ -77,6 +84,9 @@ Exit status:
 	flags.BoolVar(&f.reconfig, "reconfig", false, "allow the superuser to reconfigure the ensemble")
 	flags.StringVar(&f.superDigest, "super-digest", "", "superuser as `user:digest`")
 	flags.StringVar(&f.control, "control", "", "`path` of a Unix socket for interlock control")
+	flags.DurationVar(&f.lag, "lag", 0, "time by which followers lag behind the leader")
+	flags.StringVar(&f.requests, "requests", "", "`file` for a log of requests, or - for stderr")
+	flags.StringVar(&f.ui, "ui", "", "loopback `address` of a live page, such as 127.0.0.1:0")
 	flags.BoolVar(&f.public, "public", false, "allow addresses that other machines can reach")
 	flags.BoolVar(&f.json, "json", false, "print the addresses as a JSON object")
 	return command
@@ -87,7 +97,7 @@ Exit status:
 func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	config := tcp.Config{Cluster: simzk.Config{
 		TickTime: f.tick, Servers: f.servers, SuperDigest: f.superDigest,
-		ExtendedTypes: f.extendedTypes, Reconfig: f.reconfig,
+		ExtendedTypes: f.extendedTypes, Reconfig: f.reconfig, Lag: true,
 	}}
 	switch {
 	case f.servers < 1 || f.servers > serversMax:
@@ -96,6 +106,10 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 	case f.reconfig && f.servers == 1:
 		return config, nil, errors.New("--reconfig needs --servers of at least 2: ZooKeeper " +
 			"cannot reconfigure a standalone server")
+	case f.lag < 0:
+		return config, nil, fmt.Errorf("--lag must not be negative, as %v is", f.lag)
+	case f.lag > 0 && (f.servers == 1 || f.reconfig):
+		return config, nil, errors.New("--lag needs --servers of at least 2, and no --reconfig")
 	case f.tick < tickMin:
 		return config, nil, fmt.Errorf("--tick must be at least %v, not %v", tickMin, f.tick)
 	case f.superDigest != "" && strings.Count(f.superDigest, ":") != 1:
@@ -139,7 +153,7 @@ func (f *serveFlags) addresses() ([]string, error) {
 		return nil, fmt.Errorf("--listen: %d servers do not fit in the ports from %d to 65535",
 			f.servers, port)
 	}
-	if !f.public && !isLoopback(host) {
+	if !f.public && !localhttp.IsLoopback(host) {
 		return nil, fmt.Errorf("--listen: other machines can reach %s, and the servers require no "+
 			"password; give --public to allow that", f.listen)
 	}
@@ -153,30 +167,43 @@ func (f *serveFlags) addresses() ([]string, error) {
 	return addresses, nil
 }
 
-// isLoopback reports whether only this machine can reach a host.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
-}
-
 // A serveReport is the JSON output of serve.
 type serveReport struct {
 	Version   string   `json:"version"` // of ZooKeeper, as the servers report it
 	Addresses []string `json:"addresses"`
 	Control   string   `json:"control,omitempty"`
+	UI        string   `json:"ui,omitempty"` // URL
 }
 
 func runServe(ctx context.Context, config tcp.Config, addresses []string, f *serveFlags,
-	stdout io.Writer,
+	stdout, stderr io.Writer,
 ) error {
+	var page servePage
+	if f.ui != "" {
+		if err := page.listen(f.ui); err != nil {
+			return fmt.Errorf("--ui: %w", err)
+		}
+		defer page.listener.Close()
+	}
+	log, err := openRequestLog(f.requests, stderr)
+	if err != nil {
+		return fmt.Errorf("--requests: %w", err)
+	}
+	defer log.close()
+	if f.requests != "" || f.ui != "" {
+		config.Requests = func(r tcp.Request) {
+			log.note(&r)
+			page.dashboard.Note(r)
+		}
+	}
 	server, err := tcp.Start(config, addresses...)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer server.Close()
+	if err := setLag(server, f.lag); err != nil {
+		return &statusError{statusInternal, err}
+	}
 	fleet := tcp.NewFleet(fleetConfig(config))
 	defer fleet.Close()
 	if f.control != "" {
@@ -186,10 +213,32 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 		}
 		defer controller.close()
 	}
-	if err := announce(stdout, server, f); err != nil {
+	report := serveReport{Version: server.Version(), Addresses: server.Addresses(), Control: f.control}
+	var served <-chan error
+	if f.ui != "" {
+		report.UI, served = page.serve(ctx, server)
+	}
+	if err := report.write(stdout, f.json); err != nil {
 		return &statusError{statusInternal, err}
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-served:
+		return &statusError{statusInternal, fmt.Errorf("--ui: %w", err)}
+	}
+}
+
+// setLag makes all servers lag by a time while they follow.
+func setLag(server *tcp.Server, lag time.Duration) error {
+	if lag == 0 {
+		return nil
+	}
+	for i := range server.Addresses() {
+		if err := server.Lag(i, lag); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -203,19 +252,18 @@ func fleetConfig(config tcp.Config) tcp.Config {
 	}
 }
 
-// announce prints the addresses of the servers.
-func announce(w io.Writer, server *tcp.Server, f *serveFlags) error {
-	if f.json {
-		// without indentation: one line
-		return json.NewEncoder(w).Encode(serveReport{
-			server.Version(), server.Addresses(),
-			f.control,
-		})
+// write prints the addresses: a line each, or one JSON object on a line.
+func (r *serveReport) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
 	}
-	var errs []error
-	for i, address := range server.Addresses() {
-		_, err := fmt.Fprintf(w, "server %d listens on %s\n", i+1, address)
-		errs = append(errs, err)
+	var text strings.Builder
+	for i, address := range r.Addresses {
+		fmt.Fprintf(&text, "server %d listens on %s\n", i+1, address)
 	}
-	return errors.Join(errs...)
+	if r.UI != "" {
+		fmt.Fprintf(&text, "live page at %s\n", r.UI)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }

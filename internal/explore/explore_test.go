@@ -344,9 +344,10 @@ func newClient(t *testing.T, e *explore.Explorer, out string) client {
 	s := &explore.Server{
 		Explorer: e, Out: out, ReplayBy: func(path string) string { return "replay " + path },
 	}
-	server := httptest.NewServer(s.Handler())
+	site := s.Site()
+	server := httptest.NewServer(site)
 	t.Cleanup(server.Close)
-	return client{t, s.URL(server.Listener)}
+	return client{t, site.URL(server.Listener)}
 }
 
 // post sends a request, which must have the status, and decodes the answer.
@@ -541,15 +542,6 @@ func TestSecret(t *testing.T) {
 		}
 		if r.Header.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%s: the secret path may leave in a referrer", tc.url)
-		}
-	}
-	for address, ok := range map[string]bool{
-		"127.0.0.1:0": true, "localhost:80": true, "[::1]:0": true, "127.9.9.9:1": true,
-		"0.0.0.0:0": false, ":0": false, "[::]:0": false, "10.0.0.1:80": false, "127.0.0.1": false,
-		"example.com:80": false,
-	} {
-		if err := explore.Loopback(address); err == nil != ok {
-			t.Errorf("%s: %v", address, err)
 		}
 	}
 }

@@ -80,20 +80,23 @@ func (m *member) state() State {
 // Status describes the ensemble.
 func (s *Server) Status() Status {
 	var status Status
-	s.do(func() {
-		watches, _ := s.cluster.Watches()
-		status = Status{
-			Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(),
-			Sessions: s.cluster.Sessions(),
-			Watches:  watches,
-		}
-		for _, m := range s.members {
-			status.Servers = append(status.Servers, MemberStatus{
-				Server: m.id(), Address: m.address, State: m.state(),
-				Zxid:        hex(s.cluster.ServerZxid(m.index)),
-				Connections: len(m.connections), Faults: m.faults(),
-			})
-		}
-	})
+	s.do(func() { status = s.status() })
+	return status
+}
+
+// status implements Status. The caller holds the lock.
+func (s *Server) status() Status {
+	watches, _ := s.cluster.Watches()
+	status := Status{
+		Zxid: hex(s.cluster.Zxid()), Nodes: s.cluster.Tree().Size(),
+		Sessions: s.cluster.Sessions(), Watches: watches,
+	}
+	for _, m := range s.members {
+		status.Servers = append(status.Servers, MemberStatus{
+			Server: m.id(), Address: m.address, State: m.state(),
+			Zxid:        hex(s.cluster.ServerZxid(m.index)),
+			Connections: len(m.connections), Faults: m.faults(),
+		})
+	}
 	return status
 }
