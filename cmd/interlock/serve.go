@@ -213,7 +213,9 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 		}
 		defer controller.close()
 	}
-	report := serveReport{Version: server.Version(), Addresses: server.Addresses(), Control: f.control}
+	report := serveReport{
+		Version: server.Version(), Addresses: server.Addresses(), Control: f.control,
+	}
 	var served <-chan error
 	if f.ui != "" {
 		report.UI, served = page.serve(ctx, server)

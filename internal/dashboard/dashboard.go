@@ -47,7 +47,8 @@ func (d *Dashboard) Site(server *tcp.Server) *localhttp.Site {
 	mux := http.NewServeMux()
 	static := http.FileServerFS(files)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'self'; img-src data:; frame-ancestors 'none'")
 		http.ServeFileFS(w, r, files, "page.html")
 	})
 	mux.Handle("GET /page.css", static)

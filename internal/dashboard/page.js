@@ -43,8 +43,8 @@ const time = (text) => {
 };
 
 function show(state) {
-  byId("summary").textContent = `ZooKeeper ${state.version} · zxid ${state.zxid} · ` +
-    `${state.nodes} nodes · ${state.sessions} sessions · ${state.watches} watches`;
+  byId("summary").textContent = [`ZooKeeper ${state.version}`, `zxid ${state.zxid}`,
+    `nodes: ${state.nodes}`, `sessions: ${state.sessions}`, `watches: ${state.watches}`].join(" · ");
   fill("servers", state.servers.map((s) => [s.server, s.address,
     [s.state, s.state === "down" || s.state === "looking" ? "failed" : ""], s.zxid,
     s.connections, [s.faults.join(", "), "fault"]]));

@@ -1,128 +1,29 @@
 package explore_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/interlock-sim/interlock/internal/chromium"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/recording"
 )
 
-// pageTimeout bounds the whole use of a browser. Only a failing test waits that long.
-const pageTimeout = 2 * time.Minute
-
-// A browser is a page in Chromium. It notes what goes wrong on the page, and which hosts it asks.
-type browser struct {
-	*testing.T
-	ctx context.Context
-
-	mu       sync.Mutex
-	problems []string
-	urls     []string
-}
-
-// newBrowser starts Chromium, or skips the test if that is not installed.
-func newBrowser(t *testing.T) *browser {
-	t.Helper()
-	executable, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("INTERLOCK_REQUIRE_CHROMIUM") == "1" {
-			t.Fatal("Chromium is not installed, and INTERLOCK_REQUIRE_CHROMIUM is 1")
-		}
-		t.Skip("Chromium is not installed: apt-get install chromium")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.WindowSize(1400, 900))
-	ctx, cancel := context.WithTimeout(t.Context(), pageTimeout)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &browser{T: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.note); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// note notes an event of the browser.
-func (b *browser) note(event any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
-		b.problems = append(b.problems, e.ExceptionDetails.Text)
-	case *runtime.EventConsoleAPICalled:
-		b.problems = append(b.problems, "console "+string(e.Type))
-	case *network.EventRequestWillBeSent:
-		b.urls = append(b.urls, e.Request.URL)
-	}
-}
-
-// do performs actions.
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// get returns the value of an action.
-func get[T any](b *browser, action chromedp.Action[T]) T {
-	b.Helper()
-	value, err := chromedp.Run(b.ctx, action)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return value
-}
-
-// evaluate returns the value of a JavaScript expression.
-func evaluate[T any](b *browser, expression string) T {
-	b.Helper()
-	return get(b, chromedp.Evaluate[T](expression))
-}
-
-// await waits until a JavaScript expression is true. The browser has its own clock, so await asks
-// repeatedly; it asks again after an error, because a page that is being loaded has no values.
-func (b *browser) await(condition string) {
-	b.Helper()
-	for {
-		met, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
-		switch {
-		case met && err == nil:
-			return
-		case b.ctx.Err() != nil:
-			b.Fatalf("%s does not become true: %v", condition, err)
-		}
-		b.do(chromedp.Sleep(10 * time.Millisecond))
-	}
-}
+// A browser is a page of the explorer in Chromium.
+type browser struct{ *chromium.Tab }
 
 // at waits until the page shows the state after so many decisions.
 func (b *browser) at(decisions int) {
 	b.Helper()
-	b.await(fmt.Sprintf(`document.querySelector('#live[data-length="%d"][aria-busy="false"]') &&
+	b.Await(fmt.Sprintf(`document.querySelector('#live[data-length="%d"][aria-busy="false"]') &&
 		new URLSearchParams(location.hash.slice(1)).get("path")?.split(",")[0] === "%[1]d"`,
 		decisions))
 }
@@ -130,67 +31,35 @@ func (b *browser) at(decisions int) {
 // length returns how many decisions have led to the state on the page.
 func (b *browser) length() int {
 	b.Helper()
-	return evaluate[int](b, `Number(document.querySelector("#live").dataset.length)`)
-}
-
-// text returns what an element shows.
-func (b *browser) text(selector string) string {
-	b.Helper()
-	return strings.Join(strings.Fields(get(b, chromedp.Text(chromedp.CSS(selector)))), " ")
+	return chromium.Evaluate[int](b.Tab, `Number(document.querySelector("#live").dataset.length)`)
 }
 
 // has returns an error unless an element shows the text.
 func (b *browser) has(selector, text string) {
 	b.Helper()
-	if shown := b.text(selector); !strings.Contains(shown, text) {
+	if shown := b.Text(selector); !strings.Contains(shown, text) {
 		b.Errorf("%s shows %q, not %q", selector, shown, text)
 	}
-}
-
-// click clicks on an element.
-func (b *browser) click(selector string) {
-	b.Helper()
-	b.do(chromedp.Click(chromedp.CSS(selector)))
-}
-
-// press presses a key.
-func (b *browser) press(key string) {
-	b.Helper()
-	b.do(chromedp.KeyEvent(key))
 }
 
 // choose clicks on an enabled step.
 func (b *browser) choose(step string) {
 	b.Helper()
-	b.click(fmt.Sprintf(".choice[data-step=%q]", step))
+	b.Click(fmt.Sprintf(".choice[data-step=%q]", step))
 }
 
 // violated reports whether the page shows a violation.
 func (b *browser) violated() bool {
 	b.Helper()
-	return evaluate[bool](b, `document.querySelector("#live .broken") !== null`)
+	return chromium.Evaluate[bool](b.Tab, `document.querySelector("#live .broken") !== null`)
 }
 
-// explores opens the page for a lock. At the end of the test it reports each error on the page, and
-// each request to another server.
+// explores opens the page for a lock.
 func explores(t *testing.T, lock, plan, out string) (*browser, client) {
 	t.Helper()
-	b := newBrowser(t)
 	c := newClient(t, newExplorer(t, lock, 3, plan), out)
-	t.Cleanup(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, problem := range b.problems {
-			t.Errorf("on the page: %s", problem)
-		}
-		for _, url := range b.urls {
-			if !strings.HasPrefix(url, c.url) && !strings.HasPrefix(url, "data:") &&
-				url != "about:blank" {
-				t.Errorf("the page loads %s", url)
-			}
-		}
-	})
-	b.do(chromedp.Navigate(c.url))
+	b := &browser{chromium.Open(t, c.url)}
+	b.Do(chromedp.Navigate(c.url))
 	b.at(0)
 	return b, c
 }
@@ -202,12 +71,12 @@ func (b *browser) cutListing() {
 	for i := range 10 {
 		switch i % 3 {
 		case 0:
-			b.click(".choice") // The default step is the first.
+			b.Click(".choice") // The default step is the first.
 		case 1:
-			b.press("1")
+			b.Press("1")
 		default:
-			b.do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
-			b.press(kb.Enter)
+			b.Do(chromedp.Evaluate[chromedp.Void]("document.activeElement.blur()"))
+			b.Press(kb.Enter)
 		}
 		b.at(i + 1)
 	}
@@ -231,15 +100,15 @@ func TestPage(t *testing.T) {
 	b.has(".state", "In flight")
 	for !b.violated() {
 		next := b.length() + 1
-		b.click(".choice:has(.tag)") // the default step
+		b.Click(".choice:has(.tag)") // the default step
 		b.at(next)
 	}
 	b.has("#live .broken", "server-mutual-exclusion")
 	b.has("header", "violates server-mutual-exclusion")
 	b.has(".why", "took the lock without listing again")
 
-	b.press("s")
-	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
+	b.Press("s")
+	b.Await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
 	b.has(".notice", "Saved: server-mutual-exclusion: ")
 	r := onlySaved(t, out)
 	scenario := newScenario(t, r.Lock, r.Clients, r.Faults.String())
@@ -254,11 +123,11 @@ func TestPage(t *testing.T) {
 func TestKeys(t *testing.T) {
 	b, _ := explores(t, "setnx-lease", "none", t.TempDir())
 	b.has(".state", "Keys")
-	b.click(".choice:has(.tag)") // the default step: c1's SET is served
+	b.Click(".choice:has(.tag)") // the default step: c1's SET is served
 	b.at(1)
 	b.has(".state", "expires at")
 	for _, part := range []string{"Watches", "Sessions", "Tree"} {
-		b.await(fmt.Sprintf(`!document.querySelector(".state").innerText.includes(%q)`, part))
+		b.Await(fmt.Sprintf(`!document.querySelector(".state").innerText.includes(%q)`, part))
 	}
 }
 
@@ -281,18 +150,18 @@ func onlySaved(t *testing.T, out string) *recording.Recording {
 func TestBranching(t *testing.T) {
 	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
 	b.cutListing()
-	b.click(".run")
-	b.await(`document.querySelector("#live .broken") !== null`)
+	b.Click(".run")
+	b.Await(`document.querySelector("#live .broken") !== null`)
 	end := b.length()
 	b.at(end)
-	events, state := b.text(".timeline"), b.text(".state")
+	events, state := b.Text(".timeline"), b.Text(".state")
 
 	// Back to decision 10, by the event to which it led.
-	evaluate[int](b, `document.querySelector(".timeline").scrollTop = 300`)
-	b.await(`document.querySelector(".row.fault") !== null`)
-	b.click(`.row.fault`)
+	chromium.Evaluate[int](b.Tab, `document.querySelector(".timeline").scrollTop = 300`)
+	b.Await(`document.querySelector(".row.fault") !== null`)
+	b.Click(`.row.fault`)
 	b.has(".earlier", "Choose again at decision 10")
-	b.click(".earlier")
+	b.Click(".earlier")
 	b.at(10)
 	if b.violated() {
 		t.Error("violated before the fault")
@@ -304,25 +173,25 @@ func TestBranching(t *testing.T) {
 	b.has(".branches li:nth-child(1)", "10: cut c1 11 decisions")
 	b.has(".branches li:nth-child(2)", fmt.Sprintf("10: cut c2 %d decisions", end))
 
-	b.click(".branches li:nth-child(2) button")
+	b.Click(".branches li:nth-child(2) button")
 	b.at(end)
-	if now := b.text(".timeline"); now != events {
+	if now := b.Text(".timeline"); now != events {
 		t.Errorf("the first branch ends with the events %s, not %s", now, events)
 	}
-	if now := b.text(".state"); now != state {
+	if now := b.Text(".state"); now != state {
 		t.Errorf("the first branch ends with the state %s, not %s", now, state)
 	}
 	b.has(".branches li:nth-child(2)", "10: cut c1 11 decisions")
 
 	// Forward follows the branch, fault included.
-	b.click(".decisions li:last-child button") // decision 0
+	b.Click(".decisions li:last-child button") // decision 0
 	b.at(0)
 	for i := range 11 {
-		b.click(".forward")
+		b.Click(".forward")
 		b.at(i + 1)
 	}
 	b.has(".timeline", "FAULT cut c2")
-	if n := evaluate[int](b, `document.querySelectorAll(".branches li").length`); n != 2 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".branches li").length`); n != 2 {
 		t.Errorf("%d branches, want 2", n)
 	}
 }
@@ -333,35 +202,35 @@ func TestBack(t *testing.T) {
 	out := t.TempDir()
 	b, c := explores(t, "no-recheck", "cut=1", out)
 	b.cutListing()
-	fault := b.text(".row.here")
-	address := get(b, chromedp.Location())
-	b.press(kb.Backspace)
+	fault := b.Text(".row.here")
+	address := chromium.Get(b.Tab, chromedp.Location())
+	b.Press(kb.Backspace)
 	b.at(10)
-	b.do(chromedp.NavigateBack()) // to where Backspace was pressed
+	b.Do(chromedp.NavigateBack()) // to where Backspace was pressed
 	b.at(11)
-	b.do(chromedp.NavigateBack())
+	b.Do(chromedp.NavigateBack())
 	b.at(10)
-	b.do(chromedp.NavigateForward())
+	b.Do(chromedp.NavigateForward())
 	b.at(11)
-	b.press(kb.ArrowLeft) // the event before
-	b.await(`document.querySelector(".row.here") && !document.querySelector(".row.fault.here")`)
+	b.Press(kb.ArrowLeft) // the event before
+	b.Await(`document.querySelector(".row.here") && !document.querySelector(".row.fault.here")`)
 	b.at(11)
 	b.has(".earlier", "Choose again at decision")
 
-	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
 	b.at(11)
-	if now := b.text(".row.here"); now != fault {
+	if now := b.Text(".row.here"); now != fault {
 		t.Errorf("the link shows event %q, not %q", now, fault)
 	}
 	// A link to a step that is not enabled says so, and shows the start.
-	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(c.url+"#path=1,0:enter+c1"))
-	b.await(`document.querySelector(".notice.error") !== null`)
+	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(c.url+"#path=1,0:enter+c1"))
+	b.Await(`document.querySelector(".notice.error") !== null`)
 	b.has(".notice", "enter c1, is not enabled")
 	b.at(0)
 
 	// A schedule that violates nothing can be saved too.
-	b.click(".save")
-	b.await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
+	b.Click(".save")
+	b.Await(`document.querySelector(".notice").innerText.startsWith("Saved: ")`)
 	b.has(".notice", "Saved: violates nothing. Replay it with replay "+out)
 	if r := onlySaved(t, out); r.Violates() || len(r.Deviations) > 0 {
 		t.Errorf("recorded %s with %v", r.Signature, r.Deviations)
@@ -371,16 +240,16 @@ func TestBack(t *testing.T) {
 // At the width of a phone the steps have a tab, and nothing is wider than the window.
 func TestPhone(t *testing.T) {
 	b, _ := explores(t, "no-recheck", "cut=1", t.TempDir())
-	b.do(chromedp.EmulateViewport(390, 844))
-	b.await(`document.querySelectorAll("nav button").length === 4`)
+	b.Do(chromedp.EmulateViewport(390, 844))
+	b.Await(`document.querySelectorAll("nav button").length === 4`)
 	b.cutListing()
 	for n, want := range []string{"Next step", "FAULT cut c2", "Sessions", "violates no property"} {
-		b.click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
-		b.await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
-		if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > 390 {
+		b.Click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
+		b.Await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
+		if wide := chromium.Evaluate[int](b.Tab, "document.documentElement.scrollWidth"); wide > 390 {
 			t.Errorf("tab %d is %d pixels wide", n+1, wide)
 		}
-		if over := evaluate[string](b, `[...document.querySelectorAll("main *, header *, footer *")]
+		if over := chromium.Evaluate[string](b.Tab, `[...document.querySelectorAll("main *, header *, footer *")]
 			.filter((e) => e.getBoundingClientRect().right > 391 && e.closest(".leaf") === null)
 			.map((e) => e.tagName + "." + e.getAttribute("class")).join(" ")`); over != "" {
 			t.Errorf("tab %d: beyond the edge: %s", n+1, over)
@@ -405,9 +274,9 @@ func TestImages(t *testing.T) {
 		{"explore-light", "light", 1440, 900, 1},
 		{"explore-dark", "dark", 1440, 900, 1},
 	} {
-		b.do(chromedp.EmulateViewport(image.width, image.height,
+		b.Do(chromedp.EmulateViewport(image.width, image.height,
 			chromedp.EmulateScale(image.scale)))
-		_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{
 				{Name: "prefers-color-scheme", Value: image.scheme},
 			},
@@ -418,7 +287,7 @@ func TestImages(t *testing.T) {
 		if b.length() == 0 {
 			b.cutListing()
 		}
-		picture := get(b, chromedp.CaptureScreenshot())
+		picture := chromium.Get(b.Tab, chromedp.CaptureScreenshot())
 		path := filepath.Join(*images, image.name+".png")
 		if err := os.WriteFile(path, picture, 0o644); err != nil {
 			t.Fatal(err)

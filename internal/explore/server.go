@@ -95,7 +95,8 @@ func (s *Server) answer(do func(context.Context, *request) (any, error)) http.Ha
 		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMax))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&body); err != nil {
-			localhttp.WriteError(w, http.StatusBadRequest, fmt.Errorf("the body is malformed: %w", err))
+			localhttp.WriteError(w, http.StatusBadRequest,
+				fmt.Errorf("the body is malformed: %w", err))
 			return
 		}
 		value, err := do(r.Context(), &body)

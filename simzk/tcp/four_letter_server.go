@@ -36,7 +36,8 @@ func writeState(w *strings.Builder, m *member) {
 		s.latency.max)
 	fmt.Fprintf(w, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.received, s.sent,
 		len(m.connections))
-	fmt.Fprintf(w, "Zxid: %s\nMode: %s\nNode count: %d\n", hex(cluster.ServerZxid(m.index)), m.state(), nodes(m))
+	fmt.Fprintf(w, "Zxid: %s\nMode: %s\nNode count: %d\n", hex(cluster.ServerZxid(m.index)),
+		m.state(), nodes(m))
 	if m.state() == Leader {
 		// The simulated servers send no proposals.
 		w.WriteString("Proposal sizes last/min/max: -1/-1/-1\n")
