@@ -41,8 +41,9 @@ on a truncated one, progress, no-leaked-nodes and no-lost-watch report false
 violations. Each lock in the history is judged separately.
 
 With --clocks it takes the histories of several processes, such as the files that
-the recorder in lock/record writes. It reports all violations that hold for
-every reading of the clocks within the given bounds. A holder that was paused
+the recorder in lock/record writes, or spans of lock/lockotel in OTLP JSON. It
+reports all violations that hold for every reading of the clocks within the
+given bounds. A holder that was paused
 for longer than --max-pause is out of contract; --pause names pauses that the
 histories do not record. A process is c1 or the name that its recorder has.
 
@@ -53,6 +54,7 @@ Exit status:
   3  no violation, but an unknown verdict; a failed write or an internal error`,
 		Example: `  interlock verify trace.jsonl --property fifo,progress
   interlock verify --clocks 50ms,c3=200ms billing-1.jsonl billing-2.jsonl billing-3.jsonl
+  interlock verify --clocks 5ms traces.json
   interlock verify --clocks 5ms --pause c2=2026-01-31T12:00:00Z..2026-01-31T12:00:20Z *.jsonl`,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 || len(arguments) > 1 && f.clocks == "" {
@@ -113,10 +115,14 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		return errors.New("--clocks and --model cannot be combined: models need the order of the " +
 			"events")
 	}
-	logs, err := readHistories(paths, stdin, stderr)
+	recorded, err := readHistories(paths, stdin, stderr)
 	if err != nil {
 		return err
 	}
+	if recorded.spans && f.clocks == "" {
+		return errors.New("spans require --clocks: each process has a clock of its own")
+	}
+	logs := recorded.logs
 	log, processes := logs[0], new(check.Processes)
 	var clocks *check.Clocks
 	if f.clocks != "" {
@@ -126,7 +132,7 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		if clocks, err = f.parseClocks(processes); err != nil {
 			return err
 		}
-		if err := checkAttempts(paths, logs); err != nil {
+		if err := checkAttempts(recorded.names, logs); err != nil {
 			return err
 		}
 		log = check.Merge(logs...)
@@ -170,7 +176,7 @@ func (f *verifyFlags) parseClocks(processes *check.Processes) (*check.Clocks, er
 
 // checkAttempts returns an error if two calls of Lock in the histories have the same process and
 // attempt, or a call has no process: their events could not be told apart.
-func checkAttempts(paths []string, logs []*history.Log) error {
+func checkAttempts(names []string, logs []*history.Log) error {
 	type call struct{ process, attempt int32 }
 	known := make(map[call]string)
 	for i, log := range logs {
@@ -180,14 +186,14 @@ func checkAttempts(paths []string, logs []*history.Log) error {
 				continue
 			case e.Process == 0:
 				return fmt.Errorf("%s: line %d: a lock-call needs a process number, from 1 on",
-					paths[i], n+1)
+					names[i], n+1)
 			}
 			if before, ok := known[call{e.Process, e.Attempt}]; ok {
 				return fmt.Errorf("%s: line %d: attempt %d of process %d is already in %s: "+
 					"processes need distinct numbers, and so do the attempts of a process",
-					paths[i], n+1, e.Attempt, e.Process, before)
+					names[i], n+1, e.Attempt, e.Process, before)
 			}
-			known[call{e.Process, e.Attempt}] = fmt.Sprintf("%s, line %d", paths[i], n+1)
+			known[call{e.Process, e.Attempt}] = fmt.Sprintf("%s, line %d", names[i], n+1)
 		}
 	}
 	return nil
@@ -279,43 +285,4 @@ func parseProperties(names []string) ([]history.Property, error) {
 		}
 	}
 	return properties, nil
-}
-
-// readHistories reads the histories. It warns of a file that is empty, and of an incomplete last
-// line, because a process may have died before it wrote more.
-func readHistories(paths []string, stdin io.Reader, stderr io.Writer) ([]*history.Log, error) {
-	logs, events, warnings := make([]*history.Log, len(paths)), 0, ""
-	for i, path := range paths {
-		name := path
-		if path == "-" {
-			name = "standard input"
-		}
-		log, err := readHistory(path, stdin)
-		switch {
-		case errors.Is(err, history.ErrTorn):
-			warnings += fmt.Sprintf("%s: %v; it is left out\n", name, err)
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		case log.Len() == 0:
-			warnings += fmt.Sprintf("%s: the history is empty; it is left out\n", name)
-		}
-		logs[i], events = log, events+log.Len()
-	}
-	if events == 0 {
-		return nil, fmt.Errorf("%s: the history is empty", strings.Join(paths, ", "))
-	}
-	_, err := io.WriteString(stderr, warnings)
-	return logs, err
-}
-
-func readHistory(path string, stdin io.Reader) (*history.Log, error) {
-	if path == "-" {
-		return history.Read(stdin)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	defer file.Close()
-	return history.Read(file)
 }

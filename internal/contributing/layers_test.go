@@ -33,6 +33,7 @@ func TestLayers(t *testing.T) {
 		"lock":               {"lock"},
 		"faults":             {"faults"},
 		"history":            events,
+		"history/otlp":       with(events, "history/otlp"),
 		"sim":                sim,
 		"simzk":              simzk,
 		"simzk/client":       {"simzk/client"},

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/otlp"
+)
+
+// A verifyInput is the histories that verify judges, with their names. Those of spans come last.
+type verifyInput struct {
+	logs     []*history.Log
+	names    []string
+	spans    bool
+	warnings string
+}
+
+// readHistories reads the histories. It warns of a file that is empty, and of an incomplete last
+// line, because a process may have died before it wrote more.
+func readHistories(paths []string, stdin io.Reader, stderr io.Writer) (*verifyInput, error) {
+	in, spans := new(verifyInput), new(otlp.Spans)
+	for _, path := range paths {
+		if err := in.read(path, stdin, spans); err != nil {
+			return nil, err
+		}
+	}
+	logs, names, incomplete := spans.Histories()
+	in.logs, in.names = append(in.logs, logs...), append(in.names, names...)
+	if incomplete > 0 {
+		in.warnings += fmt.Sprintf("not judged, because the span of their attempt is missing: %s\n",
+			counted(incomplete, "lease"))
+	}
+	events := 0
+	for _, log := range in.logs {
+		events += log.Len()
+	}
+	switch {
+	case events == 0 && in.spans:
+		return nil, fmt.Errorf("%s: no spans of lock/lockotel", strings.Join(paths, ", "))
+	case events == 0:
+		return nil, fmt.Errorf("%s: the history is empty", strings.Join(paths, ", "))
+	}
+	_, err := io.WriteString(stderr, in.warnings)
+	return in, err
+}
+
+// read reads a file or standard input: a history, or spans.
+func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) error {
+	name, reader := "standard input", stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+		}
+		defer file.Close()
+		name, reader = path, file
+	}
+	buffered, err := bufio.NewReader(reader), error(nil)
+	if otlp.IsJSON(buffered) {
+		in.spans = true
+		err = spans.Read(buffered)
+	} else {
+		var log *history.Log
+		if log, err = history.Read(buffered); log != nil {
+			in.logs, in.names = append(in.logs, log), append(in.names, path)
+			if log.Len() == 0 && err == nil {
+				in.warnings += fmt.Sprintf("%s: the history is empty; it is left out\n", name)
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, history.ErrTorn):
+		in.warnings += fmt.Sprintf("%s: %v; it is left out\n", name, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
