@@ -117,8 +117,10 @@ bench-scheduler: ## Compare schedules with and without the goroutine scheduler.
 	done; done 2>&1 | awk '{ t = $$2 + $$3; if (!($$1 in least) || t < least[$$1]) least[$$1] = t } \
 		END { printf "%.2f × the processor time\n", least["scheduled"] / least["stock"] }'
 
-bench-zookeeper: ## Compare the lock with that of go-zookeeper/zk on Debian's ZooKeeper.
-	INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -bench=ZooKeeper -benchtime=50000x ./lock
+bench-zookeeper: ## Compare the lock with go-zookeeper/zk, Curator and kazoo on Debian's ZooKeeper.
+	for benchmark in ZooKeeper=50000x ZooKeeperLink=500x ZooKeeperDrain=9x ZooKeeperMany=1x; do \
+		INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -timeout=60m ./lock \
+			-bench="$${benchmark%=*}\$$" -benchtime="$${benchmark#*=}" || exit 1; done
 
 ##@ Documentation
 
