@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long race lint fuzz bench bench-scheduler bench-zookeeper chaos conform frames suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
+.PHONY: help build test long race lint api-baseline fuzz bench bench-scheduler bench-zookeeper chaos conform frames suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
 
 ##@ Build and test
 
@@ -35,12 +35,16 @@ clean: ## Remove build products, profiles and counterexamples.
 
 ##@ Checks
 
-lint: ## Run gofumpt, go vet, staticcheck and revive.
+lint: ## Run gofumpt, go vet, staticcheck and revive, and compare the API with the last release.
 	@unformatted=$$(go tool gofumpt -l .) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted with gofumpt:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
 	go tool revive -config revive.toml ./...
+	go run ./internal/apicheck
+
+api-baseline: ## Make the exported API of now the one of the last release.
+	go run ./internal/apicheck -write
 
 fuzz: ## Fuzz the locks, the protocol and the listener, 30 s each.
 	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects

@@ -395,3 +395,25 @@ func ExampleDoubleBarrier() {
 	// 2 have done it, error <nil>
 	// 2 have done it, error <nil>
 }
+
+// A participant that does not use Do leaves its round itself, and waits for the others there.
+func ExampleRound() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/solo", 1, 10*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	round, err := barrier.Enter(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("lost:", round.Err())
+	fmt.Println(round.Leave(ctx))
+	// Output:
+	// lost: <nil>
+	// <nil>
+}
