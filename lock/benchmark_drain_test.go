@@ -52,8 +52,7 @@ func BenchmarkZooKeeperDrain(b *testing.B) {
 			requests[r.name] += r.traffic.requests.Load()
 			bytes[r.name] += r.traffic.bytes.Load()
 		}
-		r.elapsed += elapsed
-		r.taken++
+		r.add(elapsed, 1)
 	})
 	b.StopTimer()
 	for _, r := range competitors {

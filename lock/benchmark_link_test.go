@@ -72,21 +72,21 @@ func forwardDelayed(to io.WriteCloser, from io.ReadCloser, delay time.Duration) 
 // linkDelay is the delay in each direction.
 const linkDelay = 5 * time.Millisecond
 
-// BenchmarkZooKeeperLink measures an uncontended lock on a link with a latency of 5 ms, in round trips
-// of the link: those of a lock with its release, and those of Lock alone for the locks of this process.
-// The round trip is that of a read on the same link.
+// BenchmarkZooKeeperLink measures an uncontended lock on a link with a latency of 5 ms, in round
+// trips of the link: those of a lock with its release, and those of Lock alone for the locks of this
+// process. The round trip is that of a read on the same link.
 func BenchmarkZooKeeperLink(b *testing.B) {
 	server := startZooKeeper(b)
 	address := startDelayedLink(b, server, linkDelay)
 	competitors := newCompetitors(b, address, 1)
 	ping := openSession(b, address, benchmarkTimeout, net.DialTimeout).Client.(*zk.Conn)
-	var roundTrips time.Duration
-	locking := make(map[string]time.Duration)
+	var trips []float64
+	locking := make(map[string][]float64)
 	for _, r := range competitors {
 		r.run(b, 20)
-		r.taken, r.elapsed = 0, 0
+		r.reset()
 	}
-	const turns = 5
+	const turns = 10
 	b.ResetTimer()
 	n := max(1, b.N/turns)
 	takeTurns(competitors, turns, func(r *competitor, _ int) {
@@ -97,18 +97,17 @@ func BenchmarkZooKeeperLink(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		roundTrips += time.Since(began)
+		trips = append(trips, time.Since(began).Seconds()/float64(n))
 		if locks, ok := r.performer.(*goLocks); ok {
-			locking[r.name] += locks.timeToLock(b, n)
+			locking[r.name] = append(locking[r.name], locks.timeToLock(b, n).Seconds()/float64(n))
 		}
 	})
 	b.StopTimer()
-	taken := float64(n * turns)
-	trip := roundTrips.Seconds() / taken / float64(len(competitors))
+	trip := median(trips)
 	for _, r := range competitors {
 		b.ReportMetric(r.pace()/trip, r.name+"-trips")
-		if elapsed := locking[r.name]; elapsed > 0 {
-			b.ReportMetric(elapsed.Seconds()/taken/trip, r.name+"-trips-to-lock")
+		if paces := locking[r.name]; paces != nil {
+			b.ReportMetric(median(paces)/trip, r.name+"-trips-to-lock")
 		}
 	}
 	b.ReportMetric(trip*1e3, "ms/trip")

@@ -61,7 +61,7 @@ type competitor struct {
 	directory string // of the lock
 	traffic   *meter // nil if it is not measured
 	taken     int
-	elapsed   time.Duration
+	paces     []float64 // seconds for each hand-off, of each turn
 }
 
 // A performer performs the locks of a competitor.
@@ -82,27 +82,40 @@ func (r *competitor) run(b *testing.B, times int) {
 	if err != nil {
 		b.Fatal(r.name, ": ", err)
 	}
-	r.elapsed += elapsed
+	r.add(elapsed, times)
+}
+
+// add adds a turn.
+func (r *competitor) add(elapsed time.Duration, times int) {
 	r.taken += times
+	r.paces = append(r.paces, elapsed.Seconds()/float64(times))
 }
 
 // warmUp connects the contenders, creates the directory of the lock, and lets Java compile.
 func (r *competitor) warmUp(b *testing.B, contenders int) {
 	r.run(b, max(2*contenders, 1000/r.share()))
-	r.taken, r.elapsed = 0, 0
+	r.reset()
+}
+
+// reset forgets all turns.
+func (r *competitor) reset() {
+	r.taken, r.paces = 0, nil
 	r.traffic.reset()
 }
 
 func (r *competitor) report(b *testing.B) {
-	b.ReportMetric(float64(r.taken)/r.elapsed.Seconds(), r.name+"/s")
+	b.ReportMetric(1/r.pace(), r.name+"/s")
 	if r.traffic != nil {
 		b.ReportMetric(float64(r.traffic.requests.Load())/float64(r.taken), r.name+"-requests")
 		b.ReportMetric(float64(r.traffic.bytes.Load())/float64(r.taken), r.name+"-bytes")
 	}
 }
 
-// pace returns the time of a hand-off.
-func (r *competitor) pace() float64 { return r.elapsed.Seconds() / float64(r.taken) }
+// pace returns the seconds that a hand-off takes: the median of the turns, because other programs
+// disturb some of them.
+func (r *competitor) pace() float64 { return median(r.paces) }
+
+func median(of []float64) float64 { return slices.Sorted(slices.Values(of))[len(of)/2] }
 
 // goLocks performs locks of this process, with a function for each contender that takes the lock.
 type goLocks struct {
@@ -212,12 +225,16 @@ func newCompetitors(b *testing.B, address string, contenders int) []*competitor 
 	return slices.DeleteFunc(all, func(r *competitor) bool { return r == nil })
 }
 
-// takeTurns lets the competitors perform in turns, in an order that rotates, since the speed of a
-// shared machine varies.
+// takeTurns lets the competitors perform in turns, since the speed of a shared machine varies. The
+// order rotates, and every second one is reversed, so that each follows after all others.
 func takeTurns(competitors []*competitor, turns int, perform func(r *competitor, turn int)) {
+	n := len(competitors)
 	for turn := range turns {
 		for i := range competitors {
-			perform(competitors[(turn+i)%len(competitors)], turn)
+			if turn%2 == 1 {
+				i = n - 1 - i
+			}
+			perform(competitors[(turn/2+i)%n], turn)
 		}
 	}
 }
