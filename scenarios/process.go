@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/simzk/client"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -66,6 +67,19 @@ func (p *Process) Replacement() bool { return p.PID > 1 }
 // goroutines that a lock keeps between calls: they end with the context, or [context.AfterFunc]
 // calls the method of the lock that ends them.
 func (p *Process) Context() context.Context { return p.ctx }
+
+// Connect opens a further client of the process, beside [Process.Client], and returns at once, as
+// zk.Connect does: the client's events tell when it has its session. It is for code that opens a
+// client itself, such as a new one after every disconnect; Close gives a client up. It fails for
+// more than 8 clients at a time, and in a scenario with threads. It panics unless the scenario runs
+// the [Model]; code of a [Dialed] scenario opens clients of its own.
+func (p *Process) Connect() (client.Client, error) {
+	model, ok := p.Client.(*model.Conn)
+	if !ok {
+		panic("Process.Connect: further clients are models, and need Client: scenarios.Model")
+	}
+	return model.Connect()
+}
 
 // Conn returns the process's connection for code that needs a *zk.Conn. It panics unless the
 // scenario runs the real client, [Real]. [real.Conn.ZK] says what such code must not do.

@@ -237,6 +237,9 @@ type IsolatedClient interface {
 // An Independent [System] knows which steps commute, for partial-order reduction. Without it, a
 // search tries all steps in every state. Its clients are [IndependentClient]s.
 type Independent interface {
+	// Several reports whether a process has had several connections in this run. Nothing is known
+	// then, and the steps of such a process cannot be replaced by the reactions of its code.
+	Several() bool
 	// Retains reports whether no server drops what is in flight to the client unless the client's
 	// own steps, faults or time are the cause. Unless still is set, time may pass.
 	Retains(c Client, still bool) bool

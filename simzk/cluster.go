@@ -398,6 +398,9 @@ func (c *Cluster) Key() uint64 {
 	return key
 }
 
+// Threaded reports whether a process can have several threads.
+func (c *Cluster) Threaded() bool { return c.config.Thread != nil }
+
 // Thread returns the number of the thread that runs the calling goroutine of a process; see
 // [Config.Thread]. Any goroutine may call it.
 func (c *Cluster) Thread() int32 {

@@ -4,17 +4,33 @@ package simzk
 // same time. The first link is that of [Cluster.AddClient]. What strikes the process or its host
 // strikes all of its links, so that their state of the network is the same.
 
-// AddConnection adds the link of a further connection of a process, whose first link is given. The
-// end must not be a [ModelEnd].
+// AddConnection adds the link of a further connection of a process, whose first link is given. Such
+// a cluster cannot be saved.
 func (c *Cluster) AddConnection(l, first *Link, end End) {
 	c.addLink(l, first.process, first.server, loopback[0].ID)
-	l.end, l.pings, l.first = end, true, first
+	l.pings, l.first = true, first
+	l.setEnd(end)
 	l.state, l.blocked, l.percent, l.stall = first.state, first.blocked, first.percent, first.stall
 	l.disconnected = false
 	first.further = append(first.further, l)
 	l.connection = int32(len(first.further) + 1)
 	c.further++
 }
+
+// ReplaceEnd gives the link of a client that its process has closed to the next client of the
+// process.
+func (c *Cluster) ReplaceEnd(l *Link, end End) {
+	c.drop(l)
+	l.setEnd(end)
+}
+
+func (l *Link) setEnd(end End) {
+	l.end = end
+	l.model, _ = end.(ModelEnd)
+}
+
+// SeveralConnections reports whether a process has had several connections in this run.
+func (c *Cluster) SeveralConnections() bool { return c.further > 0 }
 
 // Connection returns the number of the link among the links of its process, from 1.
 func (l *Link) Connection() int { return max(1, int(l.connection)) }

@@ -72,8 +72,8 @@ type LibraryEnd interface {
 func (c *Cluster) AddClient(l *Link, end End) {
 	processes := len(c.links) - c.further
 	c.addLink(l, int32(processes+1), processes%c.Servers(), loopback[0].ID)
-	l.end, l.pings = end, true
-	l.model, _ = end.(ModelEnd)
+	l.pings = true
+	l.setEnd(end)
 	switch {
 	case l.model == nil:
 		c.hasRealClient = true

@@ -22,6 +22,12 @@ func (v View) Client(number int32) sim.Client { return v.process(number).Client 
 // Independent returns what the system knows of steps that commute.
 func (v View) Independent() sim.Independent { return v.loop.System.(sim.Independent) }
 
+// Several reports whether a process has had several connections in this run.
+func (v View) Several() bool {
+	system, ok := v.loop.System.(sim.Independent)
+	return ok && system.Several()
+}
+
 // Holds reports whether a process has the lock.
 func (v View) Holds(number int32) bool { return v.process(number).Stage == holding }
 

@@ -169,6 +169,10 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			}
 			return r
 		}
+		if x.severalConnections() {
+			e.NoReduction, e.NoReplayCache = true, true
+			return e.again(ctx, t, r.Elapsed)
+		}
 		differing := r.Differing
 		x.account(r, result)
 		r.Elapsed = earlier + time.Since(began)
@@ -180,7 +184,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			e.locate(bounded, t, r, result)
 		}
 		if x.ValidatedRunner != nil && x.Mismatch != nil && (r.Failure == nil || e.KeepGoing) {
-			return e.runLive(bounded, t, r)
+			return e.runLive(ctx, t, r)
 		}
 		if e.next(x, r) {
 			return r
@@ -221,12 +225,28 @@ func (e *Search) runLive(ctx context.Context, t *testing.T,
 	before *report.Exhaustive,
 ) *report.Exhaustive {
 	e.NoReplayCache = true
-	r := e.Run(ctx, t)
+	r := e.again(ctx, t, before.Elapsed)
 	r.Differing += before.Differing
 	r.Nondeterministic = before.Nondeterministic
 	r.DifferingLines = append(before.DifferingLines, r.DifferingLines...)
 	r.Complete, r.Scope = false, ""
-	r.Elapsed += before.Elapsed
+	return r
+}
+
+// severalConnections reports whether a process has opened a further client, and the search relies
+// on one connection each.
+func (x *dfs) severalConnections() bool {
+	return !(x.search.NoReduction && x.search.NoReplayCache) && x.view.Several()
+}
+
+// again begins the search anew within the rest of its budget.
+func (e *Search) again(ctx context.Context, t *testing.T, elapsed time.Duration,
+) *report.Exhaustive {
+	if e.Budget > 0 {
+		e.Budget = max(1, e.Budget-elapsed)
+	}
+	r := e.Run(ctx, t)
+	r.Elapsed += elapsed
 	return r
 }
 

@@ -150,7 +150,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 	}
 	for _, subject := range []scenarios.Subject{
 		subjects.Textbook(), subjects.Mutex(),
-		subjects.RetryProtected(),
+		subjects.RetryProtected(), locktest.Successor(true),
 	} {
 		runner, pairs := engine.NewRunner(t), 0
 		s := locktest.Planned(t, subject, 2, 1, "any=1")

@@ -23,6 +23,9 @@ func (c *processClient) Silent() bool {
 		!c.Watching()
 }
 
+// Several reports whether a process has opened a further client in this run.
+func (z *System) Several() bool { return z.connects || z.cluster.SeveralConnections() }
+
 // Retains reports whether the session of the client, if it has one, has not ended, and its server
 // keeps following its leader. In a fully connected ensemble every server does. Otherwise that holds
 // only while time stands still, and for a client with a session: another may turn to servers that

@@ -28,7 +28,7 @@ func (z *System) Initial(of sim.Client) sim.InitialState {
 
 // Stub replaces the process of a model client by a stub.
 func (z *System) Stub(of sim.Client) sim.StubClient {
-	return &stub{stub: of.(*processClient).conn.(*model.Conn).Stub()}
+	return &stub{stub: of.(*processClient).conn.(*model.Conn).Stub(), system: z}
 }
 
 // Isolate makes a model client that of a process that runs alone.
@@ -40,7 +40,10 @@ func (z *System) Isolate(of sim.Client, begins sim.InitialState) sim.IsolatedCli
 }
 
 // A stub is the stub of a process.
-type stub struct{ stub *model.Stub }
+type stub struct {
+	stub   *model.Stub
+	system *System
+}
 
 // Waiting reports whether there are inputs.
 func (s *stub) Waiting() bool { return len(s.stub.Inputs) > 0 }
@@ -72,6 +75,9 @@ func (s *stub) Clear() { s.stub.Inputs = s.stub.Inputs[:0] }
 // Perform makes the calls of a reaction.
 func (s *stub) Perform(what sim.Reaction) {
 	r := what.(*reaction)
+	if r.connects {
+		s.system.connects = true
+	}
 	s.stub.Perform(r.calls, r.kept, r.closed)
 }
 
@@ -80,6 +86,8 @@ type reaction struct {
 	calls  []wire.Request // new ones
 	kept   []int32        // the earlier calls that are still waited for; nil if all are
 	closed bool           // the process has closed the client
+	// The process has opened a further client, which a stub does not have.
+	connects bool
 }
 
 // noReaction is the reaction of a process that asks for nothing, which most are.
@@ -107,8 +115,9 @@ func (s isolated) Apply(inputs sim.Inputs) {
 // Reaction returns what the process has asked.
 func (s isolated) Reaction() sim.Reaction {
 	calls, kept, closed := s.Isolated.Reaction()
-	if calls == nil && kept == nil && !closed {
+	connects := s.Isolated.Connects()
+	if calls == nil && kept == nil && !closed && !connects {
 		return noReaction
 	}
-	return &reaction{calls: calls, kept: kept, closed: closed}
+	return &reaction{calls: calls, kept: kept, closed: closed, connects: connects}
 }

@@ -42,6 +42,8 @@ type System struct {
 	config  sim.Config
 	cluster simzk.Cluster
 	clients []*processClient // by number of the process, the first at 0
+	// The code for which a stub stands has opened a further client; see [System.Several].
+	connects bool
 }
 
 var (
@@ -52,7 +54,7 @@ var (
 
 // Reset begins a run with an empty directory for the lock.
 func (z *System) Reset(config sim.Config) {
-	z.config = config
+	z.config, z.connects = config, false
 	z.clients = z.clients[:0]
 	z.cluster.Reset(simzk.Config{
 		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
@@ -291,12 +293,23 @@ func (z *System) AwaitsTime() bool {
 		if c.Crashed() {
 			continue
 		}
-		if c.Paused() || c.Connected() && c.Stalled() || !c.Connected() && !c.Down() {
+		if c.Paused() || awaitsTime(c.Link) || slices.ContainsFunc(c.Further(), awaitsTime) {
 			return true
 		}
 	}
 	return z.cluster.WillNoticePartition() || slices.ContainsFunc(z.cluster.SessionList(),
 		func(s simzk.SessionInfo) bool { return s.Server < 0 })
+}
+
+// awaitsTime reports whether the client of a link is about to dial, or to give up a stalled
+// connection. A model client that its process has closed is not; of others nobody knows.
+func awaitsTime(l *simzk.Link) bool {
+	if l.Connected() {
+		requests, replies := l.Stalled()
+		return requests || replies
+	}
+	_, acts := l.End().Deadline()
+	return (acts || !l.IsModel()) && !l.Down()
 }
 
 // Collect receives the requests of processes.

@@ -19,10 +19,21 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
+// A furtherClient is a client that the code of a process has opened, of whatever kind.
+type furtherClient interface {
+	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	Delete(path string, version int32) error
+	Events() <-chan zk.Event
+	Close()
+}
+
+// openDialed opens a client of go-zookeeper/zk and waits for its session.
+func openDialed(p *scenarios.Process) (furtherClient, error) { return openClient(p) }
+
 // A renewal is a process that opens a new client whenever it loses the connection, and closes the
 // old client once the new one has its session.
 type renewal struct {
-	p *scenarios.Process
+	connect func() (furtherClient, error)
 
 	mu      sync.Mutex
 	current *renewedClient
@@ -30,13 +41,13 @@ type renewal struct {
 
 // A renewedClient is a client, in use until it has lost its connection.
 type renewedClient struct {
-	ownClient
+	furtherClient
 	lost     chan struct{} // closed when it has lost its connection
 	replaced chan struct{} // closed when the next one has its session
 }
 
 func (r *renewal) open() error {
-	client, err := openClient(r.p)
+	client, err := r.connect()
 	if err != nil {
 		return err
 	}
@@ -50,7 +61,7 @@ func (r *renewal) open() error {
 
 // follow replaces a client when it has lost its connection.
 func (r *renewal) follow(c *renewedClient) {
-	for e := range c.events {
+	for e := range c.Events() {
 		if e.State != zk.StateDisconnected {
 			continue
 		}
@@ -72,7 +83,7 @@ func (r *renewal) client() *renewedClient {
 // lock waits until the process has created the node, and returns the client that has. It sets no
 // watches: go-zookeeper/zk decides at random whether a client that is closed sets them again.
 func (r *renewal) lock(ctx context.Context, path string) (*renewedClient, error) {
-	for {
+	for ctx.Err() == nil {
 		c := r.client()
 		_, err := c.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 		if err == nil {
@@ -82,18 +93,21 @@ func (r *renewal) lock(ctx context.Context, path string) (*renewedClient, error)
 		case <-time.After(time.Second):
 		case <-c.replaced:
 		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
 	}
+	return nil, ctx.Err()
 }
 
 // renewing returns a lock whose processes open a client after every disconnect. A holder that
-// trusts believes that it still has the lock when its second client has a session.
-func renewing(trusts bool) scenarios.Subject {
+// trusts believes that it still has the lock when its second client has a session. The function
+// opens a client and waits for its session.
+func renewing(trusts bool, open func(*scenarios.Process) (furtherClient, error),
+) scenarios.Subject {
 	return scenarios.Subject{
 		Name: "renewing", Claims: []history.Property{history.ClientMutualExclusion},
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			r, path := &renewal{p: p}, p.Directory+"/node"
+			connect := func() (furtherClient, error) { return open(p) }
+			r, path := &renewal{connect: connect}, p.Directory+"/node"
 			if err := r.open(); err != nil {
 				return nil, err
 			}
@@ -131,7 +145,7 @@ func TestDialedClientsAtOnce(t *testing.T) {
 	runner, struck := engine.NewRunner(t), map[string]bool{}
 	for _, servers := range []int{1, 3} {
 		scenario := engine.Scenario{
-			Subject: conversion.Subject(renewing(false)), Clients: 2, Cycles: 2,
+			Subject: conversion.Subject(renewing(false, openDialed)), Clients: 2, Cycles: 2,
 			Faults: faults.Plan{Any: 3}, Client: engine.Dialed, Servers: servers,
 		}
 		further := false
@@ -173,7 +187,7 @@ func TestDialedSecondSession(t *testing.T) {
 		t.Skip("the race detector shuffles the goroutines of the client")
 	}
 	scenario := engine.Scenario{
-		Subject: conversion.Subject(renewing(true)), Clients: 2, Cycles: 1, Client: engine.Dialed,
+		Subject: conversion.Subject(renewing(true, openDialed)), Clients: 2, Cycles: 1, Client: engine.Dialed,
 		Faults: faults.Plan{Any: 1},
 	}
 	runner := engine.NewRunner(t)
@@ -195,7 +209,7 @@ func TestDialedConnectionsMax(t *testing.T) {
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the client")
 	}
-	subject := renewing(false)
+	subject := renewing(false, openDialed)
 	open := subject.Open
 	subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		for range real.ConnectionsMax {

@@ -101,7 +101,8 @@ func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl 
 	}
 	i := strings.LastIndexByte(path, '/')
 	directory := path[:i]
-	guid := fmt.Sprintf("%x", c.guids.Next(c.Process()))
+	first := c.firstClient()
+	guid := fmt.Sprintf("%x", first.guids.Next(first.Process()))
 	var err error
 	for range 3 {
 		var created string

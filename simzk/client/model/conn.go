@@ -34,6 +34,7 @@ type Conn struct {
 	link    simzk.Link // storage of the embedded Link
 	cluster *simzk.Cluster
 	guids   library.GUIDs
+	family
 
 	stub      *Stub // replaces the process; usually nil
 	firstHost int   // the first server on the client's list

@@ -29,6 +29,9 @@ func (e end) Save(old any) any                { return e.conn.save(old) }
 func (e end) Restore(saved any)               { e.conn.restore(saved.(*savedConn)) }
 
 func (e end) Collect() {
+	if e.conn.hasOpened.Load() {
+		e.conn.connectOpened()
+	}
 	if e.conn.hasSubmitted.Load() {
 		e.conn.collect()
 	}

@@ -16,6 +16,7 @@ func (c *Conn) terminate() {
 	}
 	c.inFlight, c.unsent = nil, nil
 	c.phase = library.Terminated
+	c.terminated()
 	c.setState(zk.StateDisconnected, "disconnected")
 	c.failCalls(failing, zk.ErrConnectionClosed)
 	c.invalidateWatches(zk.ErrClosing)
@@ -23,7 +24,7 @@ func (c *Conn) terminate() {
 }
 
 // tearDown makes every goroutine that waits for a reply, and every later caller, exit by
-// [runtime.Goexit]. It closes every watch channel.
+// [runtime.Goexit]. It closes every watch channel. It does so for all clients of the process.
 func (c *Conn) tearDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -37,10 +38,13 @@ func (c *Conn) tearDown() {
 		close(r.done)
 	}
 	c.discard()
+	for _, other := range c.others() {
+		other.tearDown()
+	}
 }
 
-// shutDown closes the client at the end of a run, without waiting for a reply. It closes every
-// watch channel.
+// shutDown closes all clients of the process at the end of a run, without waiting for a reply. It
+// closes every watch channel.
 func (c *Conn) shutDown() {
 	if c.stub != nil {
 		return // There are no goroutines.
@@ -57,6 +61,9 @@ func (c *Conn) shutDown() {
 	}
 	c.mu.Unlock()
 	c.discard()
+	for _, other := range c.others() {
+		other.shutDown()
+	}
 }
 
 // discard closes every channel of the client and drops its requests.
