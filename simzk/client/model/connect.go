@@ -16,8 +16,8 @@ import (
 // ConnectionsMax is the highest number of clients that a process has at a time.
 const ConnectionsMax = history.ThreadsMax
 
-// A family relates the clients of a process to one another. The first is the one that the process
-// has from the start.
+// A family relates the clients of a process to one another. The first exists from the start of the
+// process.
 type family struct {
 	first    *Conn // nil if the client is the first of its process
 	replaced bool  // a later client has the link; only the cluster's caller uses it
@@ -30,7 +30,7 @@ type family struct {
 	running   int         // how many further clients are not terminated; guarded like opened
 }
 
-// firstClient returns the client that the process has from the start.
+// firstClient returns the client that exists from the start of the process.
 func (c *Conn) firstClient() *Conn {
 	if c.first != nil {
 		return c.first
@@ -39,9 +39,9 @@ func (c *Conn) firstClient() *Conn {
 }
 
 // Connect opens a further client of the process and returns at once, as zk.Connect does. The client
-// then connects and opens its session, of which its events tell. Once it is closed, another takes
-// its place: a process has at most [ConnectionsMax] clients at a time. Any goroutine of the process
-// may call Connect, on any of its clients. It fails if several threads share the client.
+// then connects and opens its session, and its events report both. A process has at most
+// [ConnectionsMax] clients at a time; those that are closed do not count. Any goroutine of the
+// process may call Connect, on any of its clients. It fails if several threads share the client.
 func (c *Conn) Connect() (client.Client, error) {
 	first := c.firstClient()
 	first.lockOrExit()
