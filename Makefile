@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long race lint api-baseline fuzz bench bench-scheduler bench-zookeeper chaos conform frames suite bugs report-card costs shrinking mutate mutate-search agree referee mutations alarms docs page page-check page-images ci clean
+# All targets are commands.
+.PHONY: $(shell awk -F: '/^[a-z-]+:.*\#\# / { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 
 ##@ Build and test
 
@@ -67,6 +68,9 @@ chaos: build ## Run package lock and zk.Lock on Debian's ZooKeeper, with the sam
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history/check -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
+
+release-check: ## Let GoReleaser check .goreleaser.yaml.
+	go run github.com/goreleaser/goreleaser/v2@v2.15.1 check
 
 ci: ## Run everything that CI runs.
 	bash .ci/run

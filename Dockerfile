@@ -1,0 +1,13 @@
+# The command interlock in an image without a shell, for its test server and its searches:
+#   docker build -t interlock .
+#   docker run --rm -p 127.0.0.1:2181:2181 interlock serve --listen 0.0.0.0:2181 --public
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /interlock ./cmd/interlock
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /interlock /interlock
+ENTRYPOINT ["/interlock"]
