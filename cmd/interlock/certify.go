@@ -30,8 +30,8 @@ func newCertify(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "certify [PLAN]",
 		Short: "Run a plan of searches and report what was shown",
-		Long: `Certify runs the searches and the recordings that PLAN declares, by default
-interlock.yaml, and writes one report: what was searched exhaustively within
+		Long: `Certify runs the searches, the tests and the recordings that PLAN declares, by
+default interlock.yaml, and writes one report: what was searched exhaustively within
 which bounds, what was sampled how much, which faults struck where, what each
 lock costs, which recordings still fail, and the versions of everything.
 With --against it also lists what changed since an older report.
@@ -153,10 +153,19 @@ type certificateReport struct {
 
 // write prints what was run, what changed, and the verdict.
 func (c *certificateReport) write(w io.Writer) {
-	writeCard(w, c.Card, c.out)
+	if len(c.Card.Locks) > 0 {
+		writeCard(w, c.Card, c.out)
+	}
 	for _, l := range c.Card.Locks {
 		for i := range l.Searches {
 			fmt.Fprintf(w, "  %v\n", &l.Searches[i])
+		}
+	}
+	for i := range c.Tests {
+		t := &c.Tests[i]
+		fmt.Fprintf(w, "test %s: %s\n", t.Name(), t.Result)
+		for _, said := range t.Said {
+			fmt.Fprintf(w, "  %.200s\n", said)
 		}
 	}
 	failing := 0
@@ -204,6 +213,9 @@ func newCertifyObserver(w io.Writer, plan *certify.Plan) *certifyObserver {
 	}
 	return o
 }
+
+// Testing prints which package is tested.
+func (o *certifyObserver) Testing(pkg string) { fmt.Fprintf(o.w, "testing %s\n", pkg) }
 
 // Replaying prints how many recordings have been run again.
 func (o *certifyObserver) Replaying(recording string, index, total int) {

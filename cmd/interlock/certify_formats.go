@@ -11,7 +11,7 @@ import (
 const interruptedPlan = "the plan was interrupted"
 
 // suites returns a JUnit suite for each lock, with a test case for each property and each check,
-// and one for the recordings. They have no times, so that equal plans give equal files.
+// and one for the tests and for the recordings. They have no times, so that equal plans give equal files.
 func (c *certificateReport) suites() []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {
@@ -31,7 +31,7 @@ func (c *certificateReport) suites() []*junitSuite {
 			s.add(test)
 		}
 		for i := range certify.Checks {
-			if check := &certify.Checks[i]; !check.OfRecording() {
+			if check := &certify.Checks[i]; check.OfLock() {
 				test := c.testCase(l.Name, check.Name, "")
 				if c.Partial && len(test.Failures) == 0 {
 					test.Skipped = &junitProblem{Message: interruptedPlan}
@@ -41,10 +41,27 @@ func (c *certificateReport) suites() []*junitSuite {
 		}
 		suites = append(suites, s)
 	}
-	if s := c.recordingSuite(); s.Tests > 0 {
-		suites = append(suites, s)
+	for _, s := range []*junitSuite{c.testSuite(), c.recordingSuite()} {
+		if s.Tests > 0 {
+			suites = append(suites, s)
+		}
 	}
 	return suites
+}
+
+// testSuite returns a suite with a test case for each test.
+func (c *certificateReport) testSuite() *junitSuite {
+	s := &junitSuite{Name: "interlock certify tests"}
+	for i := range c.Tests {
+		t := &c.Tests[i]
+		test := c.testCase(t.Name(), certify.TestPasses, "")
+		test.Class, test.Name = "interlock.tests", t.Name()
+		if t.Skipped() {
+			test.Skipped = &junitProblem{Message: t.Result}
+		}
+		s.add(test)
+	}
+	return s
 }
 
 // recordingSuite returns a suite with a test case for each recording.

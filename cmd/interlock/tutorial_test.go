@@ -32,7 +32,7 @@ var (
 )
 
 // The tutorial works to the letter: its files, put into an empty directory, and its commands give
-// the output that it shows.
+// the output that it shows. interlock certify runs its tests too.
 func TestTutorial(t *testing.T) {
 	long.Only(t)
 	if real.RaceDetector {
@@ -65,6 +65,12 @@ func TestTutorial(t *testing.T) {
 				t.Fatalf("%s prints\n%s\nnot\n%s", command, output, want)
 			}
 		}
+	}
+	u.write("interlock.yaml", "tests: [{package: ., run: 'TestLock$|TestMutex'}]\n")
+	if output, err := u.run("interlock certify"); err == nil ||
+		!strings.Contains(output, "\nRED . TestLock violates progress: ") ||
+		!strings.Contains(output, "\ntest . TestMutex: passed\n") {
+		t.Errorf("certify: %v\n%s", err, output)
 	}
 }
 

@@ -26,12 +26,13 @@ type Certificate struct {
 	// Card has the verdicts, and how much each search has run.
 	Card     *reportcard.Card `json:"card"`
 	Locks    []*Lock          `json:"locks"`
+	Tests    []Tested         `json:"tests"`
 	MustFail []Replayed       `json:"must_fail"`
 	MustPass []Replayed       `json:"must_pass"`
 	Against  *Comparison      `json:"against,omitempty"`
 }
 
-const certificateVersion = 3
+const certificateVersion = 4
 
 // Versions are the versions of everything that affects the verdicts.
 type Versions struct {

@@ -23,6 +23,7 @@ func (quiet) Progress(report.Report)                    {}
 func (quiet) Shrinking(*report.Runs, int)               {}
 func (quiet) End(*reportcard.Lock)                      {}
 func (quiet) Replaying(string, int, int)                {}
+func (quiet) Testing(string)                            {}
 
 const textbookPlan = `locks:
   - names: [textbook]

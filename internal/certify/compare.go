@@ -52,6 +52,7 @@ func compare(old, now *Certificate) *Comparison {
 		c.searches(was, is, now.Partial)
 		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
 	}
+	c.tests(old, now)
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 
 // A Failure is a reason against a release.
 type Failure struct {
-	Lock  string `json:"lock"`
+	Lock  string `json:"lock"`  // or the name of a test
 	Check string `json:"check"` // a property, or one of Checks
 	// Reason is a line that names the lock.
 	Reason string `json:"reason"`
@@ -47,9 +47,10 @@ const (
 	NotWorse       = "not-worse"
 	MustFail       = "must-fail"
 	MustPass       = "must-pass"
+	TestPasses     = "test"
 )
 
-// Checks lists the checks of each lock, and then the checks of each recording.
+// Checks lists the checks of each lock, then those of each recording and of each test.
 var Checks = []Check{
 	{CompleteSearch, "the exhaustive searches are complete"},
 	{FaultCoverage, "faults strike in all required cells"},
@@ -58,9 +59,13 @@ var Checks = []Check{
 	{NotWorse, "nothing is worse than in the older certificate"},
 	{MustFail, "the recording still shows its violation"},
 	{MustPass, "the recording shows no violation"},
+	{TestPasses, "the test passes"},
 }
 
-// OfRecording reports whether the check judges a recording, and not a lock.
+// OfLock reports whether the check judges a lock.
+func (c *Check) OfLock() bool { return !c.OfRecording() && c.Name != TestPasses }
+
+// OfRecording reports whether the check judges a recording.
 func (c *Check) OfRecording() bool { return c.Name == MustFail || c.Name == MustPass }
 
 // judge lists the reasons against a release.
@@ -88,6 +93,7 @@ func (c *Certificate) judge(p *Plan) {
 				l.Unmeasured)
 		}
 	}
+	c.judgeTests()
 	c.judgeRecordings()
 	if c.Against == nil {
 		return
@@ -115,6 +121,15 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 		if !c.Partial && !p.unexercised(l.Name, cell.Property) {
 			c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
 				"%s: no search exercises %s, which it claims", l.Name, cell.Property)
+		}
+	}
+}
+
+// judgeTests lists the tests that fail.
+func (c *Certificate) judgeTests() {
+	for i := range c.Tests {
+		if t := &c.Tests[i]; t.Result == failed {
+			c.fail(t.Name(), TestPasses, t.Test, "", "%s", t.reason())
 		}
 	}
 }

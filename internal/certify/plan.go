@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,6 +26,7 @@ import (
 type Plan struct {
 	Seed  uint64  `yaml:"seed"`
 	Locks []Group `yaml:"locks"`
+	Tests []Tests `yaml:"tests"`
 	// MustFail and MustPass are patterns of recordings, relative to the plan's directory. A
 	// recording of MustFail must still show its violation, one of MustPass must show none.
 	MustFail []string `yaml:"must_fail"`
@@ -69,7 +71,7 @@ func Read(path string) (*Plan, error) {
 	decoder.KnownFields(true)
 	switch err := decoder.Decode(p); {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: the plan is empty: it needs locks", path)
+		return nil, fmt.Errorf("%s: the plan is empty: it needs locks or tests", path)
 	case err != nil:
 		return nil, p.syntax(err)
 	}
@@ -137,8 +139,14 @@ func (p *Plan) line(path ...any) int {
 	return node.Line
 }
 
-// Where returns the path of the plan and the line that names the lock, or line 1 if none does.
+// Where returns the path of the plan and the line that names the lock or the package of a test, or
+// line 1 if none does.
 func (p *Plan) Where(lock string) (path string, line int) {
+	for i := range p.Tests {
+		if name, _, _ := strings.Cut(lock, " "); p.Tests[i].Package == name {
+			return p.path, p.line("tests", i, "package")
+		}
+	}
 	for i := range p.Locks {
 		if n := slices.Index(p.Locks[i].Names, lock); n >= 0 {
 			return p.path, p.line("locks", i, "names", n)
@@ -149,8 +157,13 @@ func (p *Plan) Where(lock string) (path string, line int) {
 
 // validate returns the first error of the plan, or nil.
 func (p *Plan) validate() error {
-	if len(p.Locks) == 0 {
-		return p.at(errors.New("the plan needs locks"))
+	if len(p.Locks) == 0 && len(p.Tests) == 0 {
+		return p.at(errors.New("the plan needs locks or tests"))
+	}
+	for i := range p.Tests {
+		if err := p.Tests[i].validate(); err != nil {
+			return p.at(err, "tests", i)
+		}
 	}
 	seen := make(map[string]bool)
 	for i := range p.Locks {

@@ -34,6 +34,8 @@ type Observer interface {
 	reportcard.Observer
 	// Replaying is called before each recording is run again.
 	Replaying(recording string, index, total int)
+	// Testing is called before the tests of a package are run.
+	Testing(pkg string)
 }
 
 // Run runs the plan. If the context ends, the certificate is partial. An error names the lock or
@@ -41,13 +43,16 @@ type Observer interface {
 func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	c := &Certificate{
 		Version: certificateVersion, Failures: []Failure{}, MustFail: []Replayed{},
-		MustPass: []Replayed{},
+		MustPass: []Replayed{}, Tests: []Tested{},
 	}
 	var err error
 	if c.Versions, err = versions(); err != nil {
 		return nil, err
 	}
 	if err := r.search(ctx, p, c); err != nil {
+		return nil, err
+	}
+	if c.Tests, err = r.test(ctx, p); err != nil {
 		return nil, err
 	}
 	if c.MustFail, err = r.replayAll(ctx, p, mustFailKey); err != nil {
