@@ -359,8 +359,11 @@ func exhaustiveSummary(c *campaign.Campaign, r *report.Exhaustive) string {
 	}
 	text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
 		"not complete", &c.Scenario, r.Schedules)
-	if r.MemoryExhausted {
+	switch {
+	case r.MemoryExhausted:
 		text += ": it reached the memory limit, which GOMEMLIMIT sets"
+	case c.Schedules > 0 && r.Schedules >= c.Schedules:
+		text += ": it reached its bound of schedules"
 	}
 	if r.Differing > 0 {
 		text += ": " + r.DescribeDiffering()
@@ -435,7 +438,7 @@ func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *ver
 	}
 	replay = c.ReplayBy(directory)
 	verdict.failed(c.Recording.Signature, directory, replay)
-	if scheduler.Enabled {
+	if scheduler.Enabled && c.By == "" { // The command interlock test has a flag for it.
 		replay = `GOFLAGS="$(interlock scheduler)" ` + replay
 	}
 	return directory, replay, nil

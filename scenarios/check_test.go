@@ -291,7 +291,8 @@ func TestCheckStrategy(t *testing.T) {
 		"not all schedules": {
 			[]string{exhaustive, "INTERLOCK_SCHEDULES=50"},
 			true,
-			"nothing found in 50 schedules of an exhaustive search, which is not complete",
+			"nothing found in 50 schedules of an exhaustive search, which is not complete: " +
+				"it reached its bound of schedules",
 		},
 		"all schedules, one fails": {
 			[]string{exhaustive, variantVariable + "=pair"},

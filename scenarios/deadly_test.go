@@ -109,6 +109,7 @@ func TestDeadlyLocks(t *testing.T) {
 		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
 		"fatal":  {"TestFatal", "a fatal error of the Go runtime", "sync: unlock of unlocked mutex"},
 		"spin":   {"TestSpin", "a step never ended", "a goroutine is not blocked"},
+		"mutex":  {"TestMutex", "a step never ended", "run go test with GOFLAGS=\"$(interlock scheduler)"},
 		"memory": {"TestMemory", "the heap outgrew its limit", "the heap has more than "},
 		"late":   {"TestLate", "a goroutine that the lock started panicked", "at the end"},
 		"rapid":  {"TestRapid", "a goroutine that the lock started panicked", "in rapid"},

@@ -54,6 +54,36 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 }
 
+// BenchmarkRunTwice measures what a campaign spends on the schedules that it runs a second time, in
+// percent of all others: the first of each chunk.
+func BenchmarkRunTwice(b *testing.B) {
+	scenario := &engine.Scenario{
+		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+		Cycles: 1,
+	}
+	locktest.RunInTest(b, func(t *testing.T) {
+		runner := engine.NewRunner(t)
+		var once, again time.Duration
+		b.ResetTimer()
+		for i := range b.N {
+			began := time.Now()
+			result := runner.Run(scenario, strategy.NewRandom(1, i))
+			once += time.Since(began)
+			if i%strategy.ChunkSchedules != 0 {
+				continue
+			}
+			began = time.Now()
+			if n := runner.RunAgain(b.Context(), scenario, i, strategy.NewRandom(1, i),
+				result); n != nil {
+				b.Fatal(n)
+			}
+			again += time.Since(began)
+		}
+		b.ReportMetric(0, "ns/op") // It would mix the two.
+		b.ReportMetric(100*float64(again)/float64(once), "%twice")
+	})
+}
+
 // BenchmarkScheduleWithFaults measures the default workload of interlock check on one core.
 func BenchmarkScheduleWithFaults(b *testing.B) {
 	scenario := &engine.Scenario{

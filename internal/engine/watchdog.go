@@ -95,7 +95,7 @@ func (s *watchdog) check() {
 const MustNotRun = "A goroutine of a lock under test must not\n" +
 	"  wait for a sync.Mutex whose owner waits for ZooKeeper, a channel or time " +
 	"(use a channel of capacity 1 as a mutex, or run go test with " +
-	"GOFLAGS=\"$(interlock scheduler)\"),\n" +
+	"GOFLAGS=\"$(interlock scheduler)\" or interlock test with --scheduler),\n" +
 	"  wait for a network, a file, or a channel made outside of the run, " +
 	"such as by a package's variable,\n" +
 	"  or loop without sending or sleeping."

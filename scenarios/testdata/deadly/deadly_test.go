@@ -158,6 +158,20 @@ func TestSpin(t *testing.T) {
 	})
 }
 
+// A goroutine waits for a mutex whose owner waits for ZooKeeper.
+func TestMutex(t *testing.T) {
+	check(t, "mutex", func(p *scenarios.Process) {
+		var mu sync.Mutex
+		mu.Lock()
+		go func() {
+			mu.Lock() // line: mutex
+			mu.Unlock()
+		}()
+		_, _, _ = p.Client.Exists(p.Directory)
+		mu.Unlock()
+	})
+}
+
 func TestMemory(t *testing.T) {
 	check(t, "memory", func(*scenarios.Process) { grow() })
 }
