@@ -218,7 +218,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 		outcome.keys = append(outcome.keys, result.Keys...)
 		outcome.Add(name, at, result)
 		if c.rounds != nil {
-			outcome.shown = append(outcome.shown, c.rounds.Feedback(at, result))
+			outcome.shown = append(outcome.shown, c.rounds.Feedback(schedule, result))
 		}
 		confirm := c.judge(outcome, scenario, &report.Failure{
 			Schedule: schedule, Strategy: name, Configuration: at,

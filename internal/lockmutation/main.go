@@ -47,6 +47,7 @@ type defect struct {
 	kind  string // "test", "check" or "control": what must find the defect
 	name  string // the name of the test, or the arguments of interlock check
 	hangs bool   // the time limit counts as a failure
+	quick bool   // a quick search must find it
 	edits []edit
 }
 
@@ -60,6 +61,8 @@ type edit struct {
 func main() {
 	log.SetFlags(0)
 	searches := flag.Bool("search", false, "search for the published defects with interlock check")
+	var s search
+	s.define()
 	flag.Parse()
 	names, err := regexp.Compile(strings.Join(flag.Args(), " "))
 	if err != nil {
@@ -71,7 +74,7 @@ func main() {
 	}
 	work := run
 	if *searches {
-		work = search
+		work = s.run
 	}
 	err = work(directory, names)
 	os.RemoveAll(directory)
@@ -103,29 +106,6 @@ func run(directory string, names *regexp.Regexp) error {
 	if wrong > 0 || len(defects) == 0 {
 		return errors.New("not every defect was found")
 	}
-	return nil
-}
-
-// search searches for every selected published defect with interlock check.
-func search(directory string, names *regexp.Regexp) error {
-	defects, err := read()
-	if err != nil {
-		return err
-	}
-	defects = slices.DeleteFunc(defects, func(d defect) bool {
-		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
-			!names.MatchString(d.name)
-	})
-	found := 0
-	for _, result := range each(directory, defects, defect.search) {
-		switch {
-		case strings.HasPrefix(result, "WRONG"):
-			return errors.New("a search could not be run")
-		case result != notFound:
-			found++
-		}
-	}
-	fmt.Printf("%d of %d defects found by interlock check\n", found, len(defects))
 	return nil
 }
 
@@ -184,6 +164,8 @@ func parse(content string) ([]defect, error) {
 				line)
 		case line == "hangs":
 			defects[len(defects)-1].hangs = true
+		case line == "quick":
+			defects[len(defects)-1].quick = true
 		case keyword == "in":
 			d := &defects[len(defects)-1]
 			d.edits = append(d.edits, edit{line: number, file: filepath.Join("lock", rest)})
@@ -271,54 +253,6 @@ func (d defect) try(directory string) string {
 		return "WRONG: " + err.Error()
 	}
 	return d.judge(testing(program, "-test.run="+pattern(d.name)))
-}
-
-// The searches of interlock check for a defect: each bundled lock that is built on package lock, on
-// one server and on three, with the default faults.
-var (
-	searchedLocks = [...]string{
-		"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded",
-		"session", "no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow",
-	}
-	searches = [...]string{
-		"--clients=3 --cycles=2 --faults=any=2 --servers=1 --schedules=2000",
-		"--clients=3 --cycles=2 --faults=any=2 --servers=3 --schedules=1500",
-	}
-)
-
-// notFound is the result of a search that finds no violation.
-const notFound = "not found"
-
-// search inserts the defect and describes how interlock check finds it, or returns notFound. A
-// panic and a hang count as found.
-func (d defect) search(directory string) string {
-	// The binaries and counterexamples of all defects together would take gigabytes.
-	defer os.RemoveAll(directory)
-	program, err := d.build(directory, "build", "./cmd/interlock")
-	if err != nil {
-		return "WRONG: " + err.Error()
-	}
-	for _, bounds := range searches {
-		for _, lock := range searchedLocks {
-			arguments := append([]string{"check", "--workers=1", "--lock=" + lock},
-				strings.Fields(bounds)...)
-			output, err := commandIn(directory, searchLimit, program, arguments...)
-			var exit *exec.ExitError
-			switch violated := firstMatch(`\nVIOLATION ([a-z-]+)`, output); {
-			case violated != "":
-				return fmt.Sprintf("violates %s, %s, schedule %s of %s", violated, lock,
-					firstMatch(`\nfound in schedule (\d+)`, output), bounds)
-			case strings.Contains("\n"+output, "\npanic: "):
-				return fmt.Sprintf("panics, %s, %s", lock, bounds)
-			case err != nil && !errors.As(err, &exit):
-				return fmt.Sprintf("hangs, %s, %s", lock, bounds)
-			case err != nil:
-				return fmt.Sprintf("fails, %s, %s: %s", lock, bounds,
-					output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:])
-			}
-		}
-	}
-	return notFound
 }
 
 // build creates the directory, compiles a program with the defect into it and returns the program's

@@ -3,190 +3,208 @@ package strategy
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// Margin mutates the schedules whose runs came closest to a breach of mutual exclusion: those with
-// the smallest margin from a holder's loss of the lock to its session's end. The margin is the
+// Margin mutates the timings whose runs came closest to a breach of mutual exclusion: those with
+// the smallest margin from a holder's loss of the lock to the next grant. The margin is the
 // robustness of the property (Donzé and Maler, "Robust Satisfaction of Temporal Logic over
 // Real-Valued Signals", FORMATS 2010), and the search minimises it as S-TaLiRo does (Annpureddy,
 // Liu, Fainekos and Sankaranarayanan, "S-TaLiRo", TACAS 2011).
 //
-// It deviates from them: what it mutates are decisions instead of signals, and it follows no single
-// point but the best few schedules, because most mutations of a schedule break it.
+// It deviates from them: it follows no single point but the best few, because many have the same
+// margin.
 type Margin struct {
-	shifts []engine.Deviation
-	asked  int // shifts that were asked for
-	replay engine.Replay
-	end    int             // decision from which on another strategy decides
-	then   engine.Strategy // nil for the default policy
+	timing  *timing
+	shifts  []sim.Step // still to be asked for
+	strikes []strike   // still to come
+
+	section  uint8
+	time     int // time steps so far
+	entered  int // time steps before the last entry
+	messages int // steps of threads since the last entry
+	steady   int // steps of threads since the last time step
+	heals    int // time steps after which the effects of faults may end
+	holds    []hold
+
+	options []sim.EnabledStep // scratch memory: the steps that nothing holds back
+	indexes []int             // of the options among the enabled steps
 }
 
-const (
-	freshOdds = 8 // one in so many schedules is drawn anew
-	tailOdds  = 2 // one in so many mutated schedules ends in random decisions
-)
+// A hold keeps a thread from taking steps, or only from leaving its critical section.
+type hold struct {
+	thread  int32
+	leaving bool
+	until   int // time steps
+}
 
-// NewMargin returns the strategy of a schedule, which mutates one of the near misses, or draws a
-// schedule as [Random] does.
+// freshOdds is such that one in so many timings is drawn anew.
+const freshOdds = 4
+
+// NewMargin returns the strategy of a schedule. Its timing is a mutation of one of the near misses,
+// or drawn anew.
 func NewMargin(p *Profile, near nearMisses, seed uint64, schedule int) engine.Strategy {
+	t := timingOf(p, near, seed, schedule)
+	m := &Margin{timing: t, strikes: slices.Clone(t.strikes)}
+	for i, step := range p.Shifts {
+		if step.Peer = t.phases[i]; step.Peer > 0 {
+			m.shifts = append(m.shifts, step)
+		}
+	}
+	return m
+}
+
+// timingOf returns the timing of a schedule.
+func timingOf(p *Profile, near nearMisses, seed uint64, schedule int) *timing {
 	draw := NewRandom(seed^0x6d617267, schedule)
 	if len(near) == 0 || draw.Below(freshOdds) == 0 {
-		return Timed(NewRandom(seed, schedule), p, seed, schedule)
+		return drawTiming(draw, p)
 	}
-	parent := near[min(draw.Below(uint64(len(near))), draw.Below(uint64(len(near))))]
-	m := &mutation{
-		Random: draw, profile: p,
-		shifts: slices.Clone(parent.shifts), rest: slices.Clone(parent.rest),
+	closer := min(draw.Below(uint64(len(near))), draw.Below(uint64(len(near))))
+	return near[closer].timing.mutated(draw)
+}
+
+// Choose asks for the phases first. Then it returns the step of the default policy among those that
+// nothing holds back, or a fault when its time has come.
+func (m *Margin) Choose(_ int, enabled []sim.EnabledStep, _ int) int {
+	if len(m.shifts) > 0 {
+		shift := m.shifts[0]
+		m.shifts = m.shifts[1:]
+		return engine.Ask(shift)
 	}
-	for again := true; again; again = draw.Below(2) == 0 {
-		m.mutate()
+	chosen := m.choose(enabled)
+	for m.delay(&enabled[chosen]) {
+		chosen = m.choose(enabled)
 	}
-	s := &Margin{shifts: m.shifts, replay: engine.Replay{Deviations: m.rest}}
-	if draw.Below(tailOdds) == 0 {
-		s.end, s.then = m.cut(), &timed{
-			Strategy: draw, source: draw, odds: timedOdds[draw.Below(uint64(len(timedOdds)))],
+	step := &enabled[chosen]
+	if fault, ok := m.strike(enabled, step.Kind >= sim.Tick); ok {
+		return fault
+	}
+	if step.Kind < sim.Tick {
+		m.messages++
+		m.steady++
+		if step.Kind == sim.Enter {
+			m.enter(step.Thread())
+		}
+		return chosen
+	}
+	m.time++
+	m.steady = 0
+	if kind := m.passes(); kind != sim.Tick {
+		return engine.Ask(sim.Step{Kind: kind})
+	}
+	return chosen
+}
+
+// enter begins a critical section.
+func (m *Margin) enter(thread int32) {
+	m.section = min(m.section+1, sections-1)
+	m.entered, m.messages = m.time, 0
+	m.holds = append(m.holds, hold{
+		thread: thread, leaving: true, until: m.time + int(m.timing.stays[m.section]),
+	})
+}
+
+// choose returns the index of the step of the default policy among those that are not held back.
+// Time does not pass, however, while a process can enter or leave: otherwise a client that keeps
+// dialing would keep others out.
+func (m *Margin) choose(enabled []sim.EnabledStep) int {
+	m.options, m.indexes = m.options[:0], m.indexes[:0]
+	gate := -1
+	for i := range enabled {
+		step := &enabled[i]
+		if step.Kind == sim.Fault || m.held(step) {
+			continue
+		}
+		if gate < 0 && (step.Kind == sim.Enter || step.Kind == sim.Leave) {
+			gate = i
+		}
+		m.options, m.indexes = append(m.options, *step), append(m.indexes, i)
+	}
+	chosen := m.indexes[engine.DefaultIndex(m.options)]
+	if enabled[chosen].Kind == sim.Tick && gate >= 0 {
+		return gate
+	}
+	return chosen
+}
+
+// held reports whether a step is held back.
+func (m *Margin) held(step *sim.EnabledStep) bool {
+	switch {
+	case step.Kind == sim.Heal || step.Kind == sim.Resume:
+		return m.time < m.heals
+	case step.Kind >= sim.Tick:
+		return false
+	}
+	return slices.ContainsFunc(m.holds, func(h hold) bool {
+		return m.time < h.until && h.thread == step.Thread() &&
+			(!h.leaving || step.Kind == sim.Leave)
+	})
+}
+
+// delay reports whether a delay begins at a step. If so, the thread of the step is held back.
+func (m *Margin) delay(step *sim.EnabledStep) bool {
+	if step.Kind >= sim.Tick || step.Kind == sim.Enter || step.Kind == sim.Leave {
+		return false
+	}
+	for _, d := range m.timing.delays {
+		if d.section == m.section && int(d.messages) == m.messages && d.lasts > 0 {
+			m.messages++
+			m.holds = append(m.holds, hold{thread: step.Thread(), until: m.time + int(d.lasts)})
+			return true
 		}
 	}
-	return s
+	return false
 }
 
-// Choose returns the step of the mutated schedule.
-func (s *Margin) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
-	if s.asked < len(s.shifts) {
-		s.asked++
-		return engine.Ask(s.shifts[s.asked-1].Step)
+// strike returns the index of the fault that strikes now, if one does. A fault whose time has come
+// waits until one is possible, and for the steps of threads before it, unless time would pass.
+func (m *Margin) strike(enabled []sim.EnabledStep, timePasses bool) (index int, ok bool) {
+	first := len(enabled)
+	for first > 0 && enabled[first-1].Kind == sim.Fault {
+		first--
 	}
-	index -= len(s.shifts)
-	if s.then != nil && index >= s.end {
-		return s.then.Choose(index, enabled, defaultIndex)
+	if first == len(enabled) {
+		return 0, false
 	}
-	return s.replay.Choose(index, enabled, defaultIndex)
-}
-
-// A mutation is a schedule while it is mutated.
-type mutation struct {
-	*Random
-	profile      *Profile
-	shifts, rest []engine.Deviation
-}
-
-// mutate changes the schedule in one way.
-func (m *mutation) mutate() {
-	switch m.Below(4) {
-	case 0:
-		m.shift()
-	case 1:
-		m.time()
-	case 2:
-		m.move()
-	case 3:
-		m.remove()
-	}
-}
-
-// shift moves the phase of a timer, if one has a phase, in half of all cases only a little.
-func (m *mutation) shift() {
-	if len(m.profile.Shifts) == 0 {
-		return
-	}
-	step := m.profile.Shifts[m.Below(uint64(len(m.profile.Shifts)))]
-	at := slices.IndexFunc(m.shifts, func(d engine.Deviation) bool {
-		return d.Step.Process == step.Process
-	})
-	if at >= 0 {
-		step = m.shifts[at].Step
-		m.shifts = slices.Delete(m.shifts, at, at+1)
-	}
-	by := m.Below(sim.PhaseParts)
-	if m.Below(2) == 0 {
-		by = sim.PhaseParts - 4 + m.Below(9)
-	}
-	if step.Peer = uint8((uint64(step.Peer) + by) % sim.PhaseParts); step.Peer > 0 {
-		m.shifts = append(m.shifts, engine.Deviation{Step: step})
-	}
-}
-
-// time replaces a step that passes time, or inserts one.
-func (m *mutation) time() {
-	step := sim.Step{Kind: [...]sim.StepKind{sim.Tick, sim.Before, sim.After}[m.Below(3)]}
-	at := m.any(func(s sim.Step) bool { return s.PassesTime() })
-	if at >= 0 && m.Below(2) == 0 {
-		m.rest[at].Step = step
-		return
-	}
-	index := int(m.Below(uint64(m.length() + 1)))
-	at, _ = slices.BinarySearchFunc(m.rest, index, func(d engine.Deviation, index int) int {
-		return d.Index - index
-	})
-	m.rest = slices.Insert(m.rest, at, engine.Deviation{Index: index, Step: step})
-	m.renumber(at+1, 1)
-}
-
-// move lets a fault strike, or end, a few decisions earlier or later.
-func (m *mutation) move() {
-	at := m.any(func(s sim.Step) bool {
-		return s.Kind == sim.Fault || s.Kind == sim.Heal || s.Kind == sim.Resume
+	at := slices.IndexFunc(m.strikes, func(s strike) bool {
+		due := s.section < m.section ||
+			s.section == m.section && int(s.time) <= m.time-m.entered
+		return due && (timePasses || int(s.messages) <= m.steady)
 	})
 	if at < 0 {
-		return
+		return 0, false
 	}
-	moved := m.rest[at]
-	moved.Index = max(0, moved.Index-8+int(m.Below(17)))
-	m.rest = slices.Delete(m.rest, at, at+1)
-	at, _ = slices.BinarySearchFunc(m.rest, moved.Index, func(d engine.Deviation, index int) int {
-		return d.Index - index
-	})
-	m.rest = slices.Insert(m.rest, at, moved)
-	for ; at+1 < len(m.rest) && m.rest[at+1].Index == m.rest[at].Index; at++ {
-		m.rest[at+1].Index++
-	}
+	s := m.strikes[at]
+	m.strikes = slices.Delete(m.strikes, at, at+1)
+	m.heals = m.time + int(s.lasts)
+	return first + s.pick(enabled[first:]), true
 }
 
-// remove leaves out a few deviations. Those behind them come as much earlier in half of all cases.
-func (m *mutation) remove() {
-	if len(m.rest) == 0 {
-		return
-	}
-	at := int(m.Below(uint64(len(m.rest))))
-	n := min(1+int(m.Below(4)), len(m.rest)-at)
-	m.rest = slices.Delete(m.rest, at, at+n)
-	if m.Below(2) == 0 {
-		m.renumber(at, -n)
-	}
-}
-
-// any returns the index of one of the deviations with a property, or -1 if there is none.
-func (m *mutation) any(is func(sim.Step) bool) int {
-	found, count := -1, uint64(0)
-	for i := range m.rest {
-		if is(m.rest[i].Step) {
-			if count++; m.Below(count) == 0 {
-				found = i
-			}
+// passes returns the kind of the present time step.
+func (m *Margin) passes() sim.StepKind {
+	for _, s := range m.strikes {
+		if s.section == m.section && int(s.time) == m.time-m.entered {
+			return s.passes
 		}
 	}
-	return found
+	return sim.Tick
 }
 
-// renumber moves the decisions of the deviations from one on.
-func (m *mutation) renumber(from, by int) {
-	for i := from; i < len(m.rest); i++ {
-		m.rest[i].Index += by
+// pick returns the index of the fault among those that are possible, which are in the order of
+// their kinds.
+func (s *strike) pick(possible []sim.EnabledStep) int {
+	var starts [int(faults.Kinds) + 1]int // of the kinds that are possible
+	kinds := 0
+	for i := range possible {
+		if i == 0 || possible[i].Fault != possible[i-1].Fault {
+			starts[kinds] = i
+			kinds++
+		}
 	}
-}
-
-// length returns the number of decisions up to the last deviation.
-func (m *mutation) length() int {
-	if len(m.rest) == 0 {
-		return 0
-	}
-	return m.rest[len(m.rest)-1].Index + 1
-}
-
-// cut draws a decision, more often a late one.
-func (m *mutation) cut() int {
-	n := uint64(m.length() + 1)
-	return int(max(m.Below(n), m.Below(n)))
+	starts[kinds] = len(possible)
+	kind := int(s.kind) % kinds
+	return starts[kind] + int(s.victim)%(starts[kind+1]-starts[kind])
 }

@@ -16,14 +16,20 @@ var portfolio = [...]string{
 	"pct10", DelayName, URWName,
 }
 
-// turnsOf returns the order of turns in the first rounds of an adaptive strategy. A portfolio has
-// the turns of [Margin] only where timers have phases that can be mutated.
+// timedPortfolio is the order of turns where timers have phases. Defects that depend on times need
+// many schedules of [Margin], and no other strategy finds them.
+var timedPortfolio = [...]string{
+	RandomName, PCTName, MarginName, POSName, SURWName, MarginName, RandomName,
+	"pct10", MarginName, DelayName, URWName, MarginName,
+}
+
+// turnsOf returns the order of turns in the first rounds of an adaptive strategy.
 func turnsOf(name string, p *Profile) []string {
 	switch {
 	case name == MarginName:
 		return []string{MarginName}
 	case len(p.Shifts) > 0:
-		return append(portfolio[:len(portfolio):len(portfolio)], MarginName)
+		return timedPortfolio[:]
 	}
 	return portfolio[:]
 }
@@ -84,13 +90,13 @@ type configurationScore struct {
 	steps      float64
 	fresh      float64 // new behaviours
 	strategies []strategyScore
-	margins    bool // near misses are gathered
 	near       nearMisses
 }
 
 // A strategyScore is what a strategy has shown lately in a configuration.
 type strategyScore struct {
 	name      string
+	share     float64 // of the turns that do not depend on new behaviours
 	schedules float64
 	fresh     float64 // new behaviours
 }
@@ -104,9 +110,7 @@ func NewRounds(name string, configurations []Configuration, seed uint64) *Rounds
 	first := round{shares: t.shares}
 	for _, configuration := range configurations {
 		turns := turnsOf(name, configuration.Profile)
-		score := configurationScore{
-			Configuration: configuration, margins: slices.Contains(turns, MarginName),
-		}
+		score := configurationScore{Configuration: configuration}
 		var order allocation
 		for i := range order {
 			name := turns[i%len(turns)]
@@ -118,6 +122,7 @@ func NewRounds(name string, configurations []Configuration, seed uint64) *Rounds
 			}
 			order[i] = uint8(at)
 		}
+		setShares(score.strategies, turns)
 		first.configurations = append(first.configurations, configurationRound{turns: order})
 		t.scores = append(t.scores, score)
 	}
@@ -125,6 +130,26 @@ func NewRounds(name string, configurations []Configuration, seed uint64) *Rounds
 		t.rounds = append(t.rounds, first)
 	}
 	return t
+}
+
+// setShares lets [Margin] keep its share of the turns in the first rounds. The other strategies have
+// equal shares of the rest.
+func setShares(scores []strategyScore, turns []string) {
+	timed := 0.0
+	for _, name := range turns {
+		if name == MarginName {
+			timed += 1 / float64(len(turns))
+		}
+	}
+	others := len(scores)
+	if timed > 0 {
+		others--
+	}
+	for i := range scores {
+		if scores[i].share = timed; scores[i].name != MarginName {
+			scores[i].share = (1 - timed) / float64(others)
+		}
+	}
 }
 
 // Await waits until the round of a schedule is allocated. It returns false if the context ends
@@ -185,11 +210,12 @@ type Feedback struct {
 	near       *nearMiss // nil if the run has no margin
 }
 
-// Feedback returns what the rounds learn from the run of a configuration.
-func (t *Rounds) Feedback(configuration int, result *engine.Result) Feedback {
+// Feedback returns what the rounds learn from the run of a schedule.
+func (t *Rounds) Feedback(schedule int, result *engine.Result) Feedback {
 	f := Feedback{steps: result.Steps, behaviours: Behaviour(nil, result.Events)}
-	if t.scores[configuration].margins {
-		f.near = nearMissOf(result)
+	configuration, r, at := t.turn(schedule)
+	if score := &t.scores[configuration]; score.strategies[at].name == MarginName {
+		f.near = nearMissOf(timingOf(score.Profile, r.near, t.seed, schedule), result)
 	}
 	return f
 }
@@ -263,12 +289,12 @@ func favour(shares, rates []float64) []float64 {
 	return favoured
 }
 
-// allot allocates half of a round evenly, and the other half by the new behaviours per schedule of
+// allot allocates half of a round by fixed shares, and the other half by the new behaviours per schedule of
 // each strategy. It spreads the turns of a strategy over the round.
 func allot(scores []strategyScore) allocation {
 	even, rates := make([]float64, len(scores)), make([]float64, len(scores))
 	for i, s := range scores {
-		even[i], rates[i] = 1/float64(len(scores)), s.fresh/max(1, s.schedules)
+		even[i], rates[i] = s.share, s.fresh/max(1, s.schedules)
 	}
 	weights := favour(even, rates)
 	var turns allocation

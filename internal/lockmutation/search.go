@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// searchedLocks are the bundled locks that are built on package lock.
+var searchedLocks = [...]string{
+	"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session",
+	"no-deadline", "deadline-retry", "pair", "aged-directory", "sequence-overflow",
+	"readers-writers", "semaphore-3", "election", "double-barrier",
+}
+
+// A search is a search for the published defects with interlock check, which gets nothing but the
+// name of a lock, the number of schedules and the seed. It checks every lock with a few schedules,
+// then every lock with more of them and another seed, and so on. The schedules of a sweep do not
+// depend on the speed of the machine.
+type search struct {
+	budget time.Duration // maximum processor time of the checks for a defect; 0 for no bound
+	sweeps int           // maximum, 0 for no bound
+	quick  bool          // only the defects that are marked quick, in one sweep
+	least  int           // that must be found for the search to pass; all if quick
+}
+
+// The schedules of a check in the first sweep, and the factor from one sweep to the next.
+const (
+	sweepSchedules = 1000
+	sweepGrowth    = 4
+)
+
+// define defines the flags of a search.
+func (s *search) define() {
+	flag.DurationVar(&s.budget, "budget", time.Minute, "with -search: processor time per defect")
+	flag.IntVar(&s.sweeps, "sweeps", 0, "with -search: maximum number of sweeps, 0 for unlimited")
+	flag.IntVar(&s.least, "least", 0, "with -search: number of defects that must be found")
+	flag.BoolVar(&s.quick, "quick", false,
+		"with -search: one sweep for the defects marked quick, which must all be found")
+}
+
+// run searches for every selected published defect.
+func (s *search) run(directory string, names *regexp.Regexp) error {
+	defects, err := read()
+	if err != nil {
+		return err
+	}
+	defects = slices.DeleteFunc(defects, func(d defect) bool {
+		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
+			!names.MatchString(d.name) || s.quick && !d.quick
+	})
+	found := 0
+	for _, result := range each(directory, defects, s.find) {
+		switch {
+		case strings.HasPrefix(result, "WRONG"):
+			return errors.New("a search could not be run")
+		case !strings.HasPrefix(result, notFound):
+			found++
+		}
+	}
+	fmt.Printf("%d of %d defects found by interlock check\n", found, len(defects))
+	least := s.least
+	if s.quick {
+		least = len(defects)
+	}
+	if found < least || len(defects) == 0 {
+		return fmt.Errorf("too few defects were found: %d, want at least %d", found, max(1, least))
+	}
+	return nil
+}
+
+// notFound begins the result of a search that finds no violation.
+const notFound = "not found"
+
+// find inserts the defect and describes how interlock check finds it. A panic and a hang count as
+// found.
+func (s *search) find(d defect, directory string) string {
+	// The binaries and counterexamples of all defects together would take gigabytes.
+	defer os.RemoveAll(directory)
+	program, err := d.build(directory, "build", "./cmd/interlock")
+	if err != nil {
+		return "WRONG: " + err.Error()
+	}
+	var spent time.Duration
+	ran, schedules, sweeps := 0, sweepSchedules, s.sweeps
+	if s.quick {
+		sweeps = 1
+	}
+	for sweep := 1; sweeps == 0 || sweep <= sweeps; sweep++ {
+		for _, lock := range searchedLocks {
+			if s.budget > 0 && spent >= s.budget {
+				return fmt.Sprintf("%s in %d schedules, %.1f s", notFound, ran, spent.Seconds())
+			}
+			arguments := []string{
+				"check", "--workers=1", "--quiet", "--lock=" + lock, "--seed=" + strconv.Itoa(sweep),
+				"--schedules=" + strconv.Itoa(schedules), "--budget=" + searchLimit.String(),
+			}
+			output, used, err := measured(directory, program, arguments...)
+			spent += used
+			if how := finding(output, err); how != "" {
+				if at, err := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output)); err == nil {
+					ran += at
+				}
+				return fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock, sweep, ran,
+					spent.Seconds())
+			}
+			ran += schedules
+		}
+		schedules *= sweepGrowth
+	}
+	return fmt.Sprintf("%s in %d schedules, %.1f s", notFound, ran, spent.Seconds())
+}
+
+// finding says in which way a check has found a defect, and "" if it has found nothing.
+func finding(output string, err error) string {
+	var exit *exec.ExitError
+	switch violated := firstMatch(`\nVIOLATION ([a-z-]+)`, output); {
+	case violated != "":
+		return "violates " + violated
+	case strings.Contains("\n"+output, "\npanic: "):
+		return "panics"
+	case err != nil && !errors.As(err, &exit):
+		return "hangs"
+	case err != nil:
+		return "fails: " + output[strings.LastIndexByte(strings.TrimSpace(output), '\n')+1:]
+	}
+	return ""
+}
+
+// measured runs a program and returns its output and processor time.
+func measured(directory, program string, arguments ...string) (string, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), searchLimit)
+	defer cancel()
+	c := exec.CommandContext(ctx, program, arguments...)
+	c.Dir = directory
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
+	err := c.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return output.String(), c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
+}
