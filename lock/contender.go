@@ -104,6 +104,7 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 	}
 	if r.kind == party {
 		c.gathering = new(gathering)
+		c.asked.Shared = true
 	}
 	return c, nil
 }

@@ -40,7 +40,7 @@ type Event struct {
 
 // An Attempt is what a contender asks for.
 type Attempt struct {
-	Shared bool // it reads
+	Shared bool // it reads, or takes part in a barrier
 	Places int  // of the semaphore, or 1
 }
 

@@ -90,7 +90,8 @@ func failures(log *history.Log) (n int) {
 	return n
 }
 
-// Readers, holders of a semaphore's places and a writer that becomes a reader overlap rightly.
+// Readers, holders of a semaphore's places, a writer that becomes a reader, and participants of a
+// barrier overlap rightly.
 func TestSharing(t *testing.T) {
 	servers := startServer(t)
 	p, q := startProcess(t, "p", servers), startProcess(t, "q", servers)
@@ -110,14 +111,40 @@ func TestSharing(t *testing.T) {
 		p.unlock(one)
 		q.unlock(other)
 	}
+	gather(t, p, q)
 	log := merged(t, p.json(), q.json())
 	if all := violated(t, log); len(all) > 0 {
 		t.Errorf("violated: %v", all)
 	}
 	if names, _ := check.Locks(log.Events()); !slices.Equal(names,
-		[]string{"/locks/pool", "/locks/table"}) {
+		[]string{"/locks/pool", "/locks/table", "/barrier"}) {
 		t.Errorf("locks %v", names)
 	}
+}
+
+// gather lets two processes be in three rounds of a barrier together.
+func gather(t *testing.T, processes ...*process) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, p := range processes {
+		b, err := p.session.NewDoubleBarrier("/barrier", len(processes), p.observed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for range 3 {
+				round, err := b.Enter(context.Background())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := round.Leave(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func place(p *process) (*lock.Lease, error) {
