@@ -108,6 +108,10 @@ const (
 	// the recorder of a service has started: from here on, its log is of another process. Name
 	Started
 
+	// the process has seen the leader of an election. Attempt; Zxid (the fencing token of the
+	// leader's term, 0 if nobody leads), Path (of the leader's node), Name (of the leader)
+	Observed
+
 	Kinds
 )
 
@@ -127,7 +131,7 @@ var kindNames = [Kinds]string{
 	FairPhase: "fair-phase",
 	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
 	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
-	Extended: "extended", Started: "started",
+	Extended: "extended", Started: "started", Observed: "observed",
 }
 
 // String returns the name of the kind in a trace file.

@@ -27,6 +27,8 @@ const (
 	Extension             Property = "extension"
 	Promptness            Property = "promptness"
 	NoEarlyPass           Property = "no-early-pass"
+	OneLeaderPerTerm      Property = "one-leader-per-term"
+	TermsInOrder          Property = "terms-in-order"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

@@ -121,7 +121,7 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 			}
 		}
 		synced, watched := o.synced, o.watch.events != nil
-		s, err := await(ctx, func() (sighting, error) { return o.look(synced, watched) })
+		s, err := await(ctx, func() (sighting, error) { return o.look(ctx, synced, watched) })
 		if s.watch.events != nil {
 			o.watch = s.watch
 		}
@@ -151,8 +151,9 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 	}
 }
 
-// look reads the proclamation, and watches it unless it is watched.
-func (o *observation) look(synced, watched bool) (sighting, error) {
+// look reads the proclamation, and watches it unless it is watched. It creates nothing after the
+// context has ended, when the caller no longer waits for it.
+func (o *observation) look(ctx context.Context, synced, watched bool) (sighting, error) {
 	if !synced {
 		if err := o.queue.sync(); err != nil {
 			return sighting{}, err
@@ -170,6 +171,9 @@ func (o *observation) look(synced, watched bool) (sighting, error) {
 		data, stat, events, err = o.queue.client.GetW(path)
 	}
 	if isNoNode(err) {
+		if err := context.Cause(ctx); err != nil {
+			return sighting{}, err
+		}
 		return sighting{}, o.queue.createParents(path)
 	}
 	if err != nil {

@@ -25,6 +25,23 @@ type LockerFunc func(context.Context) (*Hold, error)
 // Lock calls the function.
 func (f LockerFunc) Lock(ctx context.Context) (*Hold, error) { return f(ctx) }
 
+// An Observer is a handle on an election, which also shows who leads.
+type Observer interface {
+	Locker
+	// Observe observes the election for a while, and passes on each leader that it sees. The
+	// process calls it at the beginning of each attempt, whose time and requests include it, and in
+	// its critical section. The context is that of the attempt, or ends with the run.
+	Observe(ctx context.Context, saw func(Leader))
+}
+
+// A Leader is the leader of an election as an observer sees it. Its zero value says that nobody
+// leads.
+type Leader struct {
+	Term int64  // the fencing token of its term
+	Node string // the path of its znode
+	Name string // the [Process.Name] of the leader
+}
+
 // A Hold is a lock that a process holds. Only Unlock is required.
 type Hold struct {
 	Unlock func(context.Context) error

@@ -84,6 +84,9 @@ func (s *Subject) engine() engine.Subject {
 			if sharing, ok := locker.(SharedLocker); ok {
 				return engineSharedLocker{engineLocker{locker}, sharing}, nil
 			}
+			if observer, ok := locker.(Observer); ok {
+				return engineObserver{engineLocker{locker}, observer}, nil
+			}
 			return engineLocker{locker}, nil
 		}
 	}
@@ -109,6 +112,17 @@ type engineSharedLocker struct {
 func (l engineSharedLocker) LockShared(ctx context.Context) (*engine.Hold, error) {
 	hold, err := l.sharing.LockShared(ctx)
 	return hold.engine(), err
+}
+
+// An engineObserver is a handle on an election.
+type engineObserver struct {
+	engineLocker
+	observer Observer
+}
+
+// Observe observes the election for a while.
+func (l engineObserver) Observe(ctx context.Context, saw func(engine.Leader)) {
+	l.observer.Observe(ctx, func(leader Leader) { saw(engine.Leader(leader)) })
 }
 
 // engine returns the hold for the engine.

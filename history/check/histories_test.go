@@ -32,6 +32,15 @@ func lockFailed(p, attempt int32) history.Event {
 	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Err: "timeout"}
 }
 
+// observed is the observation of a leader by a node, in a term; of none if the term is 0.
+func observed(p, leader int32, path string, term int64) history.Event {
+	e := history.Event{Kind: history.Observed, Process: p, Path: path, Zxid: term}
+	if term != 0 {
+		e.Name = history.ProcessName(leader)
+	}
+	return e
+}
+
 func unlockCall(p, attempt int32) history.Event {
 	return history.Event{Kind: history.UnlockCall, Process: p, Attempt: attempt}
 }

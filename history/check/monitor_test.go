@@ -135,7 +135,7 @@ func (b *arbitraryWorld) hold(p int32, failed bool) {
 func (b *arbitraryWorld) happen(p int32) {
 	path := rapid.SampledFrom(b.paths).Draw(b.t, "path")
 	_, live := b.nodes[path]
-	switch what := rapid.IntRange(-3, 12).Draw(b.t, "what"); {
+	switch what := rapid.IntRange(-3, 13).Draw(b.t, "what"); {
 	case what <= 3 && !live && b.stages[p] != dead:
 		b.change(created(p, path, 0), rapid.IntRange(0, 3).Draw(b.t, "kind") > 0)
 		b.nodes[path] = p
@@ -181,6 +181,9 @@ func (b *arbitraryWorld) happen(p int32) {
 		}).Draw(b.t, "key"), p)
 		e.Path = path
 		b.log(e)
+	case what == 13 && b.stages[p] != dead:
+		leader := rapid.SampledFrom([]int32{b.nodes[path], b.nodes[path], p}).Draw(b.t, "leader")
+		b.log(observed(p, leader, path, rapid.Int64Range(0, 6).Draw(b.t, "term")))
 	}
 }
 

@@ -198,6 +198,14 @@ var mutations = []mutation{
 		}),
 	inserting("a process passes that has not called", history.NoEarlyPass, history.FairPhase,
 		func(history.Event) []history.Event { return []history.Event{lockOK(9, 1, "")} }),
+	inserting("a process sees a leader that nobody elected", history.OneLeaderPerTerm,
+		history.FairPhase, func(history.Event) []history.Event {
+			return []history.Event{observed(9, 8, "/m/x", 1)}
+		}),
+	inserting("a process sees an older term", history.TermsInOrder, history.FairPhase,
+		func(history.Event) []history.Event {
+			return []history.Event{observed(9, 8, "/m/x", 2), observed(9, 8, "/m/x", 1)}
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

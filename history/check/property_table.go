@@ -220,6 +220,20 @@ var propertyTable = [...]property{
 		kinds:     earlyPassKinds,
 		exercised: passes, cacheable: true,
 	},
+	{
+		name:      history.OneLeaderPerTerm,
+		statement: "a term has one leader, which was elected and which all observers see",
+		monitor:   func(*monitorConfig) monitor { return new(leaderMonitor) },
+		kinds:     leaderKinds,
+		exercised: observations,
+	},
+	{
+		name:      history.TermsInOrder,
+		statement: "nobody sees the leader of an older term after that of a newer one",
+		monitor:   func(*monitorConfig) monitor { return new(termMonitor) },
+		kinds:     termKinds,
+		exercised: laterObservations,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

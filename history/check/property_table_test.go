@@ -23,7 +23,7 @@ func TestProperties(t *testing.T) {
 		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
 		history.MonotonicToken, history.Linearizable, history.OwnRelease,
 		history.Validity, history.Extension, history.Promptness,
-		history.NoEarlyPass,
+		history.NoEarlyPass, history.OneLeaderPerTerm, history.TermsInOrder,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -112,7 +112,9 @@ func TestCheckerDispatches(t *testing.T) {
 			lockCall(1, 1), lockFailed(1, 1),
 			{Kind: history.Send, Process: 1, Op: "create", Path: "/l/a"},
 		},
-		history.NoEarlyPass: {lockOK(1, 1, "")},
+		history.NoEarlyPass:      {lockOK(1, 1, "")},
+		history.OneLeaderPerTerm: {observed(1, 2, "/l/a", 3)},
+		history.TermsInOrder:     {observed(1, 2, "/l/a", 3), observed(1, 2, "/l/a", 2)},
 	}
 	for _, p := range check.Properties() {
 		v := c.Check(p, violations[p])

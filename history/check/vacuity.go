@@ -76,7 +76,9 @@ const (
 //   - validity: grants after a grant with a validity time to another process;
 //   - extension: extensions, granted or refused;
 //   - promptness: attempts that are cancelled or fail;
-//   - no-early-pass: grants.
+//   - no-early-pass: grants;
+//   - one-leader-per-term: observations of a leader;
+//   - terms-in-order: the same, by a process that has led or has seen a leader before.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event, limits history.Limits) {

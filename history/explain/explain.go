@@ -56,6 +56,8 @@ var generators = map[history.Property]generator{
 	history.Extension:             (*story).extension,
 	history.Promptness:            (*story).promptness,
 	history.NoEarlyPass:           (*story).noEarlyPass,
+	history.OneLeaderPerTerm:      (*story).oneLeaderPerTerm,
+	history.TermsInOrder:          (*story).termsInOrder,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

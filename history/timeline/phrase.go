@@ -140,6 +140,10 @@ func (t *teller) ofHolder(e *history.Event) string {
 		return p + " cannot extend its lock: " + e.Err
 	case e.Kind == history.Extended:
 		return p + " EXTENDS its lock" + validity(e)
+	case e.Kind == history.Observed && e.Zxid == 0:
+		return p + " observes that nobody leads"
+	case e.Kind == history.Observed:
+		return fmt.Sprintf("%s observes that %s leads in term %d", p, e.Name, e.Zxid)
 	case e.Kind == history.Exited:
 		return p + " unlocks once, and still holds the lock" + failed(e)
 	case e.Kind == history.ResourceRead:

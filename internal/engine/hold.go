@@ -18,6 +18,21 @@ type SharedLocker interface {
 	LockShared(context.Context) (*Hold, error)
 }
 
+// An Observer is a handle on an election, which also shows who leads.
+type Observer interface {
+	Locker
+	// Observe observes the election for a while. A process calls it at the beginning of each attempt,
+	// and in its critical section.
+	Observe(ctx context.Context, saw func(Leader))
+}
+
+// A Leader is the leader of an election as an observer sees it.
+type Leader struct {
+	Term int64  // the fencing token of the term; 0 if nobody leads
+	Node string // the path of the leader's znode
+	Name string // the name of the leader's process
+}
+
 // A Hold is a lock that a process holds. Only Unlock is required.
 type Hold struct {
 	Unlock func(context.Context) error

@@ -102,7 +102,7 @@ func ofCode(k history.Kind) bool {
 		history.UnlockCall, history.UnlockReturn,
 		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
 		history.ReenterReturn, history.Exited, history.Extended,
-		history.ResourceRead, history.ResourceWrite:
+		history.ResourceRead, history.ResourceWrite, history.Observed:
 		return true
 	}
 	return false

@@ -170,6 +170,7 @@ func (p *Process) cycle(locker Locker) {
 		lock, mode = sharing.LockShared, history.SharedMode
 	}
 	p.record(history.Event{Kind: history.LockCall, Op: mode}, locking)
+	p.observe(ctx)
 	hold, err := lock(ctx)
 	if err != nil {
 		p.record(history.Event{Kind: history.LockReturn, Op: mode, Err: err.Error()}, idle)
@@ -209,11 +210,23 @@ func (p *Process) stay(hold *Hold, mode string) {
 	}
 	sound := p.read(resource)
 	p.extend(hold)
+	p.observe(p.ctx)
 	p.pass(sim.Leave)
 	if sound && !shared {
 		p.write(resource)
 	}
 	p.record(history.Event{Kind: history.Leave}, holding)
+}
+
+// observe observes the election, if the handle is on one.
+func (p *Process) observe(ctx context.Context) {
+	if observer, ok := p.locker.(Observer); ok {
+		observer.Observe(ctx, func(l Leader) {
+			p.record(history.Event{
+				Kind: history.Observed, Zxid: l.Term, Path: l.Node, Name: l.Name,
+			}, p.Stage)
+		})
+	}
 }
 
 // extend extends the validity time of the lock if the hold allows it.

@@ -240,6 +240,36 @@ var catalogue = []entry{
 		barrier,
 		func(r *recipe) { r.entersWoken = true }, nil,
 	},
+	{
+		"newest-candidate", history.OneLeaderPerTerm,
+		"an observer of an election takes the newest candidate for the leader",
+		"etcd-io/etcd#18163: Election.Observe reports whichever candidate has written last",
+		election,
+		func(r *recipe) { r.newestLeads = true }, nil,
+	},
+	{
+		"late-proclamation", history.TermsInOrder,
+		"a leader proclaims itself without a check that it still leads",
+		"KAFKA-6082: a controller that has lost the election still writes to ZooKeeper",
+		proclaimedElection,
+		func(r *recipe) { r.lateProclaimer = true }, nil,
+	},
+	{
+		"deaf-leader", history.SessionLoss,
+		"a leader of an election does not heed the end of its session",
+		"Comcast/go-leaderelection: watchForLeaderDeleteEvents heeds deletions alone; " +
+			"Netflix/curator#216: LeaderLatch",
+		recipe{election: true, fencing: true, watchesNode: true},
+		func(r *recipe) { r.deafHolder = true }, nil,
+	},
+	{
+		"resign-once", history.NoLeakedNodes,
+		"a leader that resigns while it is disconnected leaves its node, and stays the leader",
+		"CURATOR-202: LeaderSelector",
+		election,
+		func(r *recipe) { r.deleteOnce = true },
+		[]history.Property{history.LossNotification, history.Progress},
+	},
 }
 
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.

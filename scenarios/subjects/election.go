@@ -3,7 +3,6 @@ package subjects
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
@@ -11,45 +10,72 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
+// electionClaims are the properties of an election beside those of its lock.
+var electionClaims = []history.Property{history.OneLeaderPerTerm, history.TermsInOrder}
+
+// observationRequests is how many requests an observation sends at most without disturbance: a sync,
+// the creation of the observed node, and two reads and the two of a watch that fires for each leader.
+const observationRequests = 12
+
 // Election is the production leader election as a lock, which a process takes by Campaign and
-// releases by Resign. It panics if a leader in office reads another leader, none, or data that it
-// has not proclaimed.
+// releases by Resign. Every process also observes the leaders.
 func Election() scenarios.Subject {
-	s := production("election", "lock.Election: Campaign and Resign; a leader reads itself",
-		func(p *scenarios.Process) (lockFunc, error) {
-			election, err := lock.NewElection(p.Client, p.Directory, p.SessionTimeout,
-				lock.WithRandom(p.Random))
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) (*scenarios.Hold, error) {
-				session := p.Client.SessionID()
-				leadership, err := election.Campaign(ctx, p.Name())
-				if err != nil {
-					return nil, err
-				}
-				h, err := hold(leadership.Lease, nil)
-				h.Unlock = func(ctx context.Context) error {
-					leader, err := election.Leader(ctx)
-					own := lock.Leader{Data: p.Name(), Token: h.Token, Node: h.Node}
-					if leader != own && (err == nil || errors.Is(err, lock.ErrNoLeader)) &&
-						inOffice(p, h.Node, session) {
-						panic(fmt.Sprintf("the leader %+v reads %+v, error %v", own, leader, err))
-					}
-					return leadership.Resign(ctx)
-				}
-				return h, err
-			}, nil
-		})
+	s := production("election", "lock.Election: Campaign and Resign; all processes observe", nil)
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		election, err := lock.NewElection(p.Client, p.Directory, p.SessionTimeout,
+			lock.WithRandom(p.Random))
+		return candidate{p, election}, err
+	}
+	s.Limits.Requests += observationRequests
 	// A candidate whose lead expires before it has proclaimed queues again, at the end.
-	s.Claims = slices.DeleteFunc(s.Claims,
-		func(p history.Property) bool { return p == history.NoStarvation })
+	s.Claims = append(slices.DeleteFunc(s.Claims,
+		func(p history.Property) bool { return p == history.NoStarvation }), electionClaims...)
 	return s
 }
 
-// inOffice reports whether a leader's node existed at all reads since the session was the given
-// one. A later session may read from a server that is behind.
-func inOffice(p *scenarios.Process, node string, session int64) bool {
-	exists, _, err := p.Client.Exists(node)
-	return err == nil && exists && session != 0 && p.Client.SessionID() == session
+// A candidate is a process of the production election.
+type candidate struct {
+	*scenarios.Process
+	election *lock.Election
+}
+
+func (c candidate) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	leadership, err := c.election.Campaign(ctx, c.Name())
+	if err != nil {
+		return nil, err
+	}
+	h, err := hold(leadership.Lease, nil)
+	h.Unlock = leadership.Resign
+	return h, err
+}
+
+// Observe asks once who leads if the process has an odd number. Otherwise it follows the leaders,
+// until it has seen two of them or itself, or a quarter of the session timeout is over.
+func (c candidate) Observe(ctx context.Context, saw func(scenarios.Leader)) {
+	if c.Number%2 == 1 {
+		switch leader, err := c.election.Leader(ctx); {
+		case errors.Is(err, lock.ErrNoLeader):
+			saw(scenarios.Leader{})
+		case err == nil:
+			saw(observed(leader))
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.SessionTimeout/4)
+	defer cancel()
+	first := true
+	for leader, err := range c.election.Observe(ctx) {
+		if err != nil {
+			return
+		}
+		saw(observed(leader))
+		if !first || leader.Data == c.Name() {
+			return
+		}
+		first = false
+	}
+}
+
+func observed(l lock.Leader) scenarios.Leader {
+	return scenarios.Leader{Term: l.Token, Node: l.Node, Name: l.Data}
 }

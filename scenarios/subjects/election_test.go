@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client"
@@ -29,9 +28,9 @@ func TestElectionReadsEarlierTerm(t *testing.T) {
 	}
 	result, _ := search(t, subject, 1, 2, 1, faults.Plan{})
 	if result == nil || !slices.ContainsFunc(result.Violations, func(v *history.Violation) bool {
-		return v.Property == engine.NoPanic
+		return v.Property == history.OneLeaderPerTerm
 	}) {
-		t.Errorf("two terms do not violate %s", engine.NoPanic)
+		t.Errorf("two terms do not violate %s", history.OneLeaderPerTerm)
 	}
 }
 

@@ -110,6 +110,6 @@ func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
 func ofZooKeeper() []history.Property {
 	return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
 		return p == history.OwnRelease || p == history.Validity || p == history.Extension ||
-			p == history.NoEarlyPass
+			p == history.NoEarlyPass || slices.Contains(electionClaims, p)
 	})
 }

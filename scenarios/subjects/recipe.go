@@ -82,6 +82,8 @@ type recipe struct {
 	takesTwo      bool // acquires another lock first, and holds both
 	guardedWrites bool // the resource is a znode, written by guarded multis
 	barrier       bool // it is a double barrier
+	election      bool // it is an election: see electionRecipe
+	proclaims     bool // the leader writes its name into the directory, where observers read it
 
 	// The defects, described in catalogue.
 
@@ -114,6 +116,8 @@ type recipe struct {
 	countsQuitter  bool
 	lastLeaver     bool
 	entersWoken    bool
+	newestLeads    bool
+	lateProclaimer bool
 
 	steps steps // all of them, or none for correctSteps
 }
@@ -153,6 +157,10 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 				recipe: recipe, client: p.Client, directory: p.Directory,
 				timeout: p.SessionTimeout,
 			}
+			if recipe.election {
+				r.name = []byte(p.Name())
+				return electionRecipe{r}, nil
+			}
 			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				return r.steps.lock(r, ctx)
 			}), nil
@@ -190,13 +198,20 @@ func (r *recipe) requests() int {
 	if r.keepsLease {
 		return recipeLimits.Requests + 2 // a sync before each listing
 	}
-	if r.watchesNode {
-		return recipeLimits.Requests + 1 // the watch on its node
-	}
 	if r.takesTwo {
 		return history.Unbounded
 	}
-	return recipeLimits.Requests
+	requests := recipeLimits.Requests
+	if r.watchesNode {
+		requests++ // the watch on its node
+	}
+	if r.election {
+		requests += 3 // the observation
+	}
+	if r.proclaims {
+		requests++
+	}
+	return requests
 }
 
 // claims returns the properties of the recipe with its extensions and without its defects.
@@ -233,6 +248,9 @@ func (r *recipe) claims() []history.Property {
 	if r.fencing {
 		claims = append(claims, history.MonotonicToken)
 	}
+	if r.election {
+		claims = append(claims, electionClaims...)
+	}
 	if r.fencing || r.guardedWrites {
 		claims = append(claims, history.Fencing, history.NoLostUpdate)
 	}
@@ -245,6 +263,7 @@ type recipeLock struct {
 	client    client.Client
 	directory string
 	timeout   time.Duration // of the session
+	name      []byte        // of a candidate, the data of its node; nil otherwise
 
 	// State of the current attempt or hold.
 	node      string
@@ -470,10 +489,10 @@ func (r *recipeLock) readToken(asked time.Time) error {
 func (r *recipeLock) create(context.Context) (err error) {
 	r.node = ""
 	if !r.noGUID {
-		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil, openACL)
+		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", r.name, openACL)
 		for r.retryProtected && err != nil {
 			time.Sleep(retryDelay)
-			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", nil,
+			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", r.name,
 				openACL)
 		}
 		return err
