@@ -16,10 +16,10 @@ import (
 // node behind.
 type contender struct {
 	*queue
-	ctx   context.Context // the call's, without its end; for observers
-	rule  rule
-	asked Attempt
-	predecessorHint
+	ctx     context.Context // the call's, without its end; for observers
+	rule    rule
+	asked   Attempt
+	guid    guid
 	prefix  string // path prefix of every node of the contender
 	started time.Time
 
@@ -38,8 +38,7 @@ type contender struct {
 	watches      map[string]watch // pending watches, by the name of the node
 	uncertain    bool             // a create with an unknown outcome may have made a node
 	wasUncertain bool             // uncertain was true at some time of the attempt
-	guidInFlight bool             // a request that names the GUID may be in flight
-	useHint      bool             // the predecessor will be predicted from the hint
+	dirCzxid     int64            // zxid that created the directory, from the last listing
 	clientClosed bool             // the client has reported that it was closed
 	failures     failureRun       // of requests that fail at once
 	waited       bool             // it had to wait for another contender
@@ -87,16 +86,15 @@ var (
 const retryDelay = 100 * time.Millisecond
 
 func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
-	h, err := q.takeHint(r)
+	id, err := q.newGUID()
 	if err != nil {
 		return nil, err
 	}
 	c := &contender{
 		queue: q, ctx: context.WithoutCancel(ctx), rule: r,
-		asked: Attempt{Shared: r.kind == shared, Places: r.spare + 1}, predecessorHint: h,
-		prefix: q.at(namePrefix + h.guid + nameInfixes[r.kind]), started: time.Now(),
-		useHint:    h.predecessor != "" && h.trust >= minTrust,
-		retryAfter: q.retryDelay + q.retryDelay/100_000*time.Duration(h.jitter()),
+		asked: Attempt{Shared: r.kind == shared, Places: r.spare + 1}, guid: id,
+		prefix: q.at(namePrefix + string(id) + nameInfixes[r.kind]), started: time.Now(),
+		retryAfter: q.retryDelay + q.retryDelay/100_000*time.Duration(id.jitter()),
 		cancelled:  make(chan struct{}), removed: make(chan struct{}),
 	}
 	if r.kind == writer {
@@ -157,7 +155,6 @@ func (c *contender) hold(k *leaseKeeper) {
 	defer close(c.removed)
 	await := c.observeEnd(k.tenure)
 	k.keep()
-	c.guidInFlight = c.guidInFlight || k.tenure.hasPendingWrites()
 	k.tenure.end(errUnlocked) // It still lasts if the call was cancelled just before the grant.
 	await()
 	c.remove()
@@ -173,7 +170,7 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 			return keeper, err
 		case err == errNodeLost:
 			// The session was lost, or somebody deleted the node: a new node queues at the end.
-			c.nodeState, c.guidInFlight = nodeState{}, true
+			c.nodeState = nodeState{}
 			clear(c.watches)
 			continue
 		}
@@ -244,9 +241,7 @@ func (c *contender) create() error {
 	}
 	c.uncertain = true
 	session, sentAt := c.client.SessionID(), time.Now()
-	if !c.useHint {
-		c.earlyListing = c.listConcurrently()
-	}
+	c.earlyListing = c.listConcurrently()
 	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(),
 		zk.FlagEphemeral|zk.FlagSequence, c.acl)
 	switch {
@@ -259,12 +254,12 @@ func (c *contender) create() error {
 		// returns.
 		c.owner = session
 	case errors.Is(err, zk.ErrNoNode):
-		c.uncertain, c.useHint = false, false
+		c.uncertain = false
 		return c.createParents(c.path)
 	case refused(err), errors.Is(err, zk.ErrNoServer): // The client has not sent it.
 		c.uncertain = false
 	default:
-		c.wasUncertain, c.guidInFlight, c.useHint = true, true, false
+		c.wasUncertain = true
 	}
 	return err
 }
@@ -378,10 +373,7 @@ func (c *contender) removeOnce() error {
 		// removed the node.
 		c.removalErr = errNodeGone
 	case err != nil && !isNoNode(err):
-		c.guidInFlight = true
 		return err
-	case err == nil:
-		c.storeHint()
 	}
 	c.observe(Event{Kind: Removed})
 	c.node = ""

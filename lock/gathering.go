@@ -167,7 +167,7 @@ func (c *contender) ownRound() (bool, error) {
 // listOutside returns the contenders that are in no round, in order and one for each GUID, and
 // whether each name is present.
 func (c *contender) listOutside() ([]entry, map[string]bool, error) {
-	entries, _, _, err := c.listContenders()
+	entries, _, err := c.listContenders()
 	if err != nil {
 		return nil, nil, err
 	}

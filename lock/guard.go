@@ -47,15 +47,8 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.tenure.beginWrite(l); err != nil {
-		return nil, err
-	}
 	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
-		responses, err := client.Multi(guarded...)
-		if len(responses) > 0 || !errors.Is(uncertainError(err), ErrUncertain) {
-			l.tenure.endWrite()
-		}
-		return responses, err
+		return client.Multi(guarded...)
 	})
 	if ctx.Err() != nil && len(responses) == 0 {
 		// Not its cause: that may be the end of the lease, which would imply that nothing was

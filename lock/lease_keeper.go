@@ -34,7 +34,7 @@ func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
 		deadline: confirmed.Add(c.validity),
 		// Contenders that were granted a lock together must not confirm together ever after.
-		interval: c.timeout/confirmations - min(c.spread(), c.timeout/confirmations/2),
+		interval: c.timeout/confirmations - min(c.guid.spread(), c.timeout/confirmations/2),
 	}
 	k.tenure.extend(k.deadline)
 	return k
@@ -256,7 +256,7 @@ func (k *leaseKeeper) confirm() bool {
 		return false
 	case err != nil:
 		k.observe(Event{Kind: Retried, Err: err})
-		k.timer.Reset(retryDelay + k.spread())
+		k.timer.Reset(retryDelay + k.guid.spread())
 	default:
 		k.deadline = sentAt.Add(k.validity)
 		k.tenure.extend(k.deadline)

@@ -298,41 +298,18 @@ func (m *machine) over() bool {
 	})
 }
 
-// rotate makes all clients queue and then, as many times as given, the first one unlock and queue
-// again.
-func (m *machine) rotate(turns int) {
-	if turns == 0 {
-		return
-	}
-	for c := range m.clients {
-		m.ask(c+1, 0)
-		m.flow()
-	}
-	for range turns {
-		first := m.attempts[slices.IndexFunc(m.attempts, (*attempt).holds)]
-		m.unlockAttempt(first)
-		m.flow()
-		m.ask(first.client, 0)
-		m.flow()
-		m.check()
-	}
-}
-
-// runMachine performs the steps in a bubble, after the given number of fault-free rotations, and
-// returns the first failure.
-func runMachine(t *testing.T, places, turns int, steps []int, open func(client *model.Conn,
+// runMachine performs the steps in a bubble and returns the first failure.
+func runMachine(t *testing.T, places int, steps []int, open func(client *model.Conn,
 	random lock.Option) []take,
 ) string {
 	failure := ""
-	// In a new directory few contenders use hints.
-	inAgedWorld(t, machineClients, 1000, func(w *world) {
+	inWorld(t, machineClients, func(w *world) {
 		m := &machine{world: w, places: places}
 		for i, conn := range w.clients {
 			// Every run uses the same GUIDs, so that a failure can be shrunk.
 			random := lock.WithRandom(rand.NewChaCha8([32]byte{byte(i)}))
 			m.takes = append(m.takes, open(conn, random))
 		}
-		m.rotate(turns)
 		for _, step := range steps {
 			machineSteps[step/machineClients](m, step%machineClients+1)
 			synctest.Wait()
@@ -344,15 +321,15 @@ func runMachine(t *testing.T, places, turns int, steps []int, open func(client *
 	return failure
 }
 
-// checkMachine performs random steps, after the given number of rotations.
-func checkMachine(t *testing.T, places, turns int, open func(client *model.Conn,
+// checkMachine performs random steps.
+func checkMachine(t *testing.T, places int, open func(client *model.Conn,
 	random lock.Option) []take,
 ) {
 	rapid.Check(t, func(r *rapid.T) {
 		length := rapid.IntRange(0, 300).Draw(r, "length")
 		steps := rapid.SliceOfN(rapid.IntRange(0, machineClients*len(machineSteps)-1), length,
 			length).Draw(r, "steps")
-		if failure := runMachine(t, places, turns, steps, open); failure != "" {
+		if failure := runMachine(t, places, steps, open); failure != "" {
 			r.Fatal(failure)
 		}
 	})
@@ -360,14 +337,14 @@ func checkMachine(t *testing.T, places, turns int, open func(client *model.Conn,
 
 // Never two holders and no overtaking, under any fault.
 func TestMutexMachine(t *testing.T) {
-	checkMachine(t, 1, 2*machineClients, func(client *model.Conn, random lock.Option) []take {
+	checkMachine(t, 1, func(client *model.Conn, random lock.Option) []take {
 		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
 	})
 }
 
 // No holder beside a writer and no overtaking, under any fault.
 func TestRWMutexMachine(t *testing.T) {
-	checkMachine(t, 1000, 0, func(client *model.Conn, random lock.Option) []take {
+	checkMachine(t, 1000, func(client *model.Conn, random lock.Option) []take {
 		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout, random))
 		return []take{{m.Lock, false}, {m.RLock, true}}
 	})
@@ -377,7 +354,7 @@ func TestRWMutexMachine(t *testing.T) {
 func TestSemaphoreMachine(t *testing.T) {
 	for places := 1; places <= 3; places++ {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			checkMachine(t, places, 0, func(client *model.Conn, random lock.Option) []take {
+			checkMachine(t, places, func(client *model.Conn, random lock.Option) []take {
 				s := must(lock.NewSemaphore(client, "/lock", places, sessionTimeout, random))
 				return []take{{s.Lock, true}}
 			})

@@ -52,10 +52,6 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //   - its node is older than a sixth of the session timeout when its turn comes: an empty write,
 //     which replaces that read except on a Session.
 //
-// It costs two requests (create and watch) under steady contention, where contenders return in the
-// same order: after waiting behind the same contender three times in a row, or once at first, a
-// contender looks for that predecessor instead of listing. A wrong prediction costs one request.
-//
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. The
 // client cannot remove a watch before its node is gone, even if the contender has given up; another

@@ -146,12 +146,12 @@ func (l *staleListing) Children(path string) ([]string, *zk.Stat, error) {
 	return names, stat, err
 }
 
-// If the directory is removed and created again, as containers are, a contender's next node can
-// have the name of its last one. A watch that a cancelled contender has left on the old node then
+// If the directory is removed and created again, as containers are, a contender that has lost its
+// node can get one of the same name; here, two contenders have the same GUID for that. A watch that a cancelled contender has left on the old node then
 // reports the new one as a change, over a reconnect, which is no release.
 func TestSameNameInANewDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		mutex, other := w.mutex(1), w.mutex(2)
+		mutex, other := w.mutex(1, lock.WithRandom(sevens{})), w.mutex(2)
 		first := w.acquire(mutex)
 		ctx, giveUp := context.WithCancel(background)
 		w.wantWaiting(w.start(ctx, other))
@@ -173,6 +173,16 @@ func TestSameNameInANewDirectory(t *testing.T) {
 		w.unlock(second)
 		w.wantGranted(waits)
 	})
+}
+
+// sevens is a source of random bytes that are all the same.
+type sevens struct{}
+
+func (sevens) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 0x77
+	}
+	return len(p), nil
 }
 
 // A contender whose listing is late does not get the token of the next one.

@@ -39,7 +39,7 @@ func (k kind) isExclusive() bool { return k == exclusive || k == writer }
 // An entry is a contender in a listing.
 type entry struct {
 	name   string
-	guid   string
+	guid   guid
 	kind   kind
 	number int32
 	czxid  int64 // 0 unless numbers do not give the order
@@ -52,9 +52,9 @@ func parseEntry(name string) (entry, bool) {
 	if !ok || len(rest) < guidLength {
 		return entry{}, false
 	}
-	guid := rest[:guidLength]
-	for i := range len(guid) {
-		if c := guid[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+	id := guid(rest[:guidLength])
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return entry{}, false
 		}
 	}
@@ -64,7 +64,7 @@ func parseEntry(name string) (entry, bool) {
 			continue
 		}
 		number, err := strconv.ParseInt(digits, 10, 32)
-		return entry{name: name, guid: guid, kind: kind(k), number: int32(number)}, err == nil
+		return entry{name: name, guid: id, kind: kind(k), number: int32(number)}, err == nil
 	}
 	return entry{}, false
 }

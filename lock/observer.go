@@ -28,9 +28,7 @@ type Event struct {
 	Context context.Context
 
 	Token int64 // of Granted, Ended and Revoked
-	// of Waiting: the number of contenders before it that block it, or 0 if it knows only the
-	// nearest: see [Mutex.Lock]
-	Ahead int
+	Ahead int   // of Waiting: the number of contenders before it that block it
 	// of Queued, Granted and Failed: since Lock was called; of Ended: since the grant
 	Elapsed time.Duration
 	// of Retried and Abandoned: the failure; of Failed: the reason; of Ended: why the lock was

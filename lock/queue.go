@@ -29,7 +29,6 @@ type queue struct {
 	retryDelay  time.Duration // see [WithRetryDelay]
 	observers   []Observer
 	idleWatches watchRegistry // of contenders that have ended
-	hints       predecessorHints
 	randomMu    sync.Mutex
 	random      io.Reader
 	// closed when the session's client is closed; nil without a session

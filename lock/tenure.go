@@ -22,7 +22,6 @@ type tenure struct {
 	validUntil      time.Time // when the last confirmation expires
 	leases          int
 	exclusiveLeases int
-	pendingWrites   int           // guarded writes with an unknown outcome
 	revoked         chan struct{} // closed when Revoke was called
 	revocationSeen  bool          // revoked is closed
 	isShared        bool          // the node is marked as shared, or will be
@@ -77,31 +76,6 @@ func (t *tenure) leave(l *Lease) (last, wasExclusive bool) {
 	}
 	t.makeShared(l)
 	return false, wasExclusive
-}
-
-// beginWrite registers a guarded write, or returns why the lease has ended.
-func (t *tenure) beginWrite(l *Lease) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := context.Cause(l.ctx); err != nil {
-		return err
-	}
-	t.pendingWrites++
-	return nil
-}
-
-// endWrite records that a guarded write was carried out or never will be.
-func (t *tenure) endWrite() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pendingWrites--
-}
-
-// hasPendingWrites reports whether guarded writes may still be carried out.
-func (t *tenure) hasPendingWrites() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.pendingWrites > 0
 }
 
 // downgrade makes a lease shared.

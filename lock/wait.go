@@ -9,21 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// blockers returns the contenders before this one that block it, nearest last.
+// blockers lists the contenders before this one that block it, nearest last. A contender that comes
+// later queues behind, so that one that is not in this list never blocks.
 func (c *contender) blockers() ([]entry, error) {
-	if c.useHint {
-		c.useHint = false
-		if blockers, err := c.tryHint(); err != nil || blockers != nil {
-			return blockers, err
-		}
-	}
-	return c.listBlockers()
-}
-
-// listBlockers lists them. A contender that comes later queues behind, so that one that is not in
-// this list never blocks.
-func (c *contender) listBlockers() ([]entry, error) {
-	entries, mine, found, err := c.listContenders()
+	entries, mine, err := c.listContenders()
 	if err != nil {
 		return nil, err
 	}
@@ -34,40 +23,41 @@ func (c *contender) listBlockers() ([]entry, error) {
 		}
 	}
 	sortEntries(before)
-	c.confirmHint(before, &found)
 	return before, nil
 }
 
-// listContenders lists all contenders, with their order but unordered, this one, and the listing
-// that they are from. It deletes other nodes of this contender, and learns its token.
-func (c *contender) listContenders() (all []entry, mine entry, found listing, err error) {
-	if found, err = c.listOwn(); err != nil {
-		return nil, mine, found, err
+// listContenders lists all contenders, with their order but unordered, and this one. It deletes
+// other nodes of this contender, and learns its token.
+func (c *contender) listContenders() (all []entry, mine entry, err error) {
+	found, err := c.listOwn()
+	if err != nil {
+		return nil, mine, err
 	}
+	c.dirCzxid = found.dirCzxid
 	entries, err := c.withOrder(found.entries)
 	if err != nil {
-		return nil, mine, found, err
+		return nil, mine, err
 	}
 	own := slices.IndexFunc(entries, c.isOwn)
 	if own < 0 {
-		return nil, mine, found, errNodeLost
+		return nil, mine, errNodeLost
 	}
 	mine = entries[own]
 	if err := c.learnToken(&mine, found.dirCzxid, found.dirPzxid); err != nil {
-		return nil, mine, found, err
+		return nil, mine, err
 	}
 	all = entries[:0]
 	for _, e := range entries {
 		if e.guid == c.guid && e.name != mine.name {
 			// A second node of this contender: a request presumed lost was carried out after all.
 			if err := c.delete(c.at(e.name)); err != nil {
-				return nil, mine, found, err
+				return nil, mine, err
 			}
 			continue
 		}
 		all = append(all, e)
 	}
-	return all, mine, found, nil
+	return all, mine, nil
 }
 
 // isOwn reports whether an entry is the contender's node.
@@ -154,20 +144,12 @@ func (c *contender) waitFor(blockers []entry) error {
 		if err := c.watchOwn(); err != nil {
 			return err
 		}
-		c.observe(Event{Kind: Waiting, Ahead: count(blockers)})
+		c.observe(Event{Kind: Waiting, Ahead: len(blockers)})
 		if blockers, err = c.awaitEvent(blockers); err != nil {
 			return err
 		}
 	}
 	return c.checkCancelled()
-}
-
-// count returns the number of blockers, or 0 if it is unknown.
-func count(blockers []entry) int {
-	if blockers[0] == unknownEntry {
-		return 0
-	}
-	return len(blockers)
 }
 
 // nearest returns the blockers that are watched.
@@ -228,9 +210,9 @@ func (c *contender) watch(blocker entry, one watch) {
 //   - the caller needs to know more than that the node exists;
 //   - the watch is older than a session timeout: go-zookeeper/zk may have lost it over a reconnect,
 //     and it must not be passed on for ever;
-//   - the watch was set before the directory was removed and created again: a reused GUID yields
-//     the same name there, and a watch that is restored over a reconnect reports the new node as a
-//     change, which would pass for a release.
+//   - the watch was set before the directory was removed and created again: a contender that has
+//     lost its node may get one of the same name there, and a watch that is restored over a
+//     reconnect reports the new node as a change, which would pass for a release.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 	if c.rule.kind == shared || !isChildCount(blocker.number) {
 		return watch{}, false

@@ -36,15 +36,8 @@ type world struct {
 // inWorld runs a test in a world of one server with the given number of clients. The directory
 // /lock exists.
 func inWorld(t *testing.T, clients int, test func(w *world)) {
-	inAgedWorld(t, clients, 0, test)
-}
-
-// inAgedWorld runs a test in such a world, where past nodes have been created in the directory and
-// deleted before.
-func inAgedWorld(t *testing.T, clients int, past int32, test func(w *world)) {
 	inEnsemble(t, 1, 0, func(w *world) {
 		w.create("/lock", 0, 0)
-		w.cluster.PrepareSequence("/lock", past)
 		for range clients {
 			w.clients = append(w.clients, model.Connect(w.cluster))
 		}

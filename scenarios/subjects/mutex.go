@@ -38,17 +38,6 @@ func SequenceOverflow() scenarios.Subject {
 	return subject
 }
 
-// AgedDirectory is the production lock in a directory with high sequence numbers. There a contender
-// that has waited behind another can predict its predecessor and its fencing token; in a new
-// directory the numbers are too low for that.
-func AgedDirectory() scenarios.Subject {
-	subject := Mutex()
-	subject.Name, subject.Summary = "aged-directory",
-		"lock.Mutex in a directory whose sequence numbers start at 1000"
-	subject.Sequence = 1000
-	return subject
-}
-
 // lockFunc acquires a lock.
 type lockFunc = func(context.Context) (*scenarios.Hold, error)
 

@@ -21,7 +21,7 @@ func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Session(),
-		subjects.AgedDirectory(), subjects.SequenceOverflow(),
+		subjects.SequenceOverflow(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -70,39 +70,6 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
 			}
 		}
-	}
-}
-
-// In a directory with high sequence numbers, contenders do acquire the lock without a listing.
-func TestAgedDirectory(t *testing.T) {
-	runner := engine.NewRunner(t)
-	const schedules = 100
-	predicted := 0
-	for schedule := range schedules {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(subjects.AgedDirectory()), Clients: 3, Cycles: 4,
-			Servers: 1 + 2*(schedule%2),
-		}
-		result := runner.Run(&scenario, strategy.NewRandom(5, schedule))
-		if len(result.Violations) > 0 {
-			t.Fatalf("schedule %d:\n%s", schedule, result.Describe(&scenario))
-		}
-		unlisted := 0
-		for _, e := range result.Events {
-			if e.Kind == history.Send && e.Op == "create" {
-				unlisted++
-			}
-			if e.Kind == history.Send && e.Op == "children" {
-				unlisted--
-			}
-		}
-		if unlisted > 0 {
-			predicted++
-		}
-	}
-	if predicted < schedules/2 {
-		t.Errorf("%d of %d schedules had fewer listings than creates, want at least half",
-			predicted, schedules)
 	}
 }
 

@@ -20,7 +20,7 @@ func Correct() []scenarios.Subject {
 		TryLock(), Reentrant(), RWMutex(), Semaphore(),
 		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), DoubleBarrier(),
 		NoDeadline(),
-		DeadlineRetry(), Pair(), AgedDirectory(), SequenceOverflow(), Careful(), GuardedRecipe(),
+		DeadlineRetry(), Pair(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
 }
 
