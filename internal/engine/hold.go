@@ -21,8 +21,8 @@ type SharedLocker interface {
 // An Observer is a handle on an election, which also shows who leads.
 type Observer interface {
 	Locker
-	// Observe observes the election for a while. A process calls it at the beginning of each attempt,
-	// and in its critical section.
+	// Observe observes the election for a while. A process calls it at the beginning of each
+	// attempt, and in its critical section.
 	Observe(ctx context.Context, saw func(Leader))
 }
 

@@ -13,8 +13,8 @@ import (
 // electionClaims are the properties of an election beside those of its lock.
 var electionClaims = []history.Property{history.OneLeaderPerTerm, history.TermsInOrder}
 
-// observationRequests is how many requests an observation sends at most without disturbance: a sync,
-// the creation of the observed node, and two reads and the two of a watch that fires for each leader.
+// observationRequests is how many requests an observation sends at most without disturbance: a
+// sync, the creation of the observed node, and the reads of two leaders.
 const observationRequests = 12
 
 // Election is the production leader election as a lock, which a process takes by Campaign and

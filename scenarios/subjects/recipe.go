@@ -489,7 +489,8 @@ func (r *recipeLock) readToken(asked time.Time) error {
 func (r *recipeLock) create(context.Context) (err error) {
 	r.node = ""
 	if !r.noGUID {
-		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", r.name, openACL)
+		r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", r.name,
+			openACL)
 		for r.retryProtected && err != nil {
 			time.Sleep(retryDelay)
 			r.node, err = r.client.CreateProtectedEphemeralSequential(r.directory+"/n-", r.name,
