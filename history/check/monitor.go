@@ -253,6 +253,12 @@ func (m *Monitor) Violations() []*history.Violation {
 		func(v *history.Violation) bool { return v == nil })
 }
 
+// Violated reports whether [Monitor.Violations] returns any.
+func (m *Monitor) Violated() bool {
+	return slices.ContainsFunc(m.violations,
+		func(v *history.Violation) bool { return v != nil })
+}
+
 // Finish returns how the whole log, which ends with the last observed event, breaks the properties,
 // as [Monitor.Violations] does. It does not change the monitor.
 func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {

@@ -126,7 +126,11 @@ func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strateg
 	}
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
-	r.check(ctx, &scenario.Subject, result)
+	if m, ok := strategy.(monitoring); ok && result.Pruned && m.Kept(result.Events) {
+		r.checkUnmonitored(ctx, &scenario.Subject, result)
+	} else {
+		r.check(ctx, &scenario.Subject, result)
+	}
 	return result
 }
 
@@ -233,19 +237,33 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	return r.claims
 }
 
+// checkUnmonitored judges a run that ended in a known state, in which monitors have found nothing.
+// It measures no costs.
+func (r *Runner) checkUnmonitored(ctx context.Context, subject *Subject, result *Result) {
+	claims := check.Unmonitored(r.toJudge(subject, result))
+	r.judge(ctx, subject, result, claims, nil)
+}
+
 // check judges a run. If the context ends before a violation is found, the run is cancelled.
 func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
+	var herd *history.Violation
+	result.Cost, herd = check.Measure(result.Events, subject.EffectiveLimits())
+	r.judge(ctx, subject, result, r.toJudge(subject, result), herd)
+}
+
+// judge checks properties. Whether there was a herd has been decided.
+func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
+	claims []history.Property, herd *history.Violation,
+) {
 	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
 	r.checker.Barrier = subject.Claimed(history.NoEarlyPass)
-	var herd *history.Violation
-	result.Cost, herd = check.Measure(result.Events, subject.EffectiveLimits())
 	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&
 		result.Leak == ""; result.Cancelled {
 		return
 	}
-	claims := r.toJudge(subject, result)
-	result.VerdictCached = r.checker.VerdictCached(claims, result.Events)
+	cacheable := slices.ContainsFunc(claims, check.CacheableVerdict)
+	result.VerdictCached = cacheable && r.checker.VerdictCached(claims, result.Events)
 	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
 		return p == history.NoHerd || result.VerdictCached && check.CacheableVerdict(p)
 	})
@@ -259,7 +277,7 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
 		})
 	}
-	if !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
+	if cacheable && !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
 		r.checker.CacheVerdict()
 	}
 	if subject.Distinguish != nil {

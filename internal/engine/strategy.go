@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/interlock-sim/interlock/sim"
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/sim"
+)
 
 // A Strategy decides what happens next in a run.
 type Strategy interface {
@@ -19,6 +22,12 @@ type stateAware interface {
 	// from the default policy, if the strategy has decided on that step before the run. If ok is
 	// false, the strategy has to choose there.
 	Settled(steps int) (step sim.Step, deviates, ok bool)
+}
+
+// A monitoring strategy has a monitor for each claim that can have one; see [check.Monitor].
+type monitoring interface {
+	// Kept reports whether the monitors find that no event of the run breaks a property.
+	Kept(log []history.Event) bool
 }
 
 // What [Strategy.Choose] may return instead of the index of an enabled step; see also [Ask].

@@ -495,6 +495,12 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	return key
 }
 
+// Kept reports whether no event of the run breaks a property that has a monitor.
+func (x *dfs) Kept(log []history.Event) bool {
+	x.monitor.Observe(log)
+	return !x.monitor.Violated()
+}
+
 // ended reports whether a process will neither act nor be told anything again, and has no request
 // in flight.
 func (x *dfs) ended(number int32) bool {
