@@ -35,6 +35,7 @@ const (
 	defaultSchedules = 100_000
 	defaultBudget    = 30 * time.Second
 	workersMax       = 256
+	bitstateMax      = 1 << 20 // MiB
 )
 
 // checkFlags holds the flags of check as they were given.
@@ -42,7 +43,7 @@ type checkFlags struct {
 	lock, client, strategy, faults, seed string
 	clients, cycles, threads, servers    int
 	schedules, states, workers           int
-	idleTicks, maxDeviations             int
+	idleTicks, maxDeviations, bitstate   int
 	symmetry, fairSuffixes, keepGoing    bool
 	scheduler                            bool
 	budget                               time.Duration
@@ -127,6 +128,8 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 		"exhaustive: check liveness from every state")
 	flags.StringVar(&f.checkpoint, "checkpoint", "",
 		"exhaustive: `file` to resume from and to save progress to")
+	flags.IntVar(&f.bitstate, "bitstate", 0,
+		"exhaustive: `MiB` for a set of states that may omit some")
 	flags.IntVar(&f.idleTicks, "idle-ticks", 0,
 		"exhaustive: time steps per schedule that nothing waits for")
 	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
@@ -144,7 +147,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 		"`cells` where faults must strike: all, kinds or kind@phase")
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
-		"parallel schedules; 1 with the real client or exhaustive")
+		"parallel workers; 1 with the real client")
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	flags.StringVar(&f.shard, "shard", "",
 		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
@@ -301,6 +304,10 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return fmt.Errorf("--idle-ticks must be at least 0, not %d", f.idleTicks)
 	case f.maxDeviations < 0:
 		return fmt.Errorf("--max-deviations must be at least 0, not %d", f.maxDeviations)
+	case f.bitstate < 0 || f.bitstate > bitstateMax:
+		return fmt.Errorf("--bitstate must be from 0 to %d, not %d", bitstateMax, f.bitstate)
+	case f.bitstate > 0 && (f.maxDeviations > 0 || f.checkpoint != ""):
+		return errors.New("--bitstate cannot be combined with --max-deviations or --checkpoint")
 	case f.maxDeviations > 0 && (f.idleTicks > 0 || f.checkpoint != ""):
 		return errors.New("--max-deviations cannot be combined with --idle-ticks or --checkpoint")
 	}
@@ -313,9 +320,9 @@ func (f *checkFlags) validateStrategy() error {
 		return nil
 	}
 	if f.symmetry || f.fairSuffixes || f.idleTicks > 0 || f.checkpoint != "" ||
-		f.maxDeviations > 0 {
-		return errors.New("--symmetry, --fair-suffixes, --idle-ticks, --max-deviations and " +
-			"--checkpoint require --strategy exhaustive")
+		f.maxDeviations > 0 || f.bitstate > 0 {
+		return errors.New("--symmetry, --fair-suffixes, --bitstate, --idle-ticks, " +
+			"--max-deviations and --checkpoint require --strategy exhaustive")
 	}
 	if _, err := strategy.Parse(f.strategy); err != nil {
 		return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
@@ -339,10 +346,10 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 // limitWorkers sets the number of workers to one if the campaign supports no more. It returns an
 // error if the command line asks for more.
 func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool) error {
-	isReal, exhaustive := c.Scenario.Client == engine.Real,
-		f.strategy == strategy.ExhaustiveName
+	isReal, alone := c.Scenario.Client == engine.Real,
+		f.strategy == strategy.ExhaustiveName && !f.exhaustive(c).Shares()
 	switch {
-	case !isReal && !exhaustive:
+	case !isReal && !alone:
 		return nil
 	case isReal && real.RaceDetector:
 		return errRealUnderRace
@@ -350,7 +357,9 @@ func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool)
 		return fmt.Errorf("--workers must be 1, not %d, with the real client: it is "+
 			"deterministic on one processor only", f.workers)
 	case given("workers") && f.workers > 1:
-		return fmt.Errorf("--workers must be 1, not %d, with --strategy exhaustive", f.workers)
+		return fmt.Errorf("--workers must be 1, not %d, for an exhaustive search with --schedules, "+
+			"--states, --max-deviations, --checkpoint or --keep-going, or with scheduled goroutines",
+			f.workers)
 	}
 	c.Workers = 1
 	return nil
@@ -373,14 +382,8 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
 		c.Progress = func(r *report.Campaign) { progress.show(r) }
 		return func(ctx context.Context) report.Report { return c.Run(ctx, t) }, nil
 	}
-	e := &exhaustive.Search{
-		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
-		IdleTicks:     f.idleTicks,
-		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
-		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
-		Progress:   func(r *report.Exhaustive) { progress.show(r) },
-		Checkpoint: f.checkpoint, KeepGoing: f.keepGoing,
-	}
+	e := f.exhaustive(c)
+	e.Progress = func(r *report.Exhaustive) { progress.show(r) }
 	if f.checkpoint != "" {
 		if err := e.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
@@ -390,6 +393,18 @@ func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
 		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
 		return e.Run(ctx, t)
 	}, nil
+}
+
+// exhaustive returns the exhaustive search that the flags describe.
+func (f *checkFlags) exhaustive(c *campaign.Campaign) *exhaustive.Search {
+	return &exhaustive.Search{
+		Scenario: c.Scenario, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
+		IdleTicks:     f.idleTicks,
+		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
+		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
+		Checkpoint: f.checkpoint, KeepGoing: f.keepGoing, Workers: c.Workers,
+		Bitstate: f.bitstate << 20,
+	}
 }
 
 // runCheck runs the campaign and reports it.

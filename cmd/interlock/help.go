@@ -82,7 +82,7 @@ Except in an exhaustive search, faults and the passing of time are random.
 Exhaustive search
 
 Only --schedules, --budget and --states bound the search; --states bounds the
-stored states and so its memory. It uses one processor and a few kilobytes of
+stored states and so its memory. It uses all processors and about 200 bytes of
 memory per state. It ends before its memory exceeds the machine's, or
 GOMEMLIMIT. docs/exploration.md gives its exact scope.
 
@@ -94,6 +94,8 @@ GOMEMLIMIT. docs/exploration.md gives its exact scope.
                       waits for it
   --max-deviations N  runs only schedules that deviate from the default policy
                       at most N times, those with fewer deviations first
+  --bitstate MIB      notes visited states in that many MiB, and says how many
+                      it is expected to omit; never complete
   --checkpoint FILE   resumes from FILE if it exists; the same program must have
                       written it. The search saves its progress there once a
                       minute, and when a bound or Ctrl-C ends it`

@@ -60,7 +60,7 @@ func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 		Properties: []junitProperty{
 			{"seed", fmt.Sprint(c.Seed)},
 			{"schedules", fmt.Sprint(r.Schedules)},
-			{"trace_digest", fmt.Sprintf("%016x", r.Digest)},
+			{"trace_digest", traceDigest(searched)},
 		},
 	}
 	violations := explainedViolations(r, found)

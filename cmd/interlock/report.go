@@ -180,7 +180,9 @@ func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Campaign
 func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, found []*finding) {
 	runs := r.Common()
 	writeSize(w, campaign, r)
-	fmt.Fprintf(w, "trace digest %016x\n", runs.Digest)
+	if digest := traceDigest(r); digest != "" {
+		fmt.Fprintf(w, "trace digest %s\n", digest)
+	}
 	writeFaultCoverage(w, campaign.FaultKinds(), &runs.Coverage)
 	writeMissingCoverage(w, campaign, r)
 	ofCampaign, isCampaign := r.(*report.Campaign)
@@ -204,6 +206,15 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 	if text := conclusion(campaign, r); text != "" {
 		fmt.Fprintf(w, "\n%s\n", text)
 	}
+}
+
+// traceDigest returns the digest over the schedules of a search, or "" where it would depend on the
+// speed of workers.
+func traceDigest(r report.Report) string {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && exhaustive.Workers > 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016x", r.Common().Digest)
 }
 
 // writeSize writes how much was run, and why the search ended early if it did.
@@ -309,9 +320,17 @@ func joinStrings[T fmt.Stringer](things []T) string {
 // writeCompleteness writes how much of its scope an exhaustive search has covered.
 func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	fmt.Fprintf(w, "%s, depth %d\n", counted(r.Transitions, "transition"), r.Depth)
+	if r.Workers > 0 {
+		fmt.Fprintf(w, "counts depend on the speed of %d workers, and repeat with --workers 1; the "+
+			"verdicts do not\n", r.Workers)
+	}
 	if r.LocalHistories > 0 {
 		fmt.Fprintf(w, "%d local histories, %s validated with live processes\n", r.LocalHistories,
 			counted(r.Validated, "schedule"))
+	}
+	if b := r.Bitstate; b != nil {
+		fmt.Fprintf(w, "bitstate hashing in %d MiB: expected number of omitted states %.2g, "+
+			"probability of any %.2g\n", b.Bytes>>20, b.Omissions, b.Omits())
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)
@@ -325,8 +344,12 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 		fmt.Fprintf(w, "complete up to %s from the default policy\n",
 			counted(r.Deviations, "deviation"))
 	}
-	fmt.Fprintf(w, "incomplete: %s in the states of the last schedule",
-		counted(r.Untried, "untried step"))
+	fmt.Fprint(w, "incomplete: ")
+	if r.Bitstate != nil && r.Untried == 0 {
+		fmt.Fprint(w, "no untried step is known, but states may have been omitted")
+	} else {
+		fmt.Fprintf(w, "%s in the states of the last schedule", counted(r.Untried, "untried step"))
+	}
 	if r.CutOff > 0 {
 		fmt.Fprintf(w, "; %s exceeded the maximum length", counted(r.CutOff, "schedule"))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -87,6 +86,9 @@ type ExhaustiveReport struct {
 	// the scope of a complete search
 	Scope       string `json:"scope,omitempty"`
 	Transitions int    `json:"transitions"`
+	// workers that shared the search; counts depend on their speed then, and there is no digest
+	Workers  int             `json:"workers,omitempty"`
+	Bitstate *bitstateReport `json:"bitstate,omitempty"` // of a search with --bitstate
 	// distinct local histories of processes
 	LocalHistories int `json:"local_histories,omitempty"`
 	// schedules that were also run with live processes
@@ -97,6 +99,13 @@ type ExhaustiveReport struct {
 	CutOff int `json:"cut_off,omitempty"`
 	// the search stopped at its memory limit
 	MemoryExhausted bool `json:"memory_exhausted,omitempty"`
+}
+
+// A bitstateReport says how many states bitstate hashing is expected to have omitted.
+type bitstateReport struct {
+	Bytes     int     `json:"bytes"`
+	Omissions float64 `json:"expected_omissions"`   // of reached states
+	Omits     float64 `json:"omission_probability"` // that at least one was omitted
 }
 
 // A configurationReport is a configuration of a search. Its numbers of schedules are those of a
@@ -167,7 +176,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 		Configurations: configurationReports(c, found), Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
 		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
-		Seconds: r.Elapsed.Seconds(), TraceDigest: fmt.Sprintf("%016x", r.Digest),
+		Seconds: r.Elapsed.Seconds(), TraceDigest: traceDigest(found),
 		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
 		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
@@ -184,8 +193,12 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	case *report.Exhaustive:
 		out.ExhaustiveReport = &ExhaustiveReport{
 			Complete: found.Complete, Scope: found.Scope, Transitions: found.Transitions,
+			Workers:        found.Workers,
 			LocalHistories: found.LocalHistories, Validated: found.Validated,
 			Untried: found.Untried, CutOff: found.CutOff, MemoryExhausted: found.MemoryExhausted,
+		}
+		if b := found.Bitstate; b != nil {
+			out.Bitstate = &bitstateReport{b.Bytes, b.Omissions, b.Omits()}
 		}
 	}
 	for kind := range faults.Kinds {

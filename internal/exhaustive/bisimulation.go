@@ -1,15 +1,12 @@
 package exhaustive
 
 import (
-	"iter"
 	"slices"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
-	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
 // A state is the number of a state that the search has stored, from 1; 0 is none. Its record holds
@@ -50,85 +47,6 @@ type continuation struct {
 	next      uint32 // number of the next continuation of the state; after the last, of the first
 }
 
-// states are all that a search has stored.
-type states struct {
-	records       flat.List[stateRecord] // by state - 1
-	byKey         flat.Index             // of the last state stored with each key
-	continuations flat.List[continuation]
-	histories     flat.Tuples[replay.LocalHistory]
-	// Pairs of a state and a local history, by the result of comparing that with the local history
-	// of its process in the state; see pairKey.
-	alike, unlike stateset.Set
-}
-
-func (s *states) record(of state) *stateRecord { return s.records.At(uint32(of) - 1) }
-
-// withKey returns the last state stored with the key, or 0.
-func (s *states) withKey(key uint64) state {
-	number, ok := s.byKey.Find(key, func(number uint32) bool {
-		return s.records.At(number).key == key
-	})
-	if !ok {
-		return 0
-	}
-	return state(number + 1)
-}
-
-// add stores a state whose continuations are not known yet. The mask is of processes that have
-// crashed.
-func (s *states) add(key uint64, histories []replay.LocalHistory, crashed uint32) state {
-	other := s.withKey(key)
-	number := s.records.Append(stateRecord{
-		key: key, histories: s.histories.Number(histories), flags: crashed | stateOpen,
-		other: other,
-	})
-	if other != 0 {
-		s.byKey.Replace(key, uint32(other)-1, number)
-	} else {
-		s.byKey.Add(key, number, func(number uint32) uint64 { return s.records.At(number).key })
-	}
-	return state(number + 1)
-}
-
-// close notes that all continuations of a state are known.
-func (s *states) close(of state) { s.record(of).flags &^= stateOpen }
-
-// historiesOf returns the local histories to which the processes had come in a state.
-func (s *states) historiesOf(of state) []replay.LocalHistory {
-	return s.histories.At(s.record(of).histories)
-}
-
-// addContinuation stores that a continuation of a state leads to another one, or to the end of the
-// run, with these local histories. Processes that have joined since do not matter.
-func (s *states) addContinuation(from, to state, histories []replay.LocalHistory) {
-	r := s.record(from)
-	w := continuation{
-		to: to, histories: s.histories.Number(histories[:len(s.historiesOf(from))]),
-	}
-	if r.last == 0 {
-		w.next = uint32(s.continuations.Len())
-		r.last = s.continuations.Append(w) + 1
-		return
-	}
-	last := s.continuations.At(r.last - 1)
-	w.next = last.next
-	last.next = s.continuations.Append(w)
-	r.last = last.next + 1
-}
-
-// continuationsOf returns the continuations of a state in the order in which they were added.
-func (s *states) continuationsOf(of state) iter.Seq[continuation] {
-	return func(yield func(continuation) bool) {
-		end := s.record(of).last
-		for at := end; at != 0; {
-			at = s.continuations.At(at-1).next + 1
-			if !yield(*s.continuations.At(at - 1)) || at == end {
-				return
-			}
-		}
-	}
-}
-
 // same reports whether the processes behave after these local histories as after those of the
 // state.
 func (x *dfs) same(s state, histories []replay.LocalHistory) bool {
@@ -141,12 +59,6 @@ func (x *dfs) same(s state, histories []replay.LocalHistory) bool {
 		}
 	}
 	return true
-}
-
-// without reports whether a process, counted from 0, is known to have crashed. From the 32nd on it
-// returns false, which only makes the search distinguish more states.
-func (s *states) without(of state, process int) bool {
-	return s.record(of).flags&^stateOpen>>process&1 != 0
 }
 
 // crashed returns the mask of crashed processes of a [stateRecord].
@@ -167,11 +79,8 @@ func (x *dfs) equivalent(s state, process int, h replay.LocalHistory) bool {
 		return true
 	}
 	pair := pairKey(s, h)
-	if x.states.alike.Has(pair) {
-		return true
-	}
-	if x.states.unlike.Has(pair) {
-		return false
+	if alike, known := x.states.compared.get(pair); known {
+		return alike
 	}
 	alike := x.actEquivalently(own, h)
 	if alike {
@@ -181,11 +90,7 @@ func (x *dfs) equivalent(s state, process int, h replay.LocalHistory) bool {
 			}
 		}
 	}
-	if alike {
-		x.states.alike.Add(pair)
-	} else {
-		x.states.unlike.Add(pair)
-	}
+	x.states.compared.put(pair, alike)
 	return alike
 }
 

@@ -197,7 +197,7 @@ func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error
 // resume restores the search from the checkpoint.
 func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	for _, key := range c.Seen {
-		x.seen.Add(key)
+		x.states.seen.Add(key)
 	}
 	for _, w := range c.Path {
 		x.path = append(x.path, frame{
@@ -206,11 +206,10 @@ func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored,
 		})
 	}
-	x.transitions = c.Transitions
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
 		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
-	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.seen.Len()
+	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.states.seen.Len()
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
 	r.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract
@@ -266,7 +265,7 @@ func (x *dfs) save(r *report.Exhaustive) error {
 
 // known returns the keys that completed runs have visited.
 func (x *dfs) known() stateset.Keys {
-	return slices.DeleteFunc(x.seen.Sorted(), func(key uint64) bool {
+	return slices.DeleteFunc(x.states.seen.Sorted(), func(key uint64) bool {
 		_, gone := slices.BinarySearch(x.rolledBack, key)
 		return gone
 	})

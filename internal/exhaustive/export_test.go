@@ -15,11 +15,11 @@ import (
 // search does. It returns the trace hash and the number of cached local histories.
 func CachedRunner(t *testing.T, scenario *engine.Scenario) func(engine.Strategy) (traceHash uint64,
 	histories int) {
-	runner, known := engine.NewRunner(t), replay.NewCache(scenario, t)
+	runner, known := engine.NewRunner(t), replay.NewCache(scenario, t, false)
 	t.Cleanup(known.Close)
 	return func(s engine.Strategy) (uint64, int) {
 		return runner.RunOn(context.Background(), scenario, s, known.On, nil).TraceHash,
-			known.Count
+			known.Count()
 	}
 }
 
@@ -32,6 +32,12 @@ func (e *Search) Rooted() *Search {
 // StoreAll makes the search store all states.
 func (e *Search) StoreAll() *Search {
 	e.storeAll = true
+	return e
+}
+
+// Crowded makes several workers search almost from the start.
+func (e *Search) Crowded(workers int) *Search {
+	e.Workers, e.solo = workers, 2
 	return e
 }
 
@@ -85,7 +91,7 @@ type Sighting struct {
 // Sightings returns the states of a run with the keys of an exhaustive search that distinguishes
 // local histories.
 func Sightings(t *testing.T, scenario *engine.Scenario, strategy engine.Strategy) []Sighting {
-	known := replay.NewCache(scenario, t)
+	known := replay.NewCache(scenario, t, false)
 	defer known.Close()
 	e := &Search{Scenario: *scenario}
 	k := &keyRecorder{Strategy: strategy, x: &dfs{search: e, monitor: e.newMonitor()}}

@@ -22,7 +22,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
-	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -92,10 +91,20 @@ type Search struct {
 	// [DefaultMemoryLimit] returns; 0 for no bound.
 	MemoryLimit int64
 
+	// Workers is how many workers search, on one set of states; 0 for 1. The verdict, and a failure,
+	// are the same for any number. There is only one unless [Search.Shares] allows more.
+	Workers int
+
 	// MaxDeviations, if set, searches all schedules with at most this number of deviations from the
 	// default policy, in the order of their number. Time may pass at any moment, and nothing is
 	// left out, because the default policy goes by the order of messages, which is in no key.
 	MaxDeviations int
+
+	// Bitstate, if set, is the number of bytes in which the search notes visited states, as bits at
+	// the places that hashes of their keys say. It takes some new states for visited ones, so it
+	// is never complete; see [report.Bitstate]. It distinguishes all local histories. It cannot be
+	// combined with MaxDeviations or Checkpoint.
+	Bitstate int
 
 	// KeepGoing continues after a failure and gathers all distinct failures.
 	KeepGoing bool
@@ -117,6 +126,7 @@ type Search struct {
 
 	noSnapshots    bool // execute every run from the start
 	storeAll       bool // store all states; see state_store.go
+	solo           int  // when other workers join; default soloSchedules
 	jumpsOnly      bool // reduce nothing but the steps of time jumps
 	fairEverywhere bool // begin the fair phase in every state without exception
 	program        string
@@ -137,7 +147,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	defer end()
 	x := &dfs{
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
-		monitor: e.newMonitor(),
+		monitor: e.newMonitor(), states: newStates(e.Bitstate), pool: newPool(),
 	}
 	r := &report.Exhaustive{
 		Runs: report.Runs{KeptGoing: e.KeepGoing}, FairSuffixes: e.FairSuffixes,
@@ -145,11 +155,9 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	runner := engine.NewRunner(t)
 	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
 	if !e.NoReplayCache && e.MaxDeviations == 0 {
-		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t)
+		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t,
+			replay.NewCache(&e.Scenario, t, e.merges()))
 		defer x.Cache.Close()
-		if e.merges() {
-			x.Cache.Merges = true
-		}
 		x.Every = cmp.Or(e.ValidationInterval, replay.ValidationInterval)
 	}
 	earlier := time.Duration(0)
@@ -188,6 +196,9 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		}
 		if e.next(x, r) {
 			return r
+		}
+		if r.Schedules >= cmp.Or(e.solo, soloSchedules) && e.Shares() {
+			return e.share(ctx, bounded, t, x, r, runner, began)
 		}
 		if e.Progress != nil && r.Elapsed-shown >= report.ProgressInterval {
 			shown = r.Elapsed
@@ -275,7 +286,7 @@ func (e *Search) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
 		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
 			e.Scenario.Subject.Claimed(history.Reentrancy))
-	return !e.NoMerge && e.Checkpoint == "" &&
+	return !e.NoMerge && e.Checkpoint == "" && e.Bitstate == 0 &&
 		e.Scenario.EffectiveSeverity().Within(e.Scenario.Contract()) &&
 		!closes &&
 		len(check.Unmonitored(e.properties())) == 0
@@ -295,10 +306,7 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 			return false
 		}
 	default:
-		r.Deviations = e.MaxDeviations
-		if r.Complete, r.Untried = r.CutOff+r.Unsettled+r.Differing == 0, 0; r.Complete {
-			r.Scope = e.scope()
-		}
+		e.finish(r)
 	}
 	if e.Checkpoint == "" {
 		return true
@@ -309,6 +317,15 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 		r.Unsaved = err
 	}
 	return true
+}
+
+// finish completes the report of a search that has nothing left to try.
+func (e *Search) finish(r *report.Exhaustive) {
+	r.Deviations = e.MaxDeviations
+	r.Untried = 0
+	if r.Complete = e.Bitstate == 0 && r.CutOff+r.Unsettled+r.Differing == 0; r.Complete {
+		r.Scope = e.scope()
+	}
 }
 
 // scope says what a complete search has covered.
@@ -349,9 +366,8 @@ func (e *Search) scope() string {
 type dfs struct {
 	search *Search
 	view   engine.View
-	bound  int          // maximum number of deviations of a schedule; 0 for any
-	seen   stateset.Set // visited states, if local histories are distinguished
-	states states       // visited states, if they are merged
+	bound  int // maximum number of deviations of a schedule; 0 for any
+	states *states
 	path   []frame
 	// local histories, in each state of the path, if states are merged
 	histories []replay.LocalHistory
@@ -365,8 +381,14 @@ type dfs struct {
 	savepoint  savepoint
 	rolledBack []uint64 // keys that a cancelled run had added
 
-	transitions   int
+	transitions   int           // not in the report yet
 	freeSnapshots []*savedState // whose memory can be reused
+
+	pool    *pool
+	base    int      // how many frames of the path were there when the task began
+	holds   *opening // that is open because of the task
+	past    state    // that the task does not wait for
+	resumes bool     // the run under way continues one that was parked
 
 	*replay.ValidatedRunner // nil in a live search
 }
@@ -405,9 +427,10 @@ type frame struct {
 	snapshot   *savedState // of the state, or nil
 
 	// If states are merged:
-	state                   state  // 0 if it is not stored
-	histories, historiesEnd int    // where the local histories are among those of the path
-	crashed                 uint32 // see [stateRecord]
+	opening                 *opening // nil if it is not stored
+	last                    state    // with the same key, stored before
+	histories, historiesEnd int      // where the local histories are among those of the path
+	crashed                 uint32   // see [stateRecord]
 }
 
 // Join begins a run.
@@ -444,10 +467,15 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 	key := x.view.Key()
 	x.transitions++
 	visit := x.visitKey(key)
-	if x.bound == 0 && x.visited(visit) {
-		return engine.Prune
+	var last state
+	if x.bound == 0 {
+		var known bool
+		if known, last = x.visited(visit); known {
+			return engine.Prune
+		}
 	}
 	b := x.newFrame(enabled, defaultIndex)
+	b.last = last
 	b.key, b.visit, b.idleTicks, b.defaultStep = key, visit, x.idleTicks(),
 		enabled[defaultIndex].Step
 	b.deviations = x.deviations()
@@ -456,7 +484,10 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 	}
 	b.snapshot = x.snapshot()
 	x.push(b)
-	x.onNewState()
+	if !x.onNewState() {
+		x.shorten(index)
+		return engine.Prune
+	}
 	return x.take(index, enabled)
 }
 
@@ -589,9 +620,10 @@ func (x *dfs) observeStep(from int) {
 	case b.step.Kind == sim.Fair: // Nothing follows on it.
 		b.deferred = nil
 	case x.visible(b.step, from):
-		b.rest = append(b.rest, b.deferred...)
+		if x.store(last, false) { // Otherwise another worker tries the steps.
+			b.rest = append(b.rest, b.deferred...)
+		}
 		b.deferred = nil
-		x.store(b)
 	case len(b.rest) == 0 && last == len(x.path)-1:
 		b.deferred = nil // Otherwise the step may be visible with another order of goroutines.
 	}
@@ -615,13 +647,20 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 		x.observeStep(x.events)
 		if x.merges() {
 			x.reached = x.Cache.Executor.Histories(x.reached[:0])
-			x.recordPath(len(x.path), 0, x.reached)
+			x.states.join(x.parent(len(x.path)), 0, x.reached)
 		}
 	}
-	r.Add(result)
-	r.States, r.Transitions = x.seen.Len()+x.states.records.Len(), x.transitions
+	if !x.resumes { // Otherwise it was counted when it was parked.
+		r.Add(result)
+	}
+	r.States = x.states.len()
+	if x.states.bits != nil {
+		r.Bitstate = &report.Bitstate{Bytes: x.search.Bitstate, Omissions: x.states.omissions()}
+	}
+	r.Transitions, x.transitions = r.Transitions+x.transitions, 0
 	if x.ValidatedRunner != nil {
-		r.LocalHistories, r.Validated = x.Cache.Count, x.Validated
+		r.LocalHistories = x.Cache.Count()
+		r.Validated, x.Validated = r.Validated+x.Validated, 0
 	}
 	r.Depth = max(r.Depth, len(x.path))
 	r.Untried = x.open()

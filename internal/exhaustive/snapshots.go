@@ -45,14 +45,14 @@ func (x *dfs) latest() *savedState {
 	return nil
 }
 
-// shorten truncates the path to n frames.
+// shorten truncates the path to n frames, of which the task has at least as many.
 func (x *dfs) shorten(n int) {
-	for i := n; i < len(x.path); i++ {
+	for i := len(x.path) - 1; i >= n; i-- {
 		if s := x.path[i].snapshot; s != nil {
 			x.freeSnapshots = append(x.freeSnapshots, s)
 		}
-		if s := x.path[i].state; s != 0 {
-			x.states.close(s)
+		if o := x.path[i].opening; o != nil {
+			x.pool.add(x.states.finish(o)...)
 		}
 	}
 	if n < len(x.path) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/internal/replay"
-	"github.com/interlock-sim/interlock/internal/searchmutation"
 )
 
 // unstoredMax is how many states in a row are not stored.
@@ -16,30 +15,68 @@ import (
 // path that many others join is not explored again and again.
 const unstoredMax = 8
 
+// While several workers search, one of unstoredShare such states is stored instead.
+const unstoredShare = 32
+
 // merges reports whether the search merges local histories that make no difference; see [state].
 func (x *dfs) merges() bool { return x.ValidatedRunner != nil && x.Cache.Merges }
 
-// visited reports whether the search has stored the current state, which has the given key.
-func (x *dfs) visited(key uint64) bool {
+// visited reports whether the current state, to which the path leads, need not be entered, because
+// the search has stored it. If not, it returns the last state stored with the same key.
+func (x *dfs) visited(key uint64) (known bool, last state) {
 	if !x.merges() {
-		return x.seen.Has(key)
+		return x.states.has(key), 0
 	}
-	s := x.states.withKey(key)
-	if s == 0 {
-		return false
+	if last = x.states.last(key); last == 0 {
+		return false, 0
 	}
 	x.reached = x.Cache.Executor.Histories(x.reached[:0])
-	for ; s != 0; s = x.states.record(s).other {
-		if x.states.record(s).flags&stateOpen == 0 && x.same(s, x.reached) {
-			x.recordPath(len(x.path), s, x.reached)
-			return true
-		}
-	}
-	return false
+	return x.merged(last, x.reached, len(x.path), true)
 }
 
-// onNewState stores the last state of the path, unless the search tries only one step there.
-func (x *dfs) onNewState() {
+// merged reports whether the state to which the first frames of the path lead with these local
+// histories need not be entered: a state with the same key, of which the last one is given, is the
+// same, or can be the same and may be waited for. If not, it returns the last of them.
+func (x *dfs) merged(last state, histories []replay.LocalHistory, before int,
+	parks bool,
+) (merged bool, newest state) {
+	from := x.parent(before)
+	unfinished := state(0)
+	for s := last; s != 0; s = x.states.record(s).other {
+		switch {
+		case !x.states.open(s):
+			if x.same(s, histories) {
+				x.states.join(from, s, histories)
+				return true, 0
+			}
+		case s == x.past || x.onPath(s, before):
+		case slices.Equal(x.states.historiesOf(s), histories):
+			x.states.join(from, s, histories)
+			return true, 0
+		default:
+			unfinished = s
+		}
+	}
+	switch {
+	case unfinished == 0 || !parks:
+		return false, last
+	case x.states.park(x.task(before), unfinished):
+		return true, 0
+	}
+	return x.merged(last, histories, before, parks)
+}
+
+// onPath reports whether the state is among the first frames of the path. A search that comes to it
+// again enters it as another one.
+func (x *dfs) onPath(s state, before int) bool {
+	return slices.ContainsFunc(x.path[:before], func(b frame) bool {
+		return b.opening != nil && b.opening.state == s
+	})
+}
+
+// onNewState stores the last state of the path, unless the search tries only one step there. It
+// returns false if another worker has stored the same state since this one looked for it.
+func (x *dfs) onNewState() bool {
 	last := len(x.path) - 1
 	b := &x.path[last]
 	if x.merges() {
@@ -49,38 +86,58 @@ func (x *dfs) onNewState() {
 	if last > 0 {
 		b.unstored = x.path[last-1].unstored
 	}
-	if b.unstored++; len(b.rest) > 0 || b.unstored >= unstoredMax || x.search.storeAll ||
-		x.bound > 0 {
-		x.store(b)
+	b.unstored++
+	if len(b.rest) > 0 || x.storesChain(b) || x.search.storeAll || x.bound > 0 {
+		return x.store(last, true)
 	}
+	return true
 }
 
-// store stores the last state of the path unless it is stored already.
-func (x *dfs) store(b *frame) {
+// storesChain reports whether a state in which only one step is tried is stored. While several
+// workers search, the key decides, so that which states are stored does not depend on who comes to
+// them first.
+func (x *dfs) storesChain(b *frame) bool {
+	if x.pool.shared() {
+		return b.visit%unstoredShare == 0
+	}
+	return b.unstored >= unstoredMax
+}
+
+// store stores the state of a frame unless it is stored already. It returns false if another worker
+// has stored the same state since this one looked for it, or may have and is waited for.
+func (x *dfs) store(n int, parks bool) bool {
+	b := &x.path[n]
 	if b.stored {
-		return
+		return true
 	}
 	b.stored, b.unstored = true, 0
 	if !x.merges() {
-		if x.seen.Add(b.visit) && x.search.Checkpoint != "" {
+		fresh := x.states.addKey(b.visit)
+		if fresh && x.search.Checkpoint != "" {
 			x.savepoint.fresh = append(x.savepoint.fresh, b.visit)
 		}
-		return
+		return fresh || x.bound > 0 || !x.pool.shared()
 	}
 	histories := x.histories[b.histories:b.historiesEnd]
-	b.state = x.states.add(b.visit, histories, b.crashed)
-	x.recordPath(len(x.path)-1, b.state, histories)
+	for {
+		b.opening = x.states.add(b.visit, histories, b.crashed, b.last, x.parent(n))
+		if b.opening != nil {
+			return true
+		}
+		merged, last := x.merged(x.states.last(b.visit), histories, n, parks)
+		if merged {
+			return false
+		}
+		b.last = last
+	}
 }
 
-// recordPath adds a continuation to the last stored state among the first frames of the path.
-func (x *dfs) recordPath(before int, to state, histories []replay.LocalHistory) {
-	if searchmutation.Active == searchmutation.WithoutContinuations {
-		return
-	}
+// parent returns the last stored state among the first frames of the path, or nil.
+func (x *dfs) parent(before int) *opening {
 	for _, b := range slices.Backward(x.path[:before]) {
-		if b.stored {
-			x.states.addContinuation(b.state, to, histories)
-			return
+		if b.opening != nil {
+			return b.opening
 		}
 	}
+	return nil
 }

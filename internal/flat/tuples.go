@@ -29,7 +29,7 @@ func (s *Tuples[T]) Number(tuple []T) uint32 {
 
 // At returns the tuple of a number. The caller must not change it.
 func (s *Tuples[T]) At(number uint32) []T {
-	chunk, at := s.words.chunks[number>>chunkBits], number&(1<<chunkBits-1)
+	chunk, at := s.words.chunkOf(number), number&(1<<chunkBits-1)
 	return chunk[at+1 : at+1+uint32(chunk[at])]
 }
 

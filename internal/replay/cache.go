@@ -29,43 +29,35 @@ func (o *initialState) hash() uint64 {
 	return h
 }
 
-// A Cache holds the known reactions of a scenario's processes.
+// A Cache holds the known reactions of a scenario's processes. One worker uses it; other workers
+// have caches that share what is known; see [Cache.Share].
 type Cache struct {
-	historyTree
-	Executor cachedExecutor // of the run under way
-	scenario *engine.Scenario
-	t        *testing.T
-	roots    map[initialState]LocalHistory
-	Count    int
-	last     []LocalHistory // where the processes of the last run ended
-	// goroutines of the lock outlive its use, so that no process is ever dead
-	endless  bool
-	outlived int // how often goroutines were left then
-	// Merges is set before the first run if local histories are merged; see StateKey.
-	Merges        bool
+	*historyTree
+	Executor      cachedExecutor // of the run under way
+	scenario      *engine.Scenario
+	t             *testing.T
+	last          []LocalHistory                   // where the processes of the last run ended
 	liveProcesses [sim.ClientsMax + 1]*liveProcess // by number of the process
 	spares        []*engine.IsolatedProcess        // whose memory the next ones reuse
 }
 
-// NewCache returns an empty cache for processes of the scenario.
-func NewCache(scenario *engine.Scenario, t *testing.T) *Cache {
-	c := &Cache{scenario: scenario, t: t, roots: make(map[initialState]LocalHistory)}
-	c.steps.byHash = make(map[uint64]uint32)
-	c.reactions.byHash = make(map[uint64][]uint32)
-	c.predictions.numbers = make(map[Prediction]uint32)
-	return c
+// NewCache returns an empty cache for processes of the scenario. It merges local histories, or
+// distinguishes all of them; see StateKey.
+func NewCache(scenario *engine.Scenario, t *testing.T, merges bool) *Cache {
+	return &Cache{historyTree: newHistoryTree(merges), scenario: scenario, t: t}
+}
+
+// Share returns a cache for another worker, which knows what this one knows and gets to know.
+func (t *Cache) Share() *Cache {
+	return &Cache{historyTree: t.historyTree, scenario: t.scenario, t: t.t}
 }
 
 // root returns the local history of a process that has just started.
 func (t *Cache) root(begins initialState) LocalHistory {
-	root := t.roots[begins]
-	if root == 0 {
-		root = t.add(0, 0)
-		if !t.Merges {
-			t.setHash(root, begins.hash())
-		}
+	root, fresh := t.claimRoot(begins)
+	if fresh {
 		t.execute(root, &begins)
-		t.roots[begins] = root
+		t.publish(root)
 	}
 	return root
 }
@@ -75,7 +67,7 @@ func (t *Cache) root(begins initialState) LocalHistory {
 func (t *Cache) react(h LocalHistory, after time.Duration, inputs []input,
 	client sim.StubClient,
 ) LocalHistory {
-	return t.follow(h, t.steps.number(after, inputs, client))
+	return t.follow(h, t.stepNumber(after, inputs, client))
 }
 
 // Repeat returns the local history that follows on h when the last inputs of another one arrive.
@@ -83,28 +75,16 @@ func (t *Cache) Repeat(h, last LocalHistory) LocalHistory { return t.follow(h, t
 
 // follow returns the local history that follows on h after a step.
 func (t *Cache) follow(h LocalHistory, step uint32) LocalHistory {
-	if next := t.child(h, step); next != 0 {
-		return next
+	next, fresh := t.claim(h, step)
+	if fresh {
+		t.execute(next, t.initial(h))
+		t.publish(next)
 	}
-	next := t.add(h, step)
-	if !t.Merges {
-		t.setHash(next, hash64.Mix(*t.hashes.At(uint32(h)), t.steps.list[step].hash))
-	}
-	t.execute(next, t.initial(h))
 	return next
-}
-
-// setHash stores the hash over the path to the last local history.
-func (t *Cache) setHash(h LocalHistory, hash uint64) {
-	for t.hashes.Len() < int(h) {
-		t.hashes.Append(0)
-	}
-	t.hashes.Append(hash)
 }
 
 // execute runs the code of the process up to the local history, and stores its reaction.
 func (t *Cache) execute(h LocalHistory, initial *initialState) {
-	t.Count++
 	parent := t.Parent(h)
 	resumes := parent != 0 && t.stepOf(h).resumes
 	var r *reaction
@@ -127,13 +107,13 @@ func (t *Cache) execute(h LocalHistory, initial *initialState) {
 		r.register = engine.Register{} // Nobody has read it.
 	}
 	r.computeHashes(resumes)
-	t.node(h).reaction = t.reactions.number(r)
+	t.setReaction(h, r)
 	t.predict(h, p)
-	if r.Over && r.unanswered == 0 && !t.endless && t.probeDeath(h) {
+	if r.Over && r.unanswered == 0 && !t.outlives() && t.probeDeath(h) {
 		dead := *r
 		dead.dead = true
 		dead.computeHashes(resumes)
-		t.node(h).reaction = t.reactions.number(&dead)
+		t.setReaction(h, &dead)
 	}
 }
 
@@ -144,9 +124,7 @@ func (t *Cache) probeDeath(h LocalHistory) (dead bool) {
 	}
 	left := t.end(t.liveAt(h), true)
 	if left {
-		t.outlived++
-		// Or else what is left may end with the watch for which it waits.
-		t.endless = t.reaction(h).unfiredWatches == 0 || t.outlived >= outlivedMax
+		t.noteOutlived(t.reaction(h).unfiredWatches == 0)
 		return false
 	}
 	p := t.Prediction(h)
@@ -154,10 +132,6 @@ func (t *Cache) probeDeath(h LocalHistory) (dead bool) {
 	t.predict(h, p)
 	return true
 }
-
-// outlivedMax bounds how often goroutines may outlive the use of a lock, because nothing can end
-// them.
-const outlivedMax = 100
 
 // predictionHorizon is how long a process runs alone to see when it acts.
 const predictionHorizon = 10 * time.Minute

@@ -62,21 +62,3 @@ func (r *reaction) equal(other *reaction) bool {
 		slices.Equal(r.events, other.events) &&
 		reflect.DeepEqual(r.client, other.client)
 }
-
-// reactions are distinct reactions.
-type reactions struct {
-	list   []*reaction
-	byHash map[uint64][]uint32 // by reacts
-}
-
-// number returns the number of a reaction, which it adds if it is new.
-func (s *reactions) number(r *reaction) uint32 {
-	for _, number := range s.byHash[r.reacts] {
-		if s.list[number].equal(r) {
-			return number
-		}
-	}
-	number := uint32(len(s.list))
-	s.list, s.byHash[r.reacts] = append(s.list, r), append(s.byHash[r.reacts], number)
-	return number
-}

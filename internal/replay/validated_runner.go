@@ -29,12 +29,9 @@ const (
 	firstValidated     = 64 // the first runs are all validated
 )
 
-// NewValidatedRunner returns a runner with an empty cache.
-func NewValidatedRunner(scenario *engine.Scenario, t *testing.T) *ValidatedRunner {
-	return &ValidatedRunner{
-		scenario: scenario, Cache: NewCache(scenario, t),
-		live: engine.NewRunner(t),
-	}
+// NewValidatedRunner returns a runner for one worker with the given cache.
+func NewValidatedRunner(scenario *engine.Scenario, t *testing.T, cache *Cache) *ValidatedRunner {
+	return &ValidatedRunner{scenario: scenario, Cache: cache, live: engine.NewRunner(t)}
 }
 
 // Run performs a run, from a snapshot unless that is nil, and cancels it when the context ends.
