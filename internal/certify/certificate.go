@@ -55,6 +55,8 @@ type Lock struct {
 	Name string `json:"name"`
 	// Coverage counts the faults that struck in sampled schedules, by kind and phase.
 	Coverage map[string]map[string]int `json:"fault_coverage"`
+	// Margins are the smallest margins in time of sampled schedules, by name; see check.Margins.
+	Margins map[string]int64 `json:"margins_ns"`
 	// Missing lists the required cells in which no fault struck.
 	Missing []string `json:"missing_coverage,omitempty"`
 	// NeverReached lists sometimes conditions that a search should have reached, with the search.

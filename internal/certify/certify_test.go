@@ -108,6 +108,14 @@ var comparisons = []struct {
 		"textbook, hand-off latency: 0s, was -1ns", true,
 	},
 	{
+		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"]++ },
+		"textbook, smallest margin proof-to-end: 5s, was 5.000000001s", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"] -= 1e9 },
+		"textbook, smallest margin proof-to-end: 5s, was 4s", false,
+	},
+	{
 		func(old *certify.Certificate) { old.Locks[0].Cost.Recovery = nil },
 		"textbook, recovery from a crash: 6s, was none", false,
 	},

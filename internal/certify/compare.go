@@ -51,6 +51,10 @@ func compare(old, now *Certificate) *Comparison {
 		c.verdicts(was, is, now.Partial)
 		c.searches(was, is, now.Partial)
 		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
+		if !now.Partial {
+			same := old.Card.Seed == now.Card.Seed && slices.Equal(was.Searches, is.Searches)
+			c.margins(old.lock(was.Name), now.lock(was.Name), same)
+		}
 	}
 	c.tests(old, now)
 	return c
@@ -132,6 +136,20 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	c.count(was.Name, "round trips per hand-off", a.HandOffRoundTrips, b.HandOffRoundTrips)
 	c.duration(was.Name, "hand-off latency", a.HandOff, b.HandOff)
 	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
+}
+
+// margins compares the smallest margins in time. A smaller one is worse if the searches are the
+// same: further schedules may come closer.
+func (c *Comparison) margins(was, is *Lock, same bool) {
+	for _, name := range slices.Sorted(maps.Keys(was.Margins)) {
+		before, now := time.Duration(was.Margins[name]), absent
+		after, measured := is.Margins[name]
+		if measured {
+			now = time.Duration(after).String()
+		}
+		c.add(was.Name, "smallest margin "+name, before.String(), now,
+			same && measured && time.Duration(after) < before)
+	}
 }
 
 // count compares numbers. A smaller one is better.

@@ -23,8 +23,9 @@ func WriteHTML(w io.Writer, c *Certificate, p *Plan, out, directory string) erro
 		return err
 	}
 	parsed, err := card.New("certificate").Funcs(template.FuncMap{
-		"planned":  p.File,
-		"duration": func(ns *int64) string { return time.Duration(*ns).String() },
+		"planned":     p.File,
+		"duration":    func(ns *int64) string { return time.Duration(*ns).String() },
+		"nanoseconds": func(ns int64) string { return time.Duration(ns).String() },
 	}).Parse(body)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/costs"
@@ -132,13 +133,13 @@ func (c *Certificate) lock(name string) *Lock {
 	if i < 0 {
 		i = len(c.Locks)
 		c.Locks = append(c.Locks, &Lock{
-			Name: name, Coverage: make(map[string]map[string]int),
+			Name: name, Coverage: make(map[string]map[string]int), Margins: make(map[string]int64),
 		})
 	}
 	return c.Locks[i]
 }
 
-// cover adds what a sampled search covered: the faults that struck, the required cells in which
+// cover adds what a sampled search covered: the faults that struck, the margins, the required cells in which
 // none did, and the sometimes conditions that it never reached.
 func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
 	sampled, ok := found.(*report.Campaign)
@@ -157,6 +158,12 @@ func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string)
 				}
 				l.Coverage[kind.String()][phase.Key()] += n
 			}
+		}
+	}
+	for i := range sampled.Totals.Margins {
+		m, name := &sampled.Totals.Margins[i], check.MarginNames[i]
+		if least, known := l.Margins[name]; m.Times > 0 && (!known || int64(m.Smallest) < least) {
+			l.Margins[name] = int64(m.Smallest)
 		}
 	}
 	if required == "" || runs.Interrupted {
