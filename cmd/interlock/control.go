@@ -75,6 +75,7 @@ Exit status:
 		Example: `  interlock control --control /tmp/interlock.sock kill 2
   interlock control status --json
   interlock control script faults.txt`,
+		ValidArgs: controlVerbs(),
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
 				return fmt.Errorf("control needs a command: %s",
