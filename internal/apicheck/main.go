@@ -16,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/exp/apidiff"
@@ -33,6 +34,9 @@ var stable = []string{
 	"faults", "history", "lock", "lock/lockotel", "lock/record", "scenarios", "simzk/client",
 	"simzk/zktest",
 }
+
+// counts are constants that count others, and grow with each that is added.
+var counts = []string{"faults.Kinds", "history.Kinds"}
 
 func main() {
 	write := flag.Bool("write", false, "write the baseline instead of comparing with it")
@@ -134,7 +138,8 @@ func undocumented(before, now *types.Package, changelog string) (breaks []string
 		object, _, _ := strings.Cut(change.Message, ":")
 		object = strings.NewReplacer("(*", "", "(", "", ")", "").Replace(object)
 		name := path.Base(now.Path()) + "." + object
-		if !change.Compatible && !strings.Contains(changelog, "`"+name+"`") {
+		if !change.Compatible && !strings.Contains(changelog, "`"+name+"`") &&
+			!(slices.Contains(counts, name) && strings.Contains(change.Message, "value changed")) {
 			breaks = append(breaks, fmt.Sprintf("  `%s`: %s", name, change.Message))
 		}
 	}

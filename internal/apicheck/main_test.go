@@ -45,15 +45,32 @@ type Observer interface { Observe(); Close() }`,
 	}
 }
 
+// The number of kinds may change, but not go. Other values may not change.
+func TestCounts(t *testing.T) {
+	const before = "package history\nconst Kinds = 5\nconst Enter = 1"
+	for now, want := range map[string][]string{
+		"const Kinds = 6\nconst Enter = 1": nil,
+		"const Kinds = 5\nconst Enter = 2": {
+			"  `history.Enter`: Enter: value changed from 1 to 2",
+		},
+		"const Enter = 1": {"  `history.Kinds`: Kinds: removed"},
+	} {
+		got := undocumented(checked(t, before), checked(t, "package history\n"+now), "")
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", now, got, want)
+		}
+	}
+}
+
 func checked(t *testing.T, source string) *types.Package {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "lock.go", source, 0)
+	file, err := parser.ParseFile(fset, "api.go", source, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := types.Config{Importer: importer.Default()}
-	api, err := config.Check(module+"lock", fset, []*ast.File{file}, nil)
+	api, err := config.Check(module+file.Name.Name, fset, []*ast.File{file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
