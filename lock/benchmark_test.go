@@ -176,8 +176,7 @@ func (g *goLocks) drain() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// turns is the number of turns of each competitor. Each contender should hold the lock many times
-// in one turn, since contenders return in the same order only after a while.
+// turns is the number of turns of each competitor.
 const turns = 21
 
 // benchmarkTimeout is long enough for a machine that is busy with other work.
