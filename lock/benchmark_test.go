@@ -212,8 +212,8 @@ func newLockCompetitor(b *testing.B, address string, contenders int) *competitor
 	return &competitor{name: "zk.Lock", performer: locks, directory: "/zklock", traffic: traffic}
 }
 
-// newCompetitors returns a Mutex with a context that cannot end, like zk.Lock, zk.Lock, and those of
-// Curator and kazoo that are installed.
+// newCompetitors returns a Mutex, whose context cannot end because the others have none, zk.Lock,
+// and the locks of Curator and kazoo if they are installed.
 func newCompetitors(b *testing.B, address string, contenders int) []*competitor {
 	all := []*competitor{
 		newMutexCompetitor(background, b, "Mutex", "/mutex", address, contenders),
@@ -225,7 +225,7 @@ func newCompetitors(b *testing.B, address string, contenders int) []*competitor 
 }
 
 // takeTurns lets the competitors perform in turns, since the speed of a shared machine varies. The
-// order rotates, and every second one is reversed, so that each follows after all others.
+// order rotates, and is reversed in every second turn.
 func takeTurns(competitors []*competitor, turns int, perform func(r *competitor, turn int)) {
 	n := len(competitors)
 	for turn := range turns {
