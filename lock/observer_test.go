@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -208,4 +210,25 @@ func TestLogger(t *testing.T) {
 			}
 		}
 	})
+}
+
+// docs/production.md documents each attribute of the log.
+func TestLogAttributes(t *testing.T) {
+	source, err := os.ReadFile("observer.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documentation, err := os.ReadFile("../docs/production.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attributes := regexp.MustCompile(`slog\.\w+\("(\w+)"`).FindAllSubmatch(source, -1)
+	if len(attributes) < 6 {
+		t.Errorf("only %d attributes", len(attributes))
+	}
+	for _, a := range attributes {
+		if !strings.Contains(string(documentation), "\n| `"+string(a[1])+"` | ") {
+			t.Errorf("docs/production.md does not have the attribute %s", a[1])
+		}
+	}
 }
