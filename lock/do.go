@@ -15,7 +15,7 @@ import (
 // errors of the function, of the lease and of Unlock, joined in the order in which they happened.
 // The first error says whether the function failed before the lock was lost. If the context has
 // ended, Do does not wait for ZooKeeper to confirm that the lock is free. If the function panics,
-// the lock is released in the background.
+// the lock is released in the background. After a loss, Do may be called again.
 func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 	return do(ctx, m.Lock, f)
 }

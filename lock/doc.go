@@ -1,54 +1,56 @@
 // Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], [Multi],
-// which takes several locks at once, [Election], whose leader all processes can observe, and
-// [DoubleBarrier], where processes begin and end together. [Dial] connects to ZooKeeper and returns
-// a [Session], which makes locks; they also work on the client of go-zookeeper/zk that a program
-// already has.
+// which takes several at once, [Election], whose leader all can observe, and [DoubleBarrier], where
+// processes begin and end together.
 //
-// All of them follow ZooKeeper's lock recipe: a contender creates an ephemeral sequential node
-// below the path of the lock, watches the nearest contender before it that blocks it, and is
-// granted the lock when none is left. docs/lock.md compares other libraries and gives costs.
+//	session, err := lock.Dial(ctx, servers, 10*time.Second)
+//	mutex, err := session.NewMutex("/locks/billing")
+//	err = mutex.Do(ctx, func(ctx context.Context) error { // ctx ends when the lock is lost
+//		return store.Write(ctx, bill, lock.LeaseFrom(ctx).Token()) // refuses lower tokens
+//	})
+//	lease, err := mutex.TryLockFor(ctx, 5*time.Second) // or ErrNotAcquired; then lease.Unlock
+//
+// A contender creates an ephemeral sequential node below the path of the lock, watches the nearest
+// one before it that blocks it, and has the lock when none is left. Only an owner can lock again
+// what it holds: see [WithOwner]. docs/lock.md has costs, and the names of etcd, redsync and
+// Curator.
 //
 // # Guarantees
 //
 //   - ZooKeeper grants a lock to one contender at a time (an RWMutex to one writer or any number of
 //     readers, a Semaphore to as many as it has places), in the order in which their nodes were
 //     created. Observers of an Election see the terms in this order.
-//   - A lease ends before ZooKeeper can grant the lock to another contender, within the clock bound
-//     below: [Lease.Done] is closed and the contexts of [Lease.Context] end. [Lease.Unlock] reports
-//     whether the lease was lost before.
-//   - A failed or cancelled attempt, or a lost reply, leaves no node. While the connection is down,
-//     the removal continues in the background until ZooKeeper confirms it or the session ends.
-//   - Fencing tokens increase from lease to lease, also where sequence numbers repeat: see
-//     [Lease.Token]. Writes to ZooKeeper can be made conditional on the lease: see [Lease.Write].
+//   - A lease ends before ZooKeeper can grant the lock to another, within the clock bound:
+//     [Lease.Done] is closed and its contexts end. [Lease.Unlock] reports whether it was lost.
+//   - A failed or cancelled attempt leaves no node. While ZooKeeper is unreachable, the removal
+//     continues in the background until ZooKeeper confirms it or the session ends.
+//   - Fencing tokens increase from lease to lease: see [Lease.Token]. [Lease.Write] makes writes to
+//     ZooKeeper conditional on the lease.
 //
 // # Not guaranteed
 //
 //   - A process can act on a lock that it has just lost, if it is paused between checking
-//     [Lease.Done] and acting, or if a request to another service is still in flight. Only the
-//     resource can prevent that, by refusing a [Lease.Token] lower than the highest seen.
-//   - Closing the client releases all its locks at once, and a lease learns of it a moment later.
-//     Unlock first, or use [Session.Close], which ends all leases first.
+//     [Lease.Done] and acting, or if a request to another service is in flight. Only the resource
+//     can prevent that, by refusing a token lower than the highest seen.
+//   - If the client is closed, a lease learns of it a moment after its lock is free. Unlock first,
+//     or use [Session.Close], which ends all leases first.
 //   - A lock does not survive the loss of the disks of a majority of the servers.
 //
 // # Clock bound
 //
-// A lease is valid for a third of the session timeout after each confirmation was sent, and is
-// confirmed every sixth of it. The process's clock may run up to a tenth slower than that of
-// ZooKeeper's leader. The bound assumes that the timeout given to the lock does not exceed the
-// timeout that ZooKeeper has granted, that the client has a method Multi as *zk.Conn has, and that
-// the machine is not suspended; docs/lock.md has all conditions.
+// A lease is valid for a third of the session timeout after each confirmation was sent, one in each
+// sixth of it. The process's clock may run up to a tenth slower than that of ZooKeeper's leader.
+// docs/lock.md has all conditions, such as a timeout that ZooKeeper has granted.
 //
 // # Errors
 //
-// Errors are tested with [errors.Is]: [ErrNotAcquired], [ErrLost], [ErrNotHeld], [ErrUpgrade],
-// [ErrUncertain], [ErrNoLeader] and [ErrSessionLost] of this package, the cause of the context that
-// was given, and the errors of package zk where ZooKeeper has refused a request.
+// Errors are for [errors.Is]: [ErrNotAcquired], [ErrLost], [ErrNotHeld], [ErrUncertain],
+// [ErrUpgrade], [ErrNoLeader], [ErrSessionLost], the cause of the given context, and those of
+// package zk where ZooKeeper has refused a request.
 //
 // # Paths
 //
-// Each lock has a path of its own, the same in every process that shares it. A Mutex may share its
-// path with an RWMutex, as one more writer, and with zk.Lock of go-zookeeper/zk. All other nodes
-// below the path are ignored: locks of Curator and kazoo do not exclude those of this package. Only
-// the lock may write to the path and its contenders' nodes. Deleting the node of a holder takes the
-// lock from it.
+// Each lock has a path of its own, the same in all processes. A Mutex may share its path with an
+// RWMutex, as a writer, and with zk.Lock of go-zookeeper/zk. Other nodes below the path are
+// ignored: locks of Curator and kazoo do not exclude these. Only the lock may write to its path and
+// nodes. Deleting the node of a holder takes the lock from it.
 package lock

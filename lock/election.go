@@ -69,7 +69,8 @@ func (e *Election) Campaign(ctx context.Context, data string) (*Leadership, erro
 	}
 }
 
-// Do campaigns, calls the function while it leads, and resigns: see [Mutex.Do].
+// Do campaigns, calls the function while it leads, and resigns: see [Mutex.Do]. A process that is
+// to lead again, after it has lost the lead say, calls Do in a loop. [LeaseFrom] returns the lease.
 func (e *Election) Do(ctx context.Context, data string, f func(context.Context) error) error {
 	return do(ctx, func(ctx context.Context) (*Lease, error) {
 		l, err := e.Campaign(ctx, data)

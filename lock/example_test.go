@@ -213,6 +213,26 @@ func ExampleRWMutex() {
 	// <nil>
 }
 
+// A gate, at which processes wait until another opens it.
+func ExampleRWMutex_gate() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	keeper, _ := lock.NewRWMutex(connect(), "/gates/migration", 10*time.Second)
+	visitor, _ := lock.NewRWMutex(connect(), "/gates/migration", 10*time.Second)
+
+	closed, _ := keeper.Lock(ctx)
+	_, err := visitor.TryRLock(ctx)
+	fmt.Println("closed:", err)
+	_ = closed.Unlock(ctx) // opens the gate
+	pass, err := visitor.RLock(ctx)
+	fmt.Println("open:", err)
+	_ = pass.Unlock(ctx) // so that the gate can be closed again
+	// Output:
+	// closed: lock: held by another
+	// open: <nil>
+}
+
 // At most three workers, in all processes together.
 func ExampleSemaphore() {
 	connect, shut := ensemble()
