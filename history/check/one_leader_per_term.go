@@ -33,8 +33,8 @@ const leaderKinds = 1<<history.LockReturn | 1<<history.NodeCreated | 1<<history.
 //     term.
 //   - A process that leads does not observe that nobody does.
 //
-// Source: the first two and the third are Election Safety of D. Ongaro and J. Ousterhout, In Search
-// of an Understandable Consensus Algorithm, USENIX ATC 2014, with the queue in the place of votes.
+// Source: the third is Election Safety of D. Ongaro and J. Ousterhout, In Search of an
+// Understandable Consensus Algorithm, USENIX ATC 2014; the queue takes the place of votes.
 //
 // The check takes time linear in the events, times the number of live nodes and of elected ones.
 func OneLeaderPerTerm(events []history.Event) *history.Violation {
