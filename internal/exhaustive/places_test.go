@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/long"
 )
 
 // TestSearchPlacesAndModes searches all schedules of semaphores and of read-write locks: each
@@ -25,6 +26,7 @@ func TestSearchPlacesAndModes(t *testing.T) {
 		{"three places", 3, locktest.NoDefect, 3, ""},
 		{"two places", 2, locktest.NoDefect, 3, ""},
 		{"readers and writers", 0, locktest.NoDefect, 3, ""},
+		{"two readers and two writers", 0, locktest.NoDefect, 4, ""},
 		{
 			"one grant too many of two", 2, locktest.OneGrantTooMany, 3,
 			history.ServerMutualExclusion,
@@ -41,6 +43,9 @@ func TestSearchPlacesAndModes(t *testing.T) {
 		{"the second reader is not woken", 0, locktest.SecondReaderWaits, 4, history.Progress},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.clients > 3 && tc.want == "" {
+				long.Only(t)
+			}
 			t.Parallel()
 			search := &exhaustive.Search{
 				Scenario: engine.Scenario{
