@@ -41,35 +41,29 @@ func (c *Conn) firstClient() *Conn {
 // Connect opens a further client of the process and returns at once, as zk.Connect does. The client
 // then connects and opens its session, and its events report both. A process has at most
 // [ConnectionsMax] clients at a time; those that are closed do not count. Any goroutine of the
-// process may call Connect, on any of its clients. It fails if several threads share the client.
+// process may call Connect, on any of its clients. It fails if several threads share the client, and
+// after the end of the run.
 func (c *Conn) Connect() (client.Client, error) {
 	first := c.firstClient()
 	first.lockOrExit()
+	defer first.Notify()
+	defer first.mu.Unlock()
+	switch {
+	case first.isShutDown:
+		return nil, errors.New("interlock: the run is over")
+	case first.cluster.Threaded():
+		return nil, errors.New("interlock: threads share the client of their process")
+	case first.running == ConnectionsMax-1:
+		return nil, fmt.Errorf("interlock: a process has at most %d clients at a time; "+
+			"close those that it has given up", ConnectionsMax)
+	}
 	next := &Conn{
 		Link: first.Link, cluster: first.cluster, family: family{first: first},
 		firstHost: first.firstHost, events: make(chan zk.Event, eventBufferSize),
 	}
-	var err error
-	switch {
-	case first.isShutDown:
-		next.isShutDown, next.eventsClosed = true, true
-		next.closed.Store(true)
-		close(next.events)
-	case first.cluster.Threaded():
-		err = errors.New("interlock: threads share the client of their process")
-	case first.running == ConnectionsMax-1:
-		err = fmt.Errorf("interlock: a process has at most %d clients at a time; "+
-			"close those that it has given up", ConnectionsMax)
-	default:
-		first.running++
-		first.opened = append(first.opened, next)
-		first.hasOpened.Store(true)
-	}
-	first.mu.Unlock()
-	first.Notify()
-	if err != nil {
-		return nil, err
-	}
+	first.running++
+	first.opened = append(first.opened, next)
+	first.hasOpened.Store(true)
 	return next, nil
 }
 
