@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/zookeeper"
 	"github.com/interlock-sim/interlock/simzk/client"
-	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -71,14 +70,17 @@ func (p *Process) Context() context.Context { return p.ctx }
 // Connect opens a further client of the process, beside [Process.Client], and returns at once, as
 // zk.Connect does: the client's events tell when it has its session. It is for code that opens a
 // client itself, such as a new one after every disconnect; Close gives a client up. It fails for
-// more than 8 clients at a time, and in a scenario with threads. It panics unless the scenario runs
-// the [Model]; code of a [Dialed] scenario opens clients of its own.
+// more than 8 clients at a time, and in a scenario with threads. It panics if the scenario is
+// [Dialed], so that the code connects to [Process.Address].
 func (p *Process) Connect() (client.Client, error) {
-	model, ok := p.Client.(*model.Conn)
+	connector, ok := p.Client.(interface {
+		Connect() (client.Client, error)
+	})
 	if !ok {
-		panic("Process.Connect: further clients are models, and need Client: scenarios.Model")
+		panic("Process.Connect: the scenario gives the process no client; code that opens its " +
+			"own connects to Process.Address")
 	}
-	return model.Connect()
+	return connector.Connect()
 }
 
 // Conn returns the process's connection for code that needs a *zk.Conn. It panics unless the

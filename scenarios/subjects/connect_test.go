@@ -15,10 +15,11 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/model"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
-// openModel opens a further client of the model and waits for its session.
-func openModel(p *scenarios.Process) (furtherClient, error) {
+// openFurther opens a further client of the kind of the scenario and waits for its session.
+func openFurther(p *scenarios.Process) (furtherClient, error) {
 	c, err := p.Connect()
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func TestConnect(t *testing.T) {
 	runner, struck := engine.NewRunner(t), map[string]bool{}
 	for _, servers := range []int{1, 3} {
 		scenario := engine.Scenario{
-			Subject: conversion.Subject(renewing(false, openModel)), Clients: 2, Cycles: 2,
+			Subject: conversion.Subject(renewing(false, openFurther)), Clients: 2, Cycles: 2,
 			Faults: faults.Plan{Any: 3}, Servers: servers,
 		}
 		expired := false
@@ -80,7 +81,7 @@ func TestConnect(t *testing.T) {
 // A lock whose holder trusts its second session, while its node belongs to the first, is found.
 func TestConnectSecondSession(t *testing.T) {
 	scenario := engine.Scenario{
-		Subject: conversion.Subject(renewing(true, openModel)), Clients: 2, Cycles: 1,
+		Subject: conversion.Subject(renewing(true, openFurther)), Clients: 2, Cycles: 1,
 		Faults: faults.Plan{Any: 1},
 	}
 	runner := engine.NewRunner(t)
@@ -107,34 +108,42 @@ func TestConnectionsMax(t *testing.T) {
 				func() error { return nil }), nil
 		},
 	}
-	scenario := engine.Scenario{Subject: conversion.Subject(subject), Clients: 1, Cycles: 1}
-	result := engine.NewRunner(t).Run(&scenario, &engine.Replay{})
-	if len(result.Violations) > 0 {
-		t.Fatal(result.Describe(&scenario))
-	}
-	most, closed := int32(0), 0
-	for _, e := range result.Events {
-		most = max(most, e.Connection)
-		if e.Kind == history.SessionClosed {
-			closed++
+	for _, kind := range []engine.ClientKind{engine.Model, engine.Real} {
+		if kind == engine.Real && real.RaceDetector {
+			continue
 		}
-	}
-	if most != model.ConnectionsMax || closed < 20 {
-		t.Errorf("the highest connection is %d, %d sessions are closed", most, closed)
+		scenario := engine.Scenario{
+			Subject: conversion.Subject(subject), Clients: 1, Cycles: 1, Client: kind,
+		}
+		result := engine.NewRunner(t).Run(&scenario, &engine.Replay{})
+		if len(result.Violations) > 0 {
+			t.Fatal(result.Describe(&scenario))
+		}
+		most, closed := int32(0), 0
+		for _, e := range result.Events {
+			most = max(most, e.Connection)
+			if e.Kind == history.SessionClosed {
+				closed++
+			}
+		}
+		if most != model.ConnectionsMax || closed < 20 {
+			t.Errorf("client %v: the highest connection is %d, %d sessions are closed", kind, most,
+				closed)
+		}
 	}
 }
 
 // connectOften opens and closes clients one after the other, and then opens as many as it may have.
 func connectOften(p *scenarios.Process) error {
 	for range 20 {
-		c, err := openModel(p)
+		c, err := openFurther(p)
 		if err != nil {
 			return err
 		}
 		c.Close()
 	}
 	for range model.ConnectionsMax - 1 {
-		if _, err := openModel(p); err != nil {
+		if _, err := openFurther(p); err != nil {
 			return err
 		}
 	}
@@ -162,4 +171,59 @@ func TestConnectOfThreads(t *testing.T) {
 	}) {
 		t.Errorf("no error:\n%s", result.Describe(&scenario))
 	}
+}
+
+// The same decisions yield the same events of each connection, and the same of each lock, with
+// further clients of the model and of the library. What a step does on several connections, and what
+// the code does in reaction, may come in another order, and requests have other numbers then.
+func TestConnectOfBothClients(t *testing.T) {
+	if real.RaceDetector {
+		t.Skip("the race detector shuffles the goroutines of the real client")
+	}
+	runner, several := engine.NewRunner(t), 0
+	for _, servers := range []int{1, 3} {
+		scenario := engine.Scenario{
+			Subject: conversion.Subject(renewing(false, openFurther)), Clients: 2, Cycles: 2,
+			Servers: servers, Faults: planForBothClients(1),
+		}
+		for schedule := range 40 {
+			scenario.Client = engine.Model
+			result := runner.Run(&scenario, strategy.NewRandom(3, schedule))
+			model := eventsByConnection(withoutTimeJump(result.Events))
+			scenario.Client = engine.Real
+			result = runner.Run(&scenario, strategy.NewRandom(3, schedule))
+			library := eventsByConnection(result.Events)
+			for of := range library {
+				if of.connection > 1 {
+					several++
+				}
+				if !slices.Equal(model[of], library[of]) {
+					t.Errorf("%v, schedule %d: %+v has\n%+v\nwith the library\n%+v", &scenario,
+						schedule, of, model[of], library[of])
+				}
+			}
+			if t.Failed() || len(model) != len(library) {
+				t.Fatalf("%d sequences of events, with the library %d", len(model), len(library))
+			}
+		}
+	}
+	if several < 80 {
+		t.Errorf("only %d further connections", several)
+	}
+}
+
+// An origin is where events come from.
+type origin struct {
+	process, connection int32
+	lock                bool // the code under test, and no client
+}
+
+func eventsByConnection(events []history.Event) map[origin][]history.Event {
+	by := make(map[origin][]history.Event)
+	for _, e := range events {
+		of := origin{e.Process, e.Connection, e.Kind <= history.Finished}
+		e.Request = 0
+		by[of] = append(by[of], e)
+	}
+	return by
 }

@@ -34,7 +34,8 @@ type Conn struct {
 	link    simzk.Link // storage of the embedded Link
 	cluster *simzk.Cluster
 	guids   library.GUIDs
-	family
+	first   *Conn                // nil if the client is the first of its process
+	family  library.Family[Conn] // of the first client
 
 	stub      *Stub // replaces the process; usually nil
 	firstHost int   // the first server on the client's list

@@ -29,7 +29,7 @@ func (e end) Save(old any) any                { return e.conn.save(old) }
 func (e end) Restore(saved any)               { e.conn.restore(saved.(*savedConn)) }
 
 func (e end) Collect() {
-	if e.conn.hasOpened.Load() {
+	if e.conn.family.HasOpened() && !e.conn.Crashed() {
 		e.conn.connectOpened()
 	}
 	if e.conn.hasSubmitted.Load() {

@@ -93,7 +93,7 @@ func (s *Isolated) Reaction() (calls []wire.Request, remaining []int32, closed b
 }
 
 // Connects reports whether the process has opened a further client. Nothing connects that one.
-func (s *Isolated) Connects() bool { return s.conn.hasOpened.Load() }
+func (s *Isolated) Connects() bool { return s.conn.family.HasOpened() }
 
 // Awaits returns the numbers of waiting calls and of pending watches. The process must be blocked.
 func (s *Isolated) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }

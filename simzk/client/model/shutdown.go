@@ -16,7 +16,9 @@ func (c *Conn) terminate() {
 	}
 	c.inFlight, c.unsent = nil, nil
 	c.phase = library.Terminated
-	c.terminated()
+	if c.first != nil {
+		c.first.family.Terminated()
+	}
 	c.setState(zk.StateDisconnected, "disconnected")
 	c.failCalls(failing, zk.ErrConnectionClosed)
 	c.invalidateWatches(zk.ErrClosing)
@@ -38,7 +40,7 @@ func (c *Conn) tearDown() {
 		close(r.done)
 	}
 	c.discard()
-	for _, other := range c.others() {
+	for _, other := range c.family.All() {
 		other.tearDown()
 	}
 }
@@ -61,7 +63,7 @@ func (c *Conn) shutDown() {
 	}
 	c.mu.Unlock()
 	c.discard()
-	for _, other := range c.others() {
+	for _, other := range c.family.All() {
 		other.shutDown()
 	}
 }

@@ -40,7 +40,8 @@ func (r *Conn) CreateProtectedEphemeralSequential(path string, data []byte,
 	r.beginCall()
 	defer r.endCall()
 	if library.ValidPath(path, true) { // Otherwise the client fails before it reads a GUID.
-		guid := r.guids.Next(r.link.Process())
+		first := r.firstClient()
+		guid := first.guids.Next(first.link.Process())
 		if thread := r.cluster.Thread(); thread != 0 {
 			r.threads.protect(thread, guid)
 		}

@@ -22,9 +22,11 @@ import (
 // ([runtime.GOMAXPROCS]): after a lost connection, the client wakes the waiting callers and then
 // fails the queued calls, so with a second processor a race decides which calls are queued.
 type Conn struct {
-	link    simzk.Link
+	link    *simzk.Link // until a further client has one of its own, that of the first
 	cluster *simzk.Cluster
 	guids   library.GUIDs
+	first   *Conn                // nil if the client is the first of its process
+	family  library.Family[Conn] // of the first client
 	zk      *zk.Conn
 	events  <-chan zk.Event
 
@@ -53,6 +55,7 @@ type Conn struct {
 	credentialsSent int             // on this connection; only while authenticating
 	lastAuth        *simzk.Exchange // last resent credential
 	hosts           *hostList
+	firstHost       int   // the first server on the client's list
 	queueLengths    []int // increasing lengths of the client's queue; see recordQueueLength
 	flushedRounds   int   // value of hosts.rounds at the last recordQueueLength
 	inFlight        []*simzk.Exchange
@@ -70,7 +73,7 @@ func Connect(c *simzk.Cluster) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.OpenSession(&r.link)
+	c.OpenSession(r.link)
 	r.receivedHash, r.sentHash = 0, 0
 	if r.zk.State() != zk.StateHasSession {
 		return nil, errors.New("real: the client did not open its session")
@@ -93,22 +96,25 @@ func Join(c *simzk.Cluster) (*Conn, error) {
 // start adds a client that runs the real client library. Its last connection was to the given
 // server, modulo their number, or there was none.
 func start(c *simzk.Cluster, last int) (*Conn, error) {
-	r := &Conn{cluster: c, phase: library.Dialing}
-	c.AddClient(&r.link, end{r})
+	r := &Conn{link: new(simzk.Link), cluster: c, phase: library.Dialing}
+	c.AddClient(r.link, end{r})
 	r.hosts = newHosts(c.Servers(), r.link.ServerIndex())
+	r.firstHost = r.link.ServerIndex()
 	if last >= 0 {
 		r.hosts.last = last % c.Servers()
 	}
-	conn, events, err := zk.Connect([]string{firstHost}, c.SessionTimeout(),
+	return r, r.connect()
+}
+
+// connect starts the client library.
+func (r *Conn) connect() error {
+	conn, events, err := zk.Connect([]string{firstHost}, r.cluster.SessionTimeout(),
 		zk.WithDialer(r.dial),
 		zk.WithHostProvider(r.hosts), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false),
 		zk.WithEventCallback(r.onEvent),
 		zk.WithMaxBufferSize(clientBuffer), zk.WithMaxConnBufferSize(clientBuffer))
-	if err != nil {
-		return nil, err
-	}
 	r.zk, r.events = conn, events
-	return r, nil
+	return err
 }
 
 // clientBuffer is the size of the client's buffers. The default, three buffers of 1.5 MB for each
@@ -116,7 +122,7 @@ func start(c *simzk.Cluster, last int) (*Conn, error) {
 const clientBuffer = 64 << 10
 
 // Link returns the client's link.
-func (r *Conn) Link() *simzk.Link { return &r.link }
+func (r *Conn) Link() *simzk.Link { return r.link }
 
 // ZK returns the client itself, for code that needs a *zk.Conn. A goroutine that uses it does not
 // exit when its process crashes or the run ends: its calls block forever, or fail with
@@ -133,7 +139,7 @@ func (silentLogger) Printf(string, ...any) {}
 // notifyCluster is called by the client's goroutines when they act. It ignores a crashed process,
 // which waits for the end of the run, and a paused one.
 func (r *Conn) notifyCluster() {
-	if !r.link.Crashed() && !r.isPaused.Load() {
-		r.link.Notify()
+	if first := r.firstClient(); !first.link.Crashed() && !first.isPaused.Load() {
+		first.link.Notify()
 	}
 }

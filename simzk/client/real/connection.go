@@ -34,6 +34,9 @@ func (h *hostList) Next() (server string, retryStart bool) {
 	if retryStart = host == h.last; retryStart {
 		h.rounds++
 	}
+	if h.last < 0 {
+		h.last = host
+	}
 	return library.HostName(host), retryStart
 }
 
@@ -80,7 +83,7 @@ func (r *Conn) answerDial() bool {
 	r.dials = r.dials[1:]
 	r.mu.Unlock()
 	c := r.cluster
-	if !c.Dial(&r.link, dial.host) {
+	if !c.Dial(r.link, dial.host) {
 		// An attempt takes time. Calls that the process makes meanwhile join the queue.
 		r.recordQueueLength()
 		r.phase, r.dialAt = library.Dialing, c.Now()+library.ReconnectDelay
@@ -100,7 +103,7 @@ func (r *Conn) advance() {
 	}
 	if r.pipe != nil && r.pipe.closedByClient() {
 		// The client timed out, and may be dialing again already.
-		r.cluster.ResetConnection(&r.link)
+		r.cluster.ResetConnection(r.link)
 	}
 	r.redial()
 }
@@ -139,7 +142,7 @@ func (r *Conn) observeAuth(batch []*simzk.Exchange) {
 func (r *Conn) authDone() {
 	r.phase = library.Connected
 	r.keepalive.StartPings(r.cluster.Now(), r.cluster.SessionTimeout())
-	r.cluster.BeginPings(&r.link)
+	r.cluster.BeginPings(r.link)
 }
 
 // nextCredential lets the client send its next credential, or after the last one the requests that
@@ -180,6 +183,6 @@ func (r *Conn) dropConnection() {
 // reconnects changes its state at once.
 func (r *Conn) checkTerminated() {
 	if r.state == zk.StateDisconnected {
-		r.phase = library.Terminated
+		r.terminate()
 	}
 }

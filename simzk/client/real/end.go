@@ -12,7 +12,6 @@ import (
 // An end is the client's end of a link, which callers of the client do not see.
 type end struct{ conn *Conn }
 
-func (e end) Collect()                        { e.conn.collect() }
 func (e end) Deliver(m simzk.Message)         { e.conn.deliver(m) }
 func (e end) Disconnected()                   { e.conn.disconnected() }
 func (e end) Connected() bool                 { return e.conn.connected() }
@@ -27,6 +26,14 @@ func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
 
 func (e end) connection() *pipe { return e.conn.pipe }
+
+// Collect implements [simzk.End].
+func (e end) Collect() {
+	if e.conn.family.HasOpened() && !e.conn.link.Crashed() {
+		e.conn.connectOpened()
+	}
+	e.conn.collect()
+}
 
 // Paused implements [simzk.LibraryEnd].
 func (e end) Paused() {

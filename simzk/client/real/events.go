@@ -52,13 +52,13 @@ func (r *Conn) recordEvents() {
 func (r *Conn) recordEvent(e zk.Event) {
 	c := r.cluster
 	if e.Type == zk.EventNotWatching {
-		c.Record(&r.link, history.Event{
+		c.Record(r.link, history.Event{
 			Kind: history.WatchEvent, Path: e.Path, Name: library.NotWatching, Err: e.Err.Error(),
 		})
 		return
 	}
 	session := r.zk.SessionID()
-	c.Record(&r.link, history.Event{
+	c.Record(r.link, history.Event{
 		Kind: history.SessionState, Name: stateNames[e.State], Session: session,
 	})
 	r.receivedHash = hash64.Mix(r.receivedHash, uint64(e.State))

@@ -35,7 +35,7 @@ func (r *Conn) collectFrames(queued bool) {
 	}
 	frames, closed := r.pipe.take()
 	if closed {
-		r.cluster.ResetConnection(&r.link)
+		r.cluster.ResetConnection(r.link)
 		return
 	}
 	batch := make([]*simzk.Exchange, 0, len(frames))
@@ -112,7 +112,7 @@ func isSetWatches(q *simzk.Exchange) bool { return q.Op == wire.OpSetWatches }
 
 func (r *Conn) send(q *simzk.Exchange) {
 	r.sentHash = hashSent(r.sentHash, q)
-	r.cluster.Send(&r.link, q, r.sender(&q.Request))
+	r.cluster.Send(r.link, q, r.sender(&q.Request))
 	r.inFlight = append(r.inFlight, q)
 }
 
@@ -156,7 +156,7 @@ func (r *Conn) forward(m simzk.Message) {
 func (r *Conn) failInFlight() {
 	for _, q := range r.inFlight {
 		r.threads.answered(q)
-		r.receivedHash = recordUnanswered(r.cluster, &r.link, q, r.receivedHash)
+		r.receivedHash = recordUnanswered(r.cluster, r.link, q, r.receivedHash)
 	}
 	r.inFlight = nil
 }

@@ -1,13 +1,9 @@
 package real
 
-import (
-	"runtime"
+import "runtime"
 
-	"github.com/interlock-sim/interlock/simzk/client/internal/library"
-)
-
-// tearDown closes the client. Waiting calls get zk.ErrConnectionClosed, and the methods of Conn
-// end their goroutine.
+// tearDown closes all clients of the process. Waiting calls get zk.ErrConnectionClosed, and the
+// methods of Conn end their goroutine.
 func (r *Conn) tearDown() {
 	r.mu.Lock()
 	r.isTornDown.Store(true)
@@ -20,11 +16,15 @@ func (r *Conn) tearDown() {
 	if r.pipe != nil {
 		r.pipe.abandon()
 	}
-	r.phase = library.Terminated
+	r.terminate()
 	go r.closeOnce()
+	for _, other := range r.family.All() {
+		other.isShutDown.Store(r.isShutDown.Load())
+		other.tearDown()
+	}
 }
 
-// shutDown closes the client. Waiting calls get zk.ErrConnectionClosed.
+// shutDown closes all clients of the process. Waiting calls get zk.ErrConnectionClosed.
 func (r *Conn) shutDown() {
 	r.isShutDown.Store(true)
 	r.tearDown()
@@ -61,7 +61,7 @@ func (r *Conn) beginCall() {
 	if r.cluster.GathersFacts() {
 		r.sites.begin()
 	}
-	r.link.Notify()
+	r.firstClient().link.Notify()
 }
 
 // endCall ends a call.
@@ -80,7 +80,7 @@ func (r *Conn) endCall() {
 func (r *Conn) exitIfDone() {
 	switch {
 	case r.isShutDown.Load():
-	case r.isTornDown.Load() || r.link.Crashed():
+	case r.isTornDown.Load() || r.firstClient().link.Crashed():
 		runtime.Goexit()
 	}
 }

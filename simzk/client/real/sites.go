@@ -81,7 +81,7 @@ func (r *Conn) sender(q *wire.Request) callsite.Site {
 	if known {
 		return site
 	}
-	return senderOnStacks(r.cluster, &r.link, q)
+	return senderOnStacks(r.cluster, r.link, q)
 }
 
 // senderOnStacks returns the line of the code under test that is blocked in a call of the client
