@@ -11,7 +11,8 @@ import (
 const interruptedPlan = "the plan was interrupted"
 
 // suites returns a JUnit suite for each lock, with a test case for each property and each check,
-// and one for the tests and for the recordings. They have no times, so that equal plans give equal files.
+// and one for the tests and for the recordings. They have no times, so that equal plans give equal
+// files.
 func (c *certificateReport) suites() []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {

@@ -139,8 +139,8 @@ func (c *Certificate) lock(name string) *Lock {
 	return c.Locks[i]
 }
 
-// cover adds what a sampled search covered: the faults that struck, the margins, the required cells in which
-// none did, and the sometimes conditions that it never reached.
+// cover adds what a sampled search covered: the faults that struck, the margins, the required cells
+// in which no fault struck, and the sometimes conditions that it never reached.
 func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
 	sampled, ok := found.(*report.Campaign)
 	if !ok {
