@@ -184,6 +184,9 @@ func (c *certificateReport) write(w io.Writer) {
 		f := &c.Failures[i]
 		fmt.Fprintf(w, "RED %.300s%s\n", f.Reason, c.howToReplay(f))
 	}
+	if c.Partial && !c.Card.Partial { // otherwise the card says it
+		fmt.Fprintln(w, "partial: a signal ended it before all of the plan had run")
+	}
 	if len(c.Failures) == 0 && !c.Partial {
 		fmt.Fprintln(w, "GREEN")
 	}

@@ -218,6 +218,40 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 }
 
+// A signal ends the tests of a plan, and the certificate is partial.
+func TestInterruptedTests(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	plan := filepath.Join(directory, "plan.yaml")
+	for path, content := range map[string]string{
+		plan:                               "tests: [{package: .}]",
+		filepath.Join(directory, "go.mod"): "module example.com/slow\n\ngo 1.26\n",
+		filepath.Join(directory, "a_test.go"): `package slow
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
+`,
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := begin(t, "certify", plan)
+	c.stderr.wait("testing .\n")
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	if status != statusPartial || !strings.HasPrefix(text, "must fail: 0 of 0 recordings do\n"+
+		"partial: a signal ended it before all of the plan had run\n") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+}
+
 // An interrupted replay judges the runs so far.
 func TestInterruptedReplay(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/processgroup"
 )
 
 // Tests are tests of a package, which call scenarios.Check or another of its functions.
@@ -112,7 +113,7 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	if t.Schedules > 0 {
 		command.Env = append(command.Env, "INTERLOCK_SCHEDULES="+strconv.Itoa(t.Schedules))
 	}
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	processgroup.Interrupt(command)
 	command.WaitDelay = interruptTimeout
 	var stderr bytes.Buffer
 	command.Stderr = &stderr

@@ -22,6 +22,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-sim/interlock/internal/processgroup"
 )
 
 const modulePath = "github.com/interlock-sim/interlock"
@@ -106,7 +108,7 @@ func (b *Build) Command(ctx context.Context) *exec.Cmd {
 	arguments = slices.Concat(arguments, b.tags, b.test.Flags, []string{b.pattern})
 	command := b.goCommand(ctx, arguments...)
 	command.Env = append(command.Env, "GODEBUG="+debugSettings())
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	processgroup.Interrupt(command)
 	command.WaitDelay = 5 * time.Second
 	return command
 }
