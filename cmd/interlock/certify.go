@@ -31,9 +31,9 @@ func newCertify(t *testing.T) *cobra.Command {
 		Use:   "certify [PLAN]",
 		Short: "Run a plan of searches and report what was shown",
 		Long: `Certify runs the searches, the tests and the recordings that PLAN declares, by
-default interlock.yaml, and writes one report: what was searched exhaustively within
-which bounds, what was sampled how much, which faults struck where, what each
-lock costs, which recordings still fail, and the versions of everything.
+default interlock.yaml, and writes one report: what was searched exhaustively
+within which bounds, what was sampled how much, which faults struck where, what
+each lock costs, which recordings still fail, and the versions of everything.
 With --against it also lists what changed since an older report.
 
 Exit status:

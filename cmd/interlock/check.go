@@ -129,7 +129,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.checkpoint, "checkpoint", "",
 		"exhaustive: `file` to resume from and to save progress to")
 	flags.IntVar(&f.bitstate, "bitstate", 0,
-		"exhaustive: `MiB` for a set of states that may omit some")
+		"exhaustive: `MiB` for states, of which it may omit some")
 	flags.IntVar(&f.idleTicks, "idle-ticks", 0,
 		"exhaustive: time steps per schedule that nothing waits for")
 	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
