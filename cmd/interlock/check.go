@@ -357,9 +357,9 @@ func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool)
 		return fmt.Errorf("--workers must be 1, not %d, with the real client: it is "+
 			"deterministic on one processor only", f.workers)
 	case given("workers") && f.workers > 1:
-		return fmt.Errorf("--workers must be 1, not %d, for an exhaustive search with --schedules, "+
-			"--states, --max-deviations, --checkpoint or --keep-going, or with scheduled goroutines",
-			f.workers)
+		return fmt.Errorf("--workers must be 1, not %d, for an exhaustive search with "+
+			"--schedules, --states, --max-deviations, --checkpoint or --keep-going, or with "+
+			"scheduled goroutines", f.workers)
 	}
 	c.Workers = 1
 	return nil

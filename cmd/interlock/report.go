@@ -321,8 +321,7 @@ func joinStrings[T fmt.Stringer](things []T) string {
 func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	fmt.Fprintf(w, "%s, depth %d\n", counted(r.Transitions, "transition"), r.Depth)
 	if r.Workers > 0 {
-		fmt.Fprintf(w, "counts depend on the speed of %d workers, and repeat with --workers 1; the "+
-			"verdicts do not\n", r.Workers)
+		fmt.Fprintf(w, "%d workers: counts depend on their speed, verdicts do not\n", r.Workers)
 	}
 	if r.LocalHistories > 0 {
 		fmt.Fprintf(w, "%d local histories, %s validated with live processes\n", r.LocalHistories,

@@ -209,7 +209,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
 		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
-	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.states.seen.Len()
+	r.Digest, r.Coverage, r.Targeted, r.States = c.Digest, c.Coverage, c.Targeted, x.states.len()
 	r.Untried = x.open() + 1 // The last step of the path is the next to be tried.
 	r.Unknown, r.Granted, r.OutOfContractSchedules, r.OutOfContract = c.Unknown, c.Granted,
 		c.OutOfContractSchedules, x.search.outOfContract

@@ -91,7 +91,7 @@ type Search struct {
 	// [DefaultMemoryLimit] returns; 0 for no bound.
 	MemoryLimit int64
 
-	// Workers is how many workers search, on one set of states; 0 for 1. The verdict, and a failure,
+	// Workers is how many workers search, on one set of states; 0 for 1. The verdict and a failure
 	// are the same for any number. There is only one unless [Search.Shares] allows more.
 	Workers int
 

@@ -38,8 +38,8 @@ type opening struct {
 	parked  []*task    // that wait for its end
 }
 
-// newStates returns an empty set of states, in that number of bytes for bitstate hashing or, if it is
-// 0, of any size.
+// newStates returns an empty set of states: of any size, or with bitstate hashing in that number of
+// bytes unless it is 0.
 func newStates(bitstate int) *states {
 	s := &states{openings: make(map[state]*opening)}
 	if bitstate > 0 {
@@ -80,7 +80,7 @@ func (s *states) addKey(key uint64) bool {
 	return s.seen.Add(key)
 }
 
-// omissions returns how many new states bitstate hashing is expected to have taken for visited ones.
+// omissions returns how many new states bitstate hashing is expected to have taken for visited.
 func (s *states) omissions() float64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -115,12 +115,12 @@ func (p *pool) next(s *states) *task {
 	p.idle++
 	for !p.ended {
 		if len(p.tasks) == 0 && p.idle == p.workers {
-			if t := s.unpark(); t != nil {
-				p.tasks = append(p.tasks, t)
-			} else {
+			t := s.unpark()
+			if t == nil {
 				p.ended = true
 				break
 			}
+			p.tasks = append(p.tasks, t)
 		}
 		if last := len(p.tasks) - 1; last >= 0 {
 			t := p.tasks[last]
@@ -150,7 +150,9 @@ func (x *dfs) offer() {
 	if !x.pool.wants.Load() {
 		return
 	}
-	n := slices.IndexFunc(x.path, func(b frame) bool { return len(b.rest) > 0 && b.deferred == nil })
+	n := slices.IndexFunc(x.path, func(b frame) bool {
+		return len(b.rest) > 0 && b.deferred == nil
+	})
 	if n < 0 {
 		return
 	}
@@ -249,7 +251,8 @@ func (m *team) untried(all []*dfs) (steps int) {
 func (x *dfs) colleague(t *testing.T) *dfs {
 	e := x.search
 	y := &dfs{
-		search: e, memory: newMemoryGauge(), monitor: e.newMonitor(), states: x.states, pool: x.pool,
+		search: e, memory: newMemoryGauge(), monitor: e.newMonitor(),
+		states: x.states, pool: x.pool,
 	}
 	if x.ValidatedRunner != nil {
 		y.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t, x.Cache.Share())
