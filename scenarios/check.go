@@ -298,6 +298,7 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
 		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
+		Workers: c.Workers,
 	}
 	return exhaustive.Run(ctx, t)
 }

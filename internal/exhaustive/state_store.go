@@ -12,11 +12,9 @@ import (
 // reaches it again reaches that one too. So a search that stores only states with several steps
 // explores the same states and stores far fewer (Behrmann, Larsen and Pelánek, "To Store or Not To
 // Store", CAV 2003). Every unstoredMax-th state in a row is stored nevertheless, so that a long
-// path that many others join is not explored again and again.
+// path that many others join is not explored again and again. While several workers search, every
+// unstoredMax-th of these states by its key is stored instead; see [dfs.storesChain].
 const unstoredMax = 8
-
-// While several workers search, one of unstoredShare such states is stored instead.
-const unstoredShare = 32
 
 // merges reports whether the search merges local histories that make no difference; see [state].
 func (x *dfs) merges() bool { return x.ValidatedRunner != nil && x.Cache.Merges }
@@ -98,7 +96,7 @@ func (x *dfs) onNewState() bool {
 // them first.
 func (x *dfs) storesChain(b *frame) bool {
 	if x.pool.shared() {
-		return b.visit%unstoredShare == 0
+		return b.visit%unstoredMax == 0
 	}
 	return b.unstored >= unstoredMax
 }
