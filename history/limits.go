@@ -47,3 +47,10 @@ const PromptReturn = 10 * time.Second
 
 // LivelockWindow is the period over which [NoLivelock] counts requests.
 const LivelockWindow = time.Second
+
+// The limits of [Quiescence]: in the fair phase, a process that neither wants nor holds the lock
+// sends requests for that time at most, and no more of them.
+const (
+	QuiescenceAfter    = time.Minute
+	QuiescenceRequests = 100
+)

@@ -29,6 +29,7 @@ const (
 	NoEarlyPass           Property = "no-early-pass"
 	OneLeaderPerTerm      Property = "one-leader-per-term"
 	TermsInOrder          Property = "terms-in-order"
+	Quiescence            Property = "quiescence"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

@@ -27,6 +27,7 @@ type arbitraryWorld struct {
 	paths    []string         // of the nodes
 	sharing  bool             // attempts may share the lock
 	modes    [4]string        // of the attempts
+	now      time.Duration
 }
 
 type stage uint8
@@ -45,7 +46,10 @@ func newBedlam(t *rapid.T) *arbitraryWorld {
 	}
 }
 
-func (b *arbitraryWorld) log(e history.Event) { b.events = append(b.events, e) }
+func (b *arbitraryWorld) log(e history.Event) {
+	e.At = b.now
+	b.events = append(b.events, e)
+}
 
 var bedlamPaths = []string{"/l/a", "/l/b", "/m/c"}
 
@@ -200,6 +204,9 @@ func (b *arbitraryWorld) change(e history.Event, ephemeral bool) {
 // end appends the events that properties of the end of a history require.
 func (b *arbitraryWorld) end() {
 	b.log(on(history.FairPhase, 0))
+	if rapid.IntRange(0, 3).Draw(b.t, "later") == 0 {
+		b.now += history.QuiescenceAfter + 1
+	}
 	for range rapid.IntRange(0, 8).Draw(b.t, "steps at the end") {
 		b.step()
 	}

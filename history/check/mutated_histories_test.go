@@ -206,6 +206,11 @@ var mutations = []mutation{
 		func(history.Event) []history.Event {
 			return []history.Event{observed(9, 8, "/m/x", 2), observed(9, 8, "/m/x", 1)}
 		}),
+	inserting("a process that has never called the lock goes on", history.Quiescence,
+		history.FairPhase, func(history.Event) []history.Event {
+			return slices.Repeat([]history.Event{on(history.Send, 9)},
+				history.QuiescenceRequests+1)
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

@@ -234,6 +234,13 @@ var propertyTable = [...]property{
 		kinds:     termKinds,
 		exercised: laterObservations,
 	},
+	{
+		name:      history.Quiescence,
+		statement: "requests of a process cease after its last unlock",
+		monitor:   func(*monitorConfig) monitor { return new(quiescenceMonitor) },
+		kinds:     quiescenceKinds,
+		exercised: idleThreads, fair: true,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

@@ -24,6 +24,7 @@ func TestProperties(t *testing.T) {
 		history.MonotonicToken, history.Linearizable, history.OwnRelease,
 		history.Validity, history.Extension, history.Promptness,
 		history.NoEarlyPass, history.OneLeaderPerTerm, history.TermsInOrder,
+		history.Quiescence,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -115,6 +116,10 @@ func TestCheckerDispatches(t *testing.T) {
 		history.NoEarlyPass:      {lockOK(1, 1, "")},
 		history.OneLeaderPerTerm: {observed(1, 2, "/l/a", 3)},
 		history.TermsInOrder:     {observed(1, 2, "/l/a", 3), observed(1, 2, "/l/a", 2)},
+		history.Quiescence: {
+			on(history.FairPhase, 0),
+			{Kind: history.Send, Process: 1, At: history.QuiescenceAfter + 1},
+		},
 	}
 	for _, p := range check.Properties() {
 		v := c.Check(p, violations[p])

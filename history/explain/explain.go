@@ -58,6 +58,7 @@ var generators = map[history.Property]generator{
 	history.NoEarlyPass:           (*story).noEarlyPass,
 	history.OneLeaderPerTerm:      (*story).oneLeaderPerTerm,
 	history.TermsInOrder:          (*story).termsInOrder,
+	history.Quiescence:            (*story).quiescence,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

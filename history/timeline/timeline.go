@@ -132,6 +132,7 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 		s.width = DefaultWidth
 	}
 	s.mergeRepeated()
+	s.mergePaced()
 	s.measure()
 	s.states = statesOf(t.Events, s.lanes)
 	s.heads()
@@ -169,6 +170,38 @@ func (s *sheet) mergeRepeated() {
 	}
 	s.rows = merged
 }
+
+// pacedMin is the number of rows that are one row if time passes between them.
+const pacedMin = 8
+
+// mergePaced merges rows with the same text between which only time passes, if they are many.
+func (s *sheet) mergePaced() {
+	merged := make([]row, 0, len(s.rows))
+	for from := 0; from < len(s.rows); from++ {
+		r := s.rows[from]
+		to := from
+		for to+2 < len(s.rows) && s.paced(s.rows[to:to+3]) {
+			to += 2
+		}
+		if n := (to-from)/2 + 1; n >= pacedMin {
+			r.times, r.until = n, s.rows[to].event
+			from = to
+		}
+		merged = append(merged, r)
+	}
+	s.rows = merged
+}
+
+// paced reports whether three rows are an event, a passage of time, and the same event.
+func (s *sheet) paced(rows []row) bool {
+	first, pause, second := &rows[0], &rows[1], &rows[2]
+	return first.isEvent() && pause.event < 0 && second.isEvent() &&
+		!s.violates(first.event) && !s.violates(second.event) &&
+		s.text(first.event) == s.text(second.event)
+}
+
+// isEvent reports whether the row is a single event.
+func (r *row) isEvent() bool { return r.event >= 0 && r.ticks == 0 && r.times < 2 }
 
 // text returns the text of an event.
 func (s *sheet) text(event int) string {
@@ -268,7 +301,11 @@ func (s *sheet) row(r row) {
 	left := fmt.Sprintf("%s %*d  %*s  ", mark, s.number, r.event, s.clock, Clock(e.At))
 	text := s.text(r.event)
 	if r.times > 1 {
-		text += fmt.Sprintf(" (%d times, until event %d)", r.times, r.until)
+		text += fmt.Sprintf(" (%d times, until event %d", r.times, r.until)
+		if until := s.Events[r.until].At; until > e.At {
+			text += " at " + Clock(until)
+		}
+		text += ")"
 	}
 	s.cell(left, r.event, laneOf(e), text, style)
 	for _, v := range found {

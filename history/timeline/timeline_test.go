@@ -266,6 +266,28 @@ lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows 
 `)
 }
 
+// Many rows with the same text between which time passes are one row.
+func TestPaced(t *testing.T) {
+	var lines timeline.Timeline
+	for i := range 9 {
+		lines.Events = append(lines.Events, history.Event{
+			At: time.Duration(i) * time.Second, Kind: history.Send, Process: 1, Op: "exists",
+			Path: "/a",
+		})
+	}
+	lines.Events = append(lines.Events, history.Event{
+		At: 9 * time.Second, Kind: history.Finished, Process: 1,
+	})
+	expect(t, lines.Write, `
+             c1
+  0  0.000s  ●  c1 sends exists /a (9 times, until event 8 at 8.000s)
+             │  1 s later
+  9  9.000s  ●  c1 is finished
+
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ● event   ✂ fault   ! violation
+`)
+}
+
 // A process that waits for ever is shown at the end.
 func TestStillWaits(t *testing.T) {
 	lines := timeline.Timeline{

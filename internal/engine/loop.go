@@ -69,6 +69,7 @@ type Loop struct {
 	fairStepsMax int  // bound on the steps in it
 	settling     bool // all processes have finished
 	settleFrom   time.Duration
+	idle         idlePeriod
 	IdleTicks    int
 	steps        int
 	progress     *atomic.Int64 // see [watchdog]
@@ -94,6 +95,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns, choices: choices,
 		parties: scenario.Subject.parties(),
+		idle:    idlePeriod{observed: scenario.Subject.Claimed(history.Quiescence)},
 		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
 		jumps: scenario.Client == Model, // The real client would send its pings all the time.
 	}
@@ -402,8 +404,12 @@ func (l *Loop) over() bool {
 	now := l.System.Now()
 	if !l.settling && l.allDone() {
 		l.settling, l.settleFrom = true, now
+		l.idle.read = l.log.Len()
 	}
-	if l.settling && l.quiet() {
+	if l.settling && l.idle.observed {
+		l.readIdle()
+	}
+	if l.settling && (l.idle.settled || l.quiet()) && l.silent(now) {
 		return true
 	}
 	if l.exhausted(now) {
@@ -424,7 +430,8 @@ func (l *Loop) over() bool {
 // of a barrier ends between the requests by which waiting processes poll.
 func (l *Loop) exhausted(now time.Duration) bool {
 	if l.settling {
-		return now-l.settleFrom > settleBound || l.fair && l.steps-l.fairStep > l.fairStepsMax
+		return now-l.settleFrom > l.settleMax() || l.endless() ||
+			l.fair && l.steps-l.fairStep > l.fairStepsMax
 	}
 	return l.fair && (now-l.fairFrom > fairPhaseMax && !(l.parties > 0 && l.busy()) ||
 		l.steps-l.fairStep > l.fairStepsMax)

@@ -13,7 +13,10 @@ func (l *Loop) perform(step sim.Step) {
 	switch step.Kind {
 	case sim.Tick:
 		pause := tickMax
-		if l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair {
+		switch {
+		case l.idle.settled:
+			pause = history.QuiescenceAfter
+		case l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair:
 			pause = timeJumpMax
 		}
 		l.tick(pause)

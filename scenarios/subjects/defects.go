@@ -270,6 +270,16 @@ var catalogue = []entry{
 		func(r *recipe) { r.deleteOnce = true },
 		[]history.Property{history.LossNotification, history.Progress},
 	},
+	{
+		"retries-no-node", history.Quiescence,
+		"retries its delete for ever in the background, although the node is gone",
+		"CURATOR-42: a guaranteed delete in the background takes NoNode for a failure",
+		recipe{steps: replacing(func(s *steps) {
+			s.release = (*recipeLock).releaseInBackground
+		})},
+		func(r *recipe) { r.retriesNoNode = true },
+		[]history.Property{history.LossNotification},
+	},
 }
 
 // mendedSuffix is appended to the name of a broken lock to name the lock without the defect.

@@ -14,7 +14,7 @@ import (
 // Unlock. It has as many places as a round has participants.
 var barrierClaims = []history.Property{
 	history.NoLostWatch, history.Progress, history.NoLivelock, history.NoLeakedNodes,
-	history.NoEarlyPass,
+	history.NoEarlyPass, history.Quiescence,
 }
 
 // DoubleBarrier is the production barrier of two processes.

@@ -21,6 +21,7 @@ var recipeClaims = []history.Property{
 	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress,
 	history.NoStarvation, history.NoLivelock,
 	history.NoLeakedNodes, history.LossNotification, history.NoHerd, history.Linearizable,
+	history.Quiescence,
 }
 
 // recipeLimits are the limits of a lock that lists once after it queues and once per wake-up.
@@ -118,6 +119,7 @@ type recipe struct {
 	entersWoken    bool
 	newestLeads    bool
 	lateProclaimer bool
+	retriesNoNode  bool
 
 	steps steps // all of them, or none for correctSteps
 }
@@ -155,7 +157,7 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{
 				recipe: recipe, client: p.Client, directory: p.Directory,
-				timeout: p.SessionTimeout,
+				timeout: p.SessionTimeout, ended: p.Context().Done(),
 			}
 			if recipe.election {
 				r.name = []byte(p.Name())
@@ -262,8 +264,9 @@ type recipeLock struct {
 	recipe
 	client    client.Client
 	directory string
-	timeout   time.Duration // of the session
-	name      []byte        // of a candidate, the data of its node; nil otherwise
+	timeout   time.Duration   // of the session
+	name      []byte          // of a candidate, the data of its node; nil otherwise
+	ended     <-chan struct{} // closed when the process ends
 
 	// State of the current attempt or hold.
 	node      string
