@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -41,5 +42,8 @@ func Session() scenarios.Subject {
 	s.Limits.Listens = true
 	// The process confirms the session repeatedly while it waits.
 	s.Limits.Requests = history.Unbounded
+	// A session confirms itself for as long as it is open.
+	s.Claims = slices.DeleteFunc(s.Claims,
+		func(p history.Property) bool { return p == history.Quiescence })
 	return s
 }

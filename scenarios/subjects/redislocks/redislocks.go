@@ -42,6 +42,7 @@ func subject(name, summary string, servers int, open func(*process) scenarios.Lo
 		Name: name, Summary: summary, Service: simredis.Service{}, Servers: servers,
 		Claims: []history.Property{
 			history.ClientMutualExclusion, history.Progress, history.OwnRelease,
+			history.Quiescence,
 		},
 		// The descriptions state no bound on pauses and clocks.
 		Severity: faults.Severity{Pause: faults.PauseMax, Drift: faults.DriftMax},
@@ -260,6 +261,7 @@ func SetNXFenced() scenarios.Subject {
 func fenced(s scenarios.Subject) scenarios.Subject {
 	s.Claims = []history.Property{
 		history.Fencing, history.NoLostUpdate, history.Progress, history.OwnRelease,
+		history.Quiescence,
 	}
 	s.Guard = scenarios.TokenChecked
 	return s

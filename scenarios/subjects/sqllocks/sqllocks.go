@@ -40,6 +40,7 @@ func subject(name, summary string, open func(*process) scenarios.Locker) scenari
 		Name: name, Summary: summary, Service: service,
 		Claims: []history.Property{
 			history.ClientMutualExclusion, history.Progress, history.OwnRelease,
+			history.Quiescence,
 		},
 		// The description states no bound on pauses and clocks.
 		Severity: faults.Severity{Pause: faults.PauseMax, Drift: faults.DriftMax},
@@ -150,7 +151,9 @@ func UniqueIndexFenced() scenarios.Subject {
 		func(p *process) scenarios.Locker {
 			return &lease{p, "UPDATE locks SET expires = 0 WHERE name = 'job' AND owner = ?"}
 		})
-	s.Claims = []history.Property{history.Fencing, history.NoLostUpdate, history.Progress}
+	s.Claims = []history.Property{
+		history.Fencing, history.NoLostUpdate, history.Progress, history.Quiescence,
+	}
 	s.Guard = scenarios.TokenChecked
 	return s
 }
@@ -205,7 +208,9 @@ func OpenTransaction() scenarios.Subject {
 				}, err
 			})
 		})
-	s.Claims = []history.Property{history.ClientMutualExclusion, history.Progress}
+	s.Claims = []history.Property{
+		history.ClientMutualExclusion, history.Progress, history.Quiescence,
+	}
 	return s
 }
 
