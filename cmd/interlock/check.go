@@ -49,6 +49,7 @@ type checkFlags struct {
 	budget                               time.Duration
 	checkpoint, shard, requireCoverage   string
 	severity                             faults.Severity
+	queueFlags
 	reportFlags
 }
 
@@ -74,6 +75,8 @@ flags of an exhaustive search, and interlock help faults for --faults.
 
 With --shard I/N it runs one of N parts of the schedules, for example on one of
 N machines; interlock merge makes the report of all from those of the parts.
+With --nats URL it hands the schedules out to interlock worker, through a NATS
+server with JetStream, and reports what the workers found.
 
 Exit status:
   0  nothing found
@@ -95,6 +98,10 @@ Exit status:
 			campaign, err := f.campaign(cmd.Flags().Changed)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("nats") {
+				return f.checkByQueue(cmd.Context(), t, campaign, cmd.OutOrStdout(),
+					cmd.ErrOrStderr())
 			}
 			if f.scheduler {
 				if ran, err := withScheduler(cmd, nil); ran {
@@ -151,6 +158,14 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	flags.StringVar(&f.shard, "shard", "",
 		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
+	flags.StringVar(&f.nats, "nats", "", natsUsage)
+	flags.StringVar(&f.queue, "queue", defaultQueue, queueUsage)
+	flags.IntVar(&f.rangeSchedules, "range-schedules", 2000,
+		"nats: schedules that a worker takes at a time")
+	flags.DurationVar(&f.ackWait, "ack-wait", 30*time.Second,
+		"nats: silence after which a worker's range goes to another")
+	flags.BoolVar(&f.discardQueue, "discard-queue", false,
+		"nats: first discard the queue's plan and results")
 	f.reportFlags.define(command)
 	showConfigurations(flags)
 }
@@ -220,7 +235,7 @@ func servers(lock *scenarios.Subject, flag int, given func(string) bool, client 
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.
 func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, error) {
-	if given("shard") && !given("strategy") {
+	if (given("shard") || given("nats")) && !given("strategy") {
 		f.strategy = strategy.RoundRobinName
 	}
 	configurations, err := f.configurations(given)
@@ -255,6 +270,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 		if c.Range, err = f.shardRange(given); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.validateQueue(c.Scenario.Client, given); err != nil {
+		return nil, err
 	}
 	if given("require-coverage") {
 		if c.RequiredCoverage, err = faults.ParseCoverageCells(f.requireCoverage,

@@ -20,7 +20,7 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(stri
 	stdout, stderr io.Writer,
 ) (first error) {
 	for _, flag := range []string{
-		"json", "junit", "sarif", "shard", "checkpoint", "threads", schedulerFlag,
+		"json", "junit", "sarif", "shard", "nats", "checkpoint", "threads", schedulerFlag,
 	} {
 		if given(flag) {
 			return fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shard"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -71,20 +73,8 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		}
 		records = append(records, record)
 	}
-	build, err := shard.Build()
+	campaign, report, err := mergeRecords(ctx, t, records)
 	if err != nil {
-		return &statusError{statusInternal, err}
-	}
-	// The real client is deterministic on one processor only.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	campaign, report, err := shard.Merge(ctx, t, build, lockNamed, records)
-	var failed *shard.FailedError
-	switch {
-	case ctx.Err() != nil:
-		return &statusError{statusInterrupted, errors.New("interrupted")}
-	case errors.As(err, &failed):
-		return &statusError{statusInternal, err}
-	case err != nil:
 		return err
 	}
 	text, outputs, err := f.openOutputs(stdout, stderr)
@@ -101,6 +91,28 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		progress: newProgress(f.progressTo(stderr), campaign),
 	}
 	return p.present(ctx, t, report)
+}
+
+// mergeRecords returns the campaign of the records and its report, or the error with which the
+// program ends.
+func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record) (*campaign.Campaign,
+	*report.Campaign, error,
+) {
+	build, err := shard.Build()
+	if err != nil {
+		return nil, nil, &statusError{statusInternal, err}
+	}
+	// The real client is deterministic on one processor only.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c, r, err := shard.Merge(ctx, t, build, lockNamed, records)
+	var failed *shard.FailedError
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, &statusError{statusInterrupted, errors.New("interrupted")}
+	case errors.As(err, &failed):
+		return nil, nil, &statusError{statusInternal, err}
+	}
+	return c, r, err
 }
 
 // sparing returns an error if a report would be written over the file.

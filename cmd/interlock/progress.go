@@ -58,12 +58,17 @@ func (p *progress) show(found report.Report) {
 	if p.terminal && p.label != "" {
 		line = fmt.Sprintf("%.79s", line) // One line, as in shrinking.
 	}
-	if p.terminal {
-		p.shown = true
-		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	p.print(line)
+}
+
+// print prints a line of progress.
+func (p *progress) print(line string) {
+	if !p.terminal {
+		fmt.Fprintln(p.w, line)
 		return
 	}
-	fmt.Fprintln(p.w, line)
+	p.shown = true
+	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 }
 
 // remaining estimates the time until the first bound is reached. It reports false if there is no
@@ -113,12 +118,10 @@ func (p *progress) finish(found report.Report) {
 func (p *progress) shrinking(r *report.Runs, index int) {
 	line := fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
 		r.Distinct[index].Signature)
-	if !p.terminal {
-		fmt.Fprintln(p.w, line)
-		return
+	if p.terminal {
+		line = fmt.Sprintf("%.79s", line) // One line: a longer one could not be overwritten.
 	}
-	p.shown = true
-	fmt.Fprintf(p.w, "\r\x1b[K%.79s", line) // One line: a longer one could not be overwritten.
+	p.print(line)
 }
 
 // clear removes the line from the terminal.

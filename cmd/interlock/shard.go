@@ -16,21 +16,11 @@ import (
 // not allow shards.
 func (f *checkFlags) shardRange(given func(string) bool) (report.Range, error) {
 	index, shards, err := parseShard(f.shard)
+	if err == nil {
+		err = f.divisible("shard", given)
+	}
 	switch {
 	case err != nil:
-	case f.strategy == strategy.ExhaustiveName:
-		err = errors.New("--shard cannot be combined with --strategy exhaustive: the shards " +
-			"would not know each other's states")
-	case strategy.Adaptive(f.strategy):
-		err = fmt.Errorf("--shard cannot be combined with --strategy %s, whose schedules depend "+
-			"on earlier ones; use %s", f.strategy, strategy.RoundRobinName)
-	case !given("schedules"):
-		err = errors.New("--shard needs --schedules, the number of schedules of all shards")
-	case given("budget") || given("states"):
-		err = errors.New("--shard cannot be combined with --budget or --states: a shard runs all " +
-			"of its schedules")
-	case f.seed == "random":
-		err = errors.New("--shard needs a number for --seed, the same for all shards")
 	case f.json == "":
 		err = errors.New("--shard needs --json, for interlock merge")
 	case shards > f.schedules:
@@ -41,6 +31,26 @@ func (f *checkFlags) shardRange(given func(string) bool) (report.Range, error) {
 		return report.Range{}, err
 	}
 	return report.Shard(index, shards, f.schedules), nil
+}
+
+// divisible returns an error if the schedules cannot be run in parts, which a flag asks for.
+func (f *checkFlags) divisible(flag string, given func(string) bool) error {
+	switch {
+	case f.strategy == strategy.ExhaustiveName:
+		return fmt.Errorf("--%s cannot be combined with --strategy exhaustive: the parts would "+
+			"not know each other's states", flag)
+	case strategy.Adaptive(f.strategy):
+		return fmt.Errorf("--%s cannot be combined with --strategy %s, whose schedules depend "+
+			"on earlier ones; use %s", flag, f.strategy, strategy.RoundRobinName)
+	case !given("schedules"):
+		return fmt.Errorf("--%s needs --schedules, the number of schedules of all parts", flag)
+	case given("budget") || given("states"):
+		return fmt.Errorf("--%s cannot be combined with --budget or --states: all of the "+
+			"schedules are run", flag)
+	case f.seed == "random":
+		return fmt.Errorf("--%s needs a number for --seed, the same for all parts", flag)
+	}
+	return nil
 }
 
 // parseShard parses the value of --shard.

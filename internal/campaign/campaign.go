@@ -44,6 +44,10 @@ type Campaign struct {
 	// the same as in the whole campaign, so the strategy must not be [strategy.Adaptive].
 	Range report.Range
 
+	// Seen, if set, is what other schedules have seen. The campaign counts it as if its own
+	// schedules had: a set that is full there needs no keys here.
+	Seen *report.SeenRecord
+
 	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
 	KeepGoing bool
 
@@ -79,6 +83,11 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	defer end()
 	c.prepare(bounded, t)
 	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
+	if c.Seen != nil {
+		r.Seen.Merge(c.Seen)
+		r.CountSeen()
+		c.capped.Store(r.StatesCapped)
+	}
 	merger := &merger{campaign: c, report: r, waiting: make(map[int]*chunk)}
 	chunks := make(chan *chunk, max(1, c.Workers))
 	part := c.Part()

@@ -63,6 +63,9 @@ func TestLayers(t *testing.T) {
 		"internal/campaign":   slices.Concat(report, strategy, []string{"internal/campaign"}),
 		"internal/shard": slices.Concat(report, strategy,
 			[]string{"internal/campaign", "internal/program", "internal/shard"}),
+		"internal/workqueue": slices.Concat(report, strategy, []string{
+			"internal/campaign", "internal/program", "internal/shard", "internal/workqueue",
+		}),
 		"internal/localhttp": {"internal/localhttp"},
 		"internal/dashboard": with(simzk, "internal/dashboard", "internal/localhttp", "simzk/tcp"),
 		"internal/explore":   with(recording, "internal/explore", "internal/localhttp"),
@@ -76,6 +79,27 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s imports %s", of, found)
 			}
 		}
+	}
+}
+
+// Only the work queue knows NATS, and in tests the server that they start.
+func TestNATSInOnePackage(t *testing.T) {
+	c := exec.Command("go", "list", "-f",
+		"{{.ImportPath}}:{{join .Imports \" \"}} {{join .TestImports \" \"}}", "./...")
+	c.Dir = module
+	output, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var found []string
+	for line := range strings.Lines(string(output)) {
+		path, imports, _ := strings.Cut(line, ":")
+		if strings.Contains(imports, "github.com/nats-io/") {
+			found = append(found, strings.TrimPrefix(path, modulePath))
+		}
+	}
+	if want := []string{"internal/natstest", "internal/workqueue"}; !slices.Equal(found, want) {
+		t.Errorf("%q import NATS, not %q", found, want)
 	}
 }
 

@@ -79,6 +79,11 @@ func (s *Seen) Record() *SeenRecord {
 	return r
 }
 
+// Full returns which sets are full, as a record without keys.
+func (s *Seen) Full() SeenRecord {
+	return SeenRecord{StatesCapped: s.statesCapped, HistoriesFull: s.historiesFull}
+}
+
 // Merge counts the states and histories of a record too.
 func (s *Seen) Merge(r *SeenRecord) {
 	s.statesCapped = s.statesCapped || r.StatesCapped

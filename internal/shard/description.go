@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
-// A description is what a campaign depends on. It is the same in all of its shards.
-type description struct {
+// A Description is what a campaign depends on. It is the same in all of its shards.
+type Description struct {
 	Lock      string            `json:"lock"`
 	Clients   int               `json:"clients"`
 	Cycles    int               `json:"cycles"`
@@ -40,9 +40,9 @@ type configuration struct {
 	Weight  int         `json:"weight"`
 }
 
-// describe returns the description of a campaign.
-func describe(c *campaign.Campaign) description {
-	d := description{
+// Describe returns the description of a campaign.
+func Describe(c *campaign.Campaign) Description {
+	d := Description{
 		Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles,
 		Threads: c.Scenario.Threads,
 		Servers: c.Scenario.Servers, Client: c.Scenario.Client, Faults: c.Scenario.Faults,
@@ -59,8 +59,8 @@ func describe(c *campaign.Campaign) description {
 	return d
 }
 
-// campaign returns the whole campaign.
-func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
+// Make returns the whole campaign, for one worker.
+func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 	subject, err := lock(d.Lock)
 	if err != nil {
 		return nil, err
@@ -97,9 +97,9 @@ func (d *description) campaign(lock Lock) (*campaign.Campaign, error) {
 	return c, err
 }
 
-// difference names the first thing in which two campaigns differ, with both values. It returns ""
+// Difference names the first thing in which two campaigns differ, with both values. It returns ""
 // if they are the same.
-func (d *description) difference(other *description) string {
+func (d *Description) Difference(other *Description) string {
 	for _, field := range []struct {
 		name        string
 		mine, other any

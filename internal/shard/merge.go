@@ -45,7 +45,7 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 		return nil, nil, err
 	}
 	first := records[0]
-	c, err := first.Campaign.campaign(lock)
+	c, err := first.Campaign.Make(lock)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", first.path, err)
 	}
@@ -77,7 +77,7 @@ func belongTogether(build string, records []*Record) error {
 			return fmt.Errorf("%s was written by another build than %s: %s, not %s; "+
 				"run all shards with one program", s.path, first.path, s.Build, first.Build)
 		}
-		if different := s.Campaign.difference(&records[0].Campaign); different != "" {
+		if different := s.Campaign.Difference(&records[0].Campaign); different != "" {
 			return fmt.Errorf("%s is of another campaign than %s: %s", s.path, records[0].path,
 				different)
 		}
@@ -104,7 +104,7 @@ func overlap(records []*Record) error {
 
 // counting returns the records up to the first that ends the campaign.
 func counting(records []*Record) []*Record {
-	end := slices.IndexFunc(records, (*Record).ended)
+	end := slices.IndexFunc(records, (*Record).Ended)
 	return records[:cmp.Or(end+1, len(records))]
 }
 
@@ -124,7 +124,7 @@ func missing(schedules int, records []*Record) error {
 		}
 		reached = s.Range.To
 	}
-	if last := records[len(records)-1]; !last.ended() {
+	if last := records[len(records)-1]; !last.Ended() {
 		gap(schedules)
 	}
 	if len(gaps) > 0 {

@@ -30,7 +30,7 @@ type Record struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"` // version and hash of the program
 
-	Campaign description  `json:"campaign"`
+	Campaign Description  `json:"campaign"`
 	Range    report.Range `json:"range"`
 
 	Schedules   int                   `json:"schedules"` // that were run
@@ -67,7 +67,7 @@ type Record struct {
 	// Checksum is over all other fields but Build, which says what can read them.
 	Checksum string `json:"checksum"`
 
-	path string // that it was read from
+	path string // that it was read from, or another name
 }
 
 // A failure is the stored form of a schedule with violations. It holds the schedule itself, so that
@@ -106,7 +106,7 @@ func Build() (string, error) {
 func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 	s := &Record{
 		Format: recordFormat, Version: recordVersion, Build: build,
-		Campaign: describe(c), Range: c.Part(),
+		Campaign: Describe(c), Range: c.Part(),
 		Schedules: r.Schedules, Steps: r.Steps, Depth: r.Depth,
 		Digest: engine.TraceHash(r.Digest), Coverage: r.Coverage, Targeted: r.Targeted,
 		Elapsed: r.Elapsed, Running: r.Effort.Running, Checking: r.Effort.Checking,
@@ -171,28 +171,33 @@ func Read(path string) (*Record, error) {
 	if file.Shard == nil {
 		return nil, fmt.Errorf("%s is not a report of a shard: check --shard writes one", path)
 	}
+	return Decode(path, file.Shard)
+}
+
+// Decode reads a record as JSON. Errors, also those of [Merge], call it by the given name.
+func Decode(name string, content []byte) (*Record, error) {
 	// The other fields of another version may have other types.
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
-	if err := json.Unmarshal(file.Shard, &head); err != nil {
-		return nil, fmt.Errorf("%s: the shard is damaged: %w", path, err)
+	if err := json.Unmarshal(content, &head); err != nil {
+		return nil, fmt.Errorf("%s: the shard is damaged: %w", name, err)
 	}
 	switch {
 	case head.Format != recordFormat:
-		return nil, fmt.Errorf("%s: the format of the shard is %q, not %q", path, head.Format,
+		return nil, fmt.Errorf("%s: the format of the shard is %q, not %q", name, head.Format,
 			recordFormat)
 	case head.Version != recordVersion:
 		return nil, fmt.Errorf("%s: version %d of the format, and this program reads only "+
-			"version %d", path, head.Version, recordVersion)
+			"version %d", name, head.Version, recordVersion)
 	}
-	s := &Record{path: path}
-	if err := json.Unmarshal(file.Shard, s); err != nil {
-		return nil, fmt.Errorf("%s: the shard is damaged: %w", path, err)
+	s := &Record{path: name}
+	if err := json.Unmarshal(content, s); err != nil {
+		return nil, fmt.Errorf("%s: the shard is damaged: %w", name, err)
 	}
 	if err := s.validate(); err != nil {
-		return nil, fmt.Errorf("%s: the shard is damaged: %w", path, err)
+		return nil, fmt.Errorf("%s: the shard is damaged: %w", name, err)
 	}
 	return s, nil
 }
@@ -206,7 +211,7 @@ func (s *Record) validate() error {
 			s.Campaign.Schedules)
 	case s.Schedules < 0 || s.Schedules > r.Len():
 		return fmt.Errorf("it has run %d of %d schedules", s.Schedules, r.Len())
-	case s.Schedules < r.Len() && !s.Interrupted && !s.ended():
+	case s.Schedules < r.Len() && !s.Interrupted && !s.Ended():
 		return fmt.Errorf("it has run only %d of %d schedules", s.Schedules, r.Len())
 	case len(s.Configurations) > max(1, len(s.Campaign.Configurations)):
 		return errors.New("it has more configurations than the campaign")
@@ -254,7 +259,7 @@ func (f *failure) validate(in report.Range, configurations int) error {
 	return nil
 }
 
-// ended reports whether the shard ends the campaign, so that later schedules do not count.
-func (s *Record) ended() bool {
+// Ended reports whether the shard ends the campaign, so that later schedules do not count.
+func (s *Record) Ended() bool {
 	return s.Failure != nil && !s.Campaign.KeepGoing
 }

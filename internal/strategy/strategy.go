@@ -96,7 +96,7 @@ func init() {
 		},
 		{
 			name: RoundRobinName, number: 0,
-			summary: "all of the above in turn; the default with --shard",
+			summary: "all of the above in turn; the default with --shard or --nats",
 			make:    makeRoundRobin,
 		},
 		// Without a campaign, no earlier schedules are known to mutate.

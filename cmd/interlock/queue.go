@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/shard"
+	"github.com/interlock-sim/interlock/internal/workqueue"
+)
+
+// queueFlags holds the flags of a check whose schedules workers run.
+type queueFlags struct {
+	nats, queue    string
+	rangeSchedules int
+	ackWait        time.Duration
+	discardQueue   bool
+}
+
+const (
+	natsUsage    = "`URL` of a NATS server with JetStream, for many machines"
+	queueUsage   = "nats: `name` of the queue"
+	defaultQueue = "default"
+)
+
+// ackWaitMin bounds --ack-wait: a worker reports three times in that time.
+const ackWaitMin = 100 * time.Millisecond
+
+// validQueue are names that NATS allows in the names of streams and subjects.
+var validQueue = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// validateQueue returns an error that names a wrong flag, or nil.
+func (f *checkFlags) validateQueue(client engine.ClientKind, given func(string) bool) error {
+	if !given("nats") {
+		for _, flag := range []string{"queue", "range-schedules", "ack-wait", "discard-queue"} {
+			if given(flag) {
+				return fmt.Errorf("--%s needs --nats", flag)
+			}
+		}
+		return nil
+	}
+	if err := f.divisible("nats", given); err != nil {
+		return err
+	}
+	switch {
+	case client == engine.Real:
+		return errors.New("--nats needs --client model: the goroutines of a worker's connection " +
+			"disturb the real client; use --shard")
+	case given("shard"):
+		return errors.New("--nats cannot be combined with --shard: the workers share the schedules")
+	case given("workers"):
+		return errors.New("--nats cannot be combined with --workers, a flag of interlock worker")
+	case given(schedulerFlag):
+		return fmt.Errorf("--nats cannot be combined with --%s", schedulerFlag)
+	case f.rangeSchedules < 1:
+		return fmt.Errorf("--range-schedules must be at least 1, not %d", f.rangeSchedules)
+	case f.ackWait < ackWaitMin:
+		return fmt.Errorf("--ack-wait must be at least %v, not %v", ackWaitMin, f.ackWait)
+	}
+	return validateQueueName(f.queue)
+}
+
+func validateQueueName(name string) error {
+	if !validQueue.MatchString(name) {
+		return fmt.Errorf("--queue must have 1 to 64 letters, digits, - and _, not %q", name)
+	}
+	return nil
+}
+
+// checkByQueue lets workers run the campaign, and reports it.
+func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign.Campaign,
+	stdout, stderr io.Writer,
+) error {
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	build, err := shard.Build()
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	text, outputs, err := f.openOutputs(stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer outputs.close()
+	queue, err := workqueue.Dial(ctx, f.nats, f.queue, warnings(stderr))
+	if err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	defer queue.Close()
+	plan := &workqueue.Plan{
+		Build: build, Campaign: shard.Describe(c), RangeSchedules: f.rangeSchedules,
+	}
+	if _, err := fmt.Fprintf(text, "checking %v, seed %d, %s in queue %s at %s\n", c, c.Seed,
+		counted(plan.Ranges(), "range"), f.queue, queue.Server()); err != nil &&
+		!errors.Is(err, syscall.EPIPE) {
+		return &statusError{statusInternal, err}
+	}
+	progress := newProgress(f.progressTo(stderr), c)
+	records, err := f.coordinate(ctx, queue, plan, progress)
+	if err != nil {
+		return err
+	}
+	whole, report, err := mergeRecords(ctx, t, records)
+	if err != nil {
+		return err
+	}
+	p := &presenter{campaign: whole, text: text, outputs: outputs, out: f.out, progress: progress}
+	return p.present(ctx, t, report)
+}
+
+// coordinate returns the records of the ranges, or the error with which the program ends.
+func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, plan *workqueue.Plan,
+	progress *progress,
+) ([]*shard.Record, error) {
+	began := time.Now()
+	var last workqueue.Progress
+	records, err := queue.Coordinate(ctx, plan, workqueue.Options{
+		AckWait: f.ackWait, Discard: f.discardQueue,
+		Show: func(p workqueue.Progress) {
+			last = p
+			progress.showQueue(p, time.Since(began))
+		},
+	})
+	progress.clear()
+	var busy *workqueue.BusyError
+	switch {
+	case err == nil:
+		return records, nil
+	case ctx.Err() != nil:
+		return nil, &statusError{statusPartial, fmt.Errorf("interrupted: %d of %s stored, %d of "+
+			"them with a violation; the same command continues", last.Stored,
+			counted(plan.Ranges(), "range"), last.Failed)}
+	case errors.As(err, &busy):
+		return nil, fmt.Errorf("%w; give another --queue, or --discard-queue", err)
+	}
+	return nil, &statusError{statusInternal, err}
+}
+
+// showQueue shows how far the workers are.
+func (p *progress) showQueue(now workqueue.Progress, elapsed time.Duration) {
+	if !p.terminal && elapsed-p.last < plainInterval {
+		return
+	}
+	p.last = elapsed
+	line := fmt.Sprintf("%s, %d of %d schedules, %.0f/s, %d of %s stored",
+		counted(now.Workers, "worker"), now.Schedules, now.Planned, now.PerSecond, now.Stored,
+		counted(now.Ranges, "range"))
+	if now.Failed > 0 {
+		line += fmt.Sprintf(", %d with a violation", now.Failed)
+	}
+	if left := now.Planned - now.Schedules; now.PerSecond > 0 && left > 0 {
+		line += fmt.Sprintf(", %v left",
+			time.Duration(float64(left)/now.PerSecond*float64(time.Second)).Round(time.Second))
+	}
+	p.print(line)
+}
+
+// warnings returns a function that prints a line about the connection.
+func warnings(stderr io.Writer) func(string) {
+	return func(line string) { fmt.Fprintf(stderr, "interlock: %s\n", line) }
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/shard"
+	"github.com/interlock-sim/interlock/internal/workqueue"
+)
+
+// workerFlags holds the flags of worker as they were given.
+type workerFlags struct {
+	nats, queue, json string
+	workers           int
+	quiet             bool
+}
+
+func newWorker(t *testing.T) *cobra.Command {
+	var f workerFlags
+	command := &cobra.Command{
+		Use:   "worker",
+		Short: "Run schedules for a check on another machine",
+		Long: `Worker takes ranges of schedules from a queue on a NATS server, which interlock
+check --nats fills, runs them and stores what they show. It must be the same
+build of interlock as that check. If it dies or hangs, another worker gets its
+range. When a check is complete, it waits for the next one.
+
+It runs until it is interrupted, and then gives its range back.
+
+Exit status:
+  0  interrupted
+  2  bad usage, an unavailable server, or a check of another build
+  3  the server refused a request, or an internal error`,
+		Example: `  interlock worker --nats nats://localhost:4222
+  interlock check --nats nats://localhost:4222 --schedules 1000000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.validate(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), t, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.nats, "nats", "", natsUsage)
+	flags.StringVar(&f.queue, "queue", defaultQueue, "`name` of the queue")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
+		"parallel schedules")
+	flags.StringVar(&f.json, "json", "", "`file` for a summary as JSON, - for standard output")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	return command
+}
+
+func (f *workerFlags) validate(given func(string) bool) error {
+	switch {
+	case f.nats == "":
+		return errors.New("--nats needs the URL of a NATS server")
+	case given("json") && f.json == "":
+		return errNoReport
+	case f.workers < 1 || f.workers > workersMax:
+		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
+	}
+	return validateQueueName(f.queue)
+}
+
+// A workerSummary is what a worker has done.
+type workerSummary struct {
+	Worker string `json:"worker"`
+	Queue  string `json:"queue"`
+	// Ranges counts the ranges by what became of them.
+	Stored   int `json:"stored"`
+	Late     int `json:"late"`
+	Dropped  int `json:"dropped"`
+	Returned int `json:"returned"`
+}
+
+// run works until the context ends.
+func (f *workerFlags) run(ctx context.Context, t *testing.T, stdout, stderr io.Writer) error {
+	build, err := shard.Build()
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return &statusError{statusInternal, err}
+	}
+	text, report, err := openReport(f.json, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer report.Close()
+	queue, err := workqueue.Dial(ctx, f.nats, f.queue, warnings(stderr))
+	if err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	defer queue.Close()
+	progress := (&reportFlags{quiet: f.quiet}).progressTo(stderr)
+	summary := workerSummary{Worker: fmt.Sprintf("%s-%d", host, os.Getpid()), Queue: f.queue}
+	worker := &workqueue.Worker{
+		Queue: queue, T: t, Name: summary.Worker, Build: build, Lock: lockNamed,
+		Parallel: f.workers,
+		Started: func(c *campaign.Campaign) {
+			fmt.Fprintf(progress, "%s, seed %d, %v: running\n", c.Scenario.Subject.Name, c.Seed,
+				c.Range)
+		},
+		Ended: func(c *campaign.Campaign, outcome workqueue.Outcome) {
+			summary.count(outcome)
+			fmt.Fprintf(progress, "%s, seed %d, %v: %s\n", c.Scenario.Subject.Name, c.Seed, c.Range,
+				outcome)
+		},
+	}
+	if _, err := fmt.Fprintf(text, "worker %s takes schedules from queue %s at %s\n",
+		summary.Worker, f.queue, queue.Server()); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	err = worker.Work(ctx)
+	if f.json != "" {
+		if failed := encodeJSON(report, &summary); failed != nil && err == nil {
+			err = fmt.Errorf("writing the summary: %w", failed)
+		}
+	}
+	var refused *workqueue.RefusedError
+	if err == nil || errors.As(err, &refused) {
+		return err
+	}
+	return &statusError{statusInternal, err}
+}
+
+// count counts a range.
+func (s *workerSummary) count(outcome workqueue.Outcome) {
+	switch outcome {
+	case workqueue.Stored:
+		s.Stored++
+	case workqueue.Late:
+		s.Late++
+	case workqueue.Dropped:
+		s.Dropped++
+	case workqueue.Returned:
+		s.Returned++
+	}
+}
