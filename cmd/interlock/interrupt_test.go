@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/certify"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/hunt"
 	"github.com/interlock-sim/interlock/internal/reportcard"
 )
 
@@ -334,5 +335,25 @@ func TestInterruptedShrinking(t *testing.T) {
 			nil || v.Artifact == "" {
 			t.Errorf("%+v: %v", v, err)
 		}
+	}
+}
+
+// An interrupted hunt saves the schedules of the turn, and the next one continues with them.
+func TestInterruptedHunt(t *testing.T) {
+	t.Parallel()
+	c := start(t, "hunt", "--lock", "textbook", "--out", "hunt", "--listen", "127.0.0.1:0")
+	if line, err := c.rest.ReadString('\n'); err != nil ||
+		!strings.HasPrefix(line, "status at http://127.0.0.1:") {
+		t.Fatalf("%v: %q", err, line)
+	}
+	c.stderr.wait(" next textbook")
+	c.signal(t, os.Interrupt)
+	if text, status := c.end(t); status != statusOK || !strings.Contains(text, ", 0 distinct") {
+		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
+	}
+	var saved hunt.Findings
+	content := readFile(t, filepath.Join(c.command.Dir, "hunt", "corpus", "textbook.json"))
+	if err := json.Unmarshal(content, &saved); err != nil || saved.Schedules == 0 {
+		t.Errorf("%v: saved %+v", err, saved)
 	}
 }

@@ -105,10 +105,10 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newTest(), newMerge(t), newWorker(t), newExplore(t), newReplay(t),
-		newRegress(), newVerify(), newLocks(), newBugs(t), newReportCard(t), newCertify(t),
-		newServe(), newConform(), newControl(), newLaunch(), newScheduler(), newDoctor(),
-		newStrategiesTopic(), newFaultsTopic())
+	root.AddCommand(newCheck(t), newTest(), newMerge(t), newWorker(t), newHunt(t), newExplore(t),
+		newReplay(t), newRegress(), newVerify(), newLocks(), newBugs(t), newReportCard(t),
+		newCertify(t), newServe(), newConform(), newControl(), newLaunch(), newScheduler(),
+		newDoctor(), newStrategiesTopic(), newFaultsTopic())
 	for _, command := range root.Commands() {
 		completeFlags(command)
 	}

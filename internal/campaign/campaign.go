@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/scheduler"
+	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -47,6 +49,10 @@ type Campaign struct {
 	// Seen, if set, is what other schedules have seen. The campaign counts it as if its own
 	// schedules had: a set that is full there needs no keys here.
 	Seen *report.SeenRecord
+
+	// Known, if set, are behaviours that an adaptive strategy does not count as new. The campaign
+	// adds those that are.
+	Known *stateset.Set
 
 	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
 	KeepGoing bool
@@ -151,7 +157,8 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
 	}
 	if strategy.Adaptive(c.Strategy) {
-		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed)
+		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed,
+			cmp.Or(c.Known, new(stateset.Set)))
 	}
 }
 

@@ -71,6 +71,9 @@ func TestLayers(t *testing.T) {
 		"internal/explore":   with(recording, "internal/explore", "internal/localhttp"),
 		"internal/explore/terminal": with(recording, "internal/explore", "internal/localhttp",
 			"internal/explore/terminal"),
+		"internal/hunt": slices.Concat(report, recording, strategy, []string{
+			"internal/campaign", "internal/localhttp", "internal/shrink", "internal/hunt",
+		}),
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
 			[]string{"internal/file", "internal/program", "internal/exhaustive"}),
 	} {

@@ -66,7 +66,7 @@ type Rounds struct {
 	// Only one goroutine uses the fields below, except for what never changes.
 
 	scores []configurationScore
-	seen   stateset.Set // behaviour
+	seen   *stateset.Set // behaviour
 }
 
 // A round is what its schedules depend on. It is immutable.
@@ -104,9 +104,13 @@ type strategyScore struct {
 // scoreKept is the part of a score that remains after a round.
 const scoreKept = 0.5
 
-// NewRounds returns the rounds of a new campaign with an adaptive strategy.
-func NewRounds(name string, configurations []Configuration, seed uint64) *Rounds {
-	t := &Rounds{seed: seed, shares: Shares(configurations), dealt: make(chan struct{})}
+// NewRounds returns the rounds of a new campaign with an adaptive strategy. Behaviours in the set
+// are not new; the rounds add those that are.
+func NewRounds(name string, configurations []Configuration, seed uint64, seen *stateset.Set,
+) *Rounds {
+	t := &Rounds{
+		seed: seed, shares: Shares(configurations), dealt: make(chan struct{}), seen: seen,
+	}
 	first := round{shares: t.shares}
 	for _, configuration := range configurations {
 		turns := turnsOf(name, configuration.Profile)
@@ -256,7 +260,7 @@ func (t *Rounds) deal() {
 			configurationRound{turns: allot(score.strategies), near: score.near})
 		score.forget()
 	}
-	next.shares = favour(t.shares, rates)
+	next.shares = Favour(t.shares, rates)
 	t.mu.Lock()
 	t.rounds = append(t.rounds, next)
 	close(t.dealt)
@@ -274,8 +278,8 @@ func (s *configurationScore) forget() {
 	}
 }
 
-// favour returns the mean of the given shares and of shares by the rates.
-func favour(shares, rates []float64) []float64 {
+// Favour returns the mean of the given shares and of shares by the rates.
+func Favour(shares, rates []float64) []float64 {
 	total := 0.0
 	for _, rate := range rates {
 		total += rate
@@ -296,7 +300,7 @@ func allot(scores []strategyScore) allocation {
 	for i, s := range scores {
 		even[i], rates[i] = s.share, s.fresh/max(1, s.schedules)
 	}
-	weights := favour(even, rates)
+	weights := Favour(even, rates)
 	var turns allocation
 	owed := make([]float64, len(scores))
 	for i := range turns {

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/hunt"
+	"github.com/interlock-sim/interlock/internal/localhttp"
+	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/simzk/client/real"
+)
+
+// huntFlags holds the flags of hunt as they were given.
+type huntFlags struct {
+	locks                         []string
+	out, listen, seed, reportFile string
+	budget                        time.Duration
+	turns, workers                int
+	quiet                         bool
+}
+
+// The lengths of a turn. The real client is ten times slower.
+const (
+	turnSchedules     = 1024
+	turnSchedulesReal = 64
+)
+
+func newHunt(t *testing.T) *cobra.Command {
+	var f huntFlags
+	command := &cobra.Command{
+		Use:   "hunt",
+		Short: "Search many locks day and night",
+		Long: `Hunt searches the locks in turns, with the configurations and the strategy of
+check, until it is interrupted. Locks that still show new behaviour get more
+turns. It keeps what it has found below the directory --out, and continues
+there when it is started again. It shrinks one schedule of each distinct
+failure and writes its counterexample.
+
+With --listen it serves a page with its status, on this machine only. The URL
+contains a secret. Port 0 is any free port.
+
+Exit status:
+  0  nothing found
+  1  a violation, also of an earlier hunt in the directory
+  2  bad usage
+  3  a failed write or an internal error`,
+		Example: `  interlock hunt --listen 127.0.0.1:8080
+  interlock hunt --lock mutex,rwmutex --budget 10h --json hunt.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := f.hunt(cmd.Flags().Changed, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), t, h, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&f.locks, "lock", []string{allLocks},
+		"locks (see interlock locks), or all of them, also broken ones")
+	flags.StringVar(&f.out, "out", "interlock-hunt", "`directory` of the hunt")
+	flags.StringVar(&f.listen, "listen", "", "loopback `address` of the status page")
+	flags.DurationVar(&f.budget, "budget", 0, "running time, 0 for unlimited")
+	flags.IntVar(&f.turns, "turns", 0, "number of turns, 0 for unlimited")
+	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
+	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
+		"parallel schedules; 1 with the real client")
+	flags.StringVar(&f.reportFile, "json", "", jsonUsage)
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	return command
+}
+
+// hunt returns the hunt that the flags describe, or an error that names a wrong flag.
+func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt, error) {
+	switch {
+	case f.out == "":
+		return nil, errors.New("--out needs a directory")
+	case given("json") && f.reportFile == "":
+		return nil, errNoReport
+	case f.budget < 0 || given("budget") && f.budget == 0:
+		return nil, fmt.Errorf("--budget must be positive, not %v", f.budget)
+	case f.turns < 0 || given("turns") && f.turns == 0:
+		return nil, fmt.Errorf("--turns must be at least 1, not %d", f.turns)
+	case f.workers < 1 || f.workers > workersMax:
+		return nil, fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
+	case f.listen != "":
+		if err := localhttp.CheckAddress(f.listen); err != nil {
+			return nil, fmt.Errorf("--listen: %w", err)
+		}
+	}
+	seed, err := strategy.ParseSeed(f.seed)
+	if err != nil {
+		return nil, fmt.Errorf("--seed: %w", err)
+	}
+	if err := checkWritable(f.out); err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	progress := (&reportFlags{quiet: f.quiet}).progressTo(stderr)
+	h := &hunt.Hunt{Directory: f.out, Seed: seed, Turns: f.turns, ReplayBy: replayCommand}
+	h.Found = func(lock string, failure *hunt.Failure) {
+		fmt.Fprintf(progress, "%s: VIOLATION %s\n", lock, failure.Signature)
+	}
+	h.Begin = (&huntProgress{w: progress, hunt: h}).begin
+	names := f.names()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("--lock names %s twice", name)
+		}
+		target, err := f.target(name)
+		if err != nil {
+			return nil, err
+		}
+		h.Targets = append(h.Targets, *target)
+	}
+	return h, h.Open()
+}
+
+// names returns the names of the locks.
+func (f *huntFlags) names() (names []string) {
+	for _, name := range f.locks {
+		if name != allLocks {
+			names = append(names, name)
+			continue
+		}
+		for _, s := range subjects.All() {
+			if !(s.Real && real.RaceDetector) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names
+}
+
+// target returns the target for a lock, with the configurations that check has for it.
+func (f *huntFlags) target(name string) (*hunt.Target, error) {
+	var check checkFlags
+	check.defineFlags(new(cobra.Command)) // for its defaults
+	check.lock = name
+	configurations, err := check.configurations(func(string) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	target := &hunt.Target{
+		Name: name, Configurations: configurations, Schedules: turnSchedules, Workers: f.workers,
+	}
+	if configurations[0].Client == engine.Real {
+		if real.RaceDetector {
+			return nil, errRealUnderRace
+		}
+		target.Schedules, target.Workers = turnSchedulesReal, 1
+	}
+	return target, nil
+}
+
+// run hunts until the context ends, and reports what was found.
+func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout, stderr io.Writer,
+) error {
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	ctx, end := report.WithBudget(ctx, f.budget)
+	defer end()
+	text, output, err := openReport(f.reportFile, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	fmt.Fprintf(text, "hunting %s in %s\n", counted(len(h.Targets), "lock"), f.out)
+	served := make(chan error, 1)
+	if f.listen != "" {
+		listener, err := net.Listen("tcp", f.listen)
+		if err != nil {
+			return fmt.Errorf("--listen: %w", err)
+		}
+		site := h.Site()
+		fmt.Fprintf(text, "status at %s\n", site.URL(listener))
+		go func() { served <- site.Serve(ctx, listener) }()
+	} else {
+		served <- nil
+	}
+	if err := h.Run(ctx, t); err != nil {
+		return &statusError{statusInternal, err}
+	}
+	end()
+	if err := <-served; err != nil {
+		return &statusError{statusInternal, err}
+	}
+	status := h.Status()
+	if f.reportFile != "" {
+		if err := encodeJSON(output, status); err != nil {
+			return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+		}
+	}
+	f.write(text, status)
+	if status.Failures() > 0 {
+		return &statusError{statusViolation, nil}
+	}
+	return nil
+}
+
+// write prints a line for each lock, and how to replay its failures.
+func (f *huntFlags) write(w io.Writer, status *hunt.Status) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "lock\tturns\tschedules\tbehaviours\tdistinct failures\t")
+	for i := range status.Locks {
+		l := &status.Locks[i]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t\n", l.Lock, l.Turns, l.Schedules, l.Behaviours,
+			len(l.Failures))
+	}
+	table.Flush()
+	for i := range status.Locks {
+		l := &status.Locks[i]
+		for _, failure := range l.Failures {
+			fmt.Fprintf(w, "%s: VIOLATION %s, %s", l.Lock, failure.Signature,
+				counted(failure.Schedules, "schedule"))
+			if failure.Directory != "" {
+				fmt.Fprintf(w, ", replay: %s",
+					replayCommand(filepath.Join(f.out, "failures", failure.Directory)))
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	fmt.Fprintf(w, "%s in %v, %s\n", counted(status.Schedules, "schedule"),
+		status.Elapsed.Round(time.Second), counted(status.Failures(), "distinct failure"))
+}
+
+// A huntProgress prints a line about each lock whose turn begins, at intervals.
+type huntProgress struct {
+	w    io.Writer
+	hunt *hunt.Hunt
+	last time.Duration
+}
+
+func (p *huntProgress) begin(lock string) {
+	status := p.hunt.Status()
+	if status.Elapsed-p.last < plainInterval {
+		return
+	}
+	p.last = status.Elapsed
+	fmt.Fprintf(p.w, "%s, %.0f/s, %s, next %s\n", counted(status.Schedules, "schedule"),
+		float64(status.Schedules)/status.Elapsed.Seconds(),
+		counted(status.Failures(), "distinct failure"), lock)
+}

@@ -1,0 +1,30 @@
+package hunt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/interlock-sim/interlock/internal/chromium"
+)
+
+// A reader follows a failure on the status page to its timeline.
+func TestPage(t *testing.T) {
+	h := newHunt(t, t.TempDir(), "textbook", "exists-then-wait")
+	run(t, h, 2)
+	url := serve(t, h)
+	tab := chromium.Open(t, url)
+	link := chromedp.CSS("#locks tbody tr:nth-child(2) td.failures a")
+	tab.Do(chromedp.Navigate(url), chromedp.WaitVisible(link))
+	if summary := chromium.Evaluate[string](tab,
+		`document.querySelector("#summary").innerText`); !strings.Contains(summary,
+		"128 schedules") {
+		t.Errorf("summary %q", summary)
+	}
+	// A long link wraps, so its centre may be beside it.
+	tab.Do(chromedp.Focus(link), chromedp.KeyEvent(kb.Enter))
+	want := "exists-then-wait violates " + string(h.Status().Locks[1].Failures[0].Property)
+	tab.Await(`document.title.startsWith("` + want + `")`)
+}
