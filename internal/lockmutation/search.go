@@ -101,17 +101,16 @@ func (s *search) find(d defect, directory string) string {
 				return fmt.Sprintf("%s in %d schedules, %.1f s", notFound, ran, spent.Seconds())
 			}
 			arguments := []string{
-				"check", "--workers=1", "--quiet", "--lock=" + lock, "--seed=" + strconv.Itoa(sweep),
+				"check", "--workers=1", "--quiet", "--lock=" + lock,
+				"--seed=" + strconv.Itoa(sweep),
 				"--schedules=" + strconv.Itoa(schedules), "--budget=" + searchLimit.String(),
 			}
 			output, used, err := measured(directory, program, arguments...)
 			spent += used
 			if how := finding(output, err); how != "" {
-				if at, err := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output)); err == nil {
-					ran += at
-				}
-				return fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock, sweep, ran,
-					spent.Seconds())
+				at, _ := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
+				return fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock,
+					sweep, ran+at, spent.Seconds())
 			}
 			ran += schedules
 		}

@@ -139,7 +139,7 @@ func (m *Margin) held(step *sim.EnabledStep) bool {
 		return false
 	}
 	return slices.ContainsFunc(m.holds, func(h hold) bool {
-		return m.time < h.until && h.thread == step.Thread() &&
+		return m.time < min(h.until, heldMax) && h.thread == step.Thread() &&
 			(!h.leaving || step.Kind == sim.Leave)
 	})
 }

@@ -136,8 +136,8 @@ func NewRounds(name string, configurations []Configuration, seed uint64, seen *s
 	return t
 }
 
-// setShares lets [Margin] keep its share of the turns in the first rounds. The other strategies have
-// equal shares of the rest.
+// setShares lets [Margin] keep its share of the turns in the first rounds. The other strategies
+// have equal shares of the rest.
 func setShares(scores []strategyScore, turns []string) {
 	timed := 0.0
 	for _, name := range turns {
@@ -293,8 +293,8 @@ func Favour(shares, rates []float64) []float64 {
 	return favoured
 }
 
-// allot allocates half of a round by fixed shares, and the other half by the new behaviours per schedule of
-// each strategy. It spreads the turns of a strategy over the round.
+// allot allocates half of a round by fixed shares, and the other half by the new behaviours per
+// schedule of each strategy. It spreads the turns of a strategy over the round.
 func allot(scores []strategyScore) allocation {
 	even, rates := make([]float64, len(scores)), make([]float64, len(scores))
 	for i, s := range scores {

@@ -50,9 +50,11 @@ const (
 	timeMax     = 64 // time steps; the session timeout of 4 s takes about 30
 	messagesMax = 16
 	steadyMax   = 4 // steps of threads between two time steps
-	// lateMax bounds the time steps of a delay. A message that is later than some session timeouts
-	// shows nothing more, and locks that poll while they wait seem to send too many requests.
-	lateMax    = 16
+	// lateMax bounds the time steps of a delay, and heldMax those of a run in which anything is
+	// held back. Waits of many session timeouts show nothing more, and readers of package lock,
+	// which poll once in each, would break no-herd.
+	lateMax    = 8
+	heldMax    = 40
 	strikesMax = 3
 	delaysMax  = 4
 )
@@ -83,7 +85,7 @@ func drawTiming(draw *Random, p *Profile) *timing {
 
 func drawStrike(draw *Random) strike {
 	return strike{
-		section: 1 + uint8(draw.Below(1+draw.Below(sectionsDrawn))),
+		section: 1 + drawSection(draw),
 		time:    drawTime(draw, timeMax), messages: uint8(draw.Below(steadyMax)),
 		kind: uint8(draw.Below(256)), victim: uint8(draw.Below(256)),
 		lasts:  timeMax >> draw.Below(4),
@@ -93,10 +95,13 @@ func drawStrike(draw *Random) strike {
 
 func drawDelay(draw *Random) delay {
 	return delay{
-		section: uint8(draw.Below(sectionsDrawn)), messages: uint8(draw.Below(messagesMax)),
+		section: drawSection(draw), messages: uint8(draw.Below(messagesMax)),
 		lasts: drawTime(draw, lateMax),
 	}
 }
+
+// drawSection draws a section, early ones more often.
+func drawSection(draw *Random) uint8 { return uint8(draw.Below(1 + draw.Below(sectionsDrawn))) }
 
 // drawTime draws a number of time steps below n, a power of two; small ones more often.
 func drawTime(draw *Random, n uint64) uint8 { return uint8(draw.Below(max(2, n>>draw.Below(6)))) }
