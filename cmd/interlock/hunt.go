@@ -73,7 +73,7 @@ Exit status:
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&f.locks, "lock", []string{allLocks},
-		"locks (see interlock locks), or all of them, also broken ones")
+		"locks (see interlock locks), or all, also broken ones")
 	flags.StringVar(&f.out, "out", "interlock-hunt", "`directory` of the hunt")
 	flags.StringVar(&f.listen, "listen", "", "loopback `address` of the status page")
 	flags.DurationVar(&f.budget, "budget", 0, "running time, 0 for unlimited")
