@@ -188,8 +188,8 @@ func addRow(t *testing.T, root, file, before, row string) {
 	write(t, path, []byte(strings.Replace(string(content), before, row+before, 1)))
 }
 
-// sources are the extensions of the files that packages are built from, beside bundles.
-var sources = []string{".go", ".s", ".html", ".gohtml", ".css", ".txt"}
+// sources are the extensions of the files that packages are built from.
+var sources = []string{".go", ".s", ".html", ".gohtml", ".css", ".js", ".txt"}
 
 // copyModule copies the Go files of the module, without tests, and what they embed.
 func copyModule(t *testing.T, to string) {
@@ -211,7 +211,6 @@ func copyModule(t *testing.T, to string) {
 			return os.MkdirAll(filepath.Join(to, relative), 0o755)
 		case strings.HasSuffix(name, "_test.go"),
 			!slices.Contains(sources, filepath.Ext(name)) && !strings.HasPrefix(name, "go.") &&
-				!strings.HasPrefix(name, "bundle.") &&
 				!strings.Contains(relative, "testdata"):
 			return nil
 		}
