@@ -12,18 +12,24 @@ import (
 // lost, and carries the lease: see [LeaseFrom].
 //
 // Do returns the error of Lock, and then the function is not called. Otherwise it returns the
-// errors of the function, of the lease and of Unlock, joined in the order in which they happened.
-// The first error says whether the function failed before the lock was lost. If the context has
-// ended, Do does not wait for ZooKeeper to confirm that the lock is free. If the function panics,
-// the lock is released in the background. After a loss, Do may be called again.
+// errors of the function, of the lease and of Unlock, joined in the order in which they happened,
+// so that its text begins with what came first. An error that wraps [ErrLost] does not say whether
+// the function was done: a variable that the function sets does.
+//
+// Do waits until the function returns, also after a loss. Revoke does not end its context. After a
+// pause the context can still be live for a moment although the lease has expired; Err of the lease
+// checks the clock. If the context of Do has ended, Do does not wait for ZooKeeper to confirm that
+// the lock is free. If the function panics, the lock is released in the background. After a loss,
+// Do may be called again at once.
 func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 	return do(ctx, m.Lock, f)
 }
 
 // TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
 // it has not learned by then whether the lock is free, because ZooKeeper does not answer, it
-// returns an error that wraps [context.DeadlineExceeded]. Without a wait it is TryLock, which waits
-// for ZooKeeper until the context ends.
+// returns an error that wraps [context.DeadlineExceeded]. It returns when the wait is over, and its
+// node is removed in the background. If the wait is zero or negative, it is TryLock, which does not
+// wait for others, but for ZooKeeper until the context ends.
 func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return tryFor(ctx, wait, m)
 }
@@ -63,7 +69,8 @@ func (m *Multi) Do(ctx context.Context, f func(context.Context) error) error {
 
 type leaseKey struct{}
 
-// LeaseFrom returns the lease of the function that Do has called with the context, or nil.
+// LeaseFrom returns the lease of the function that Do has called with the context: of the innermost
+// one, if calls of Do are nested. It returns nil for any other context and for that of [Multi.Do].
 func LeaseFrom(ctx context.Context) *Lease {
 	lease, _ := ctx.Value(leaseKey{}).(*Lease)
 	return lease

@@ -10,9 +10,9 @@
 //	lease, err := mutex.TryLockFor(ctx, 5*time.Second) // or ErrNotAcquired; then lease.Unlock
 //
 // A contender creates an ephemeral sequential node below the path of the lock, watches the nearest
-// one before it that blocks it, and has the lock when none is left. Only an owner can lock again
-// what it holds: see [WithOwner]. docs/lock.md has costs, and the names of etcd, redsync and
-// Curator.
+// one before it that blocks it, and has the lock when none is left. A second Lock waits for the
+// first like any other, unless both have the same owner: see [WithOwner]. docs/lock.md has costs,
+// and the names of etcd, redsync and Curator.
 //
 // # Guarantees
 //
@@ -39,6 +39,7 @@
 //
 // A lease is valid for a third of the session timeout after each confirmation was sent, one in each
 // sixth of it. The process's clock may run up to a tenth slower than that of ZooKeeper's leader.
+// The clock covers pauses of the process; on Linux it stands still while the machine is suspended.
 // docs/lock.md has all conditions, such as a timeout that ZooKeeper has granted.
 //
 // # Errors

@@ -21,8 +21,8 @@ type DoubleBarrier struct {
 }
 
 // NewDoubleBarrier returns the barrier for rounds of so many participants, whose nodes are below
-// the path: see [NewMutex]. All processes must pass the same number. The client needs a method
-// Multi, as *zk.Conn and a [Session] on it have. An access control list must permit every
+// the path: see [NewMutex]. All processes must pass the same number. The client must be a *zk.Conn,
+// a [Session] on one, or have the same method Multi. An access control list must permit every
 // participant to write the path.
 func NewDoubleBarrier(client Client, path string, participants int, sessionTimeout time.Duration,
 	options ...Option,

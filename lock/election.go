@@ -21,9 +21,9 @@ var ErrNoLeader = errors.New("lock: the election has no leader")
 type Election struct{ queue *queue }
 
 // NewElection returns the election whose candidates create their nodes below the path: see
-// [NewMutex]. The client needs a method Multi, as *zk.Conn and a [Session] on it have, because only
-// the present leader may proclaim. An access control list must permit every candidate to read and
-// write the nodes below the path, and every observer to read them.
+// [NewMutex]. The client must be a *zk.Conn, a [Session] on one, or have the same method Multi,
+// because only the present leader may proclaim. An access control list must permit every candidate
+// to read and write the nodes below the path, and every observer to read them.
 func NewElection(client Client, path string, sessionTimeout time.Duration, options ...Option) (
 	*Election, error,
 ) {

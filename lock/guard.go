@@ -22,7 +22,9 @@ type multiClient interface {
 // request.
 //
 // Write returns the result of each operation. If it returns an error, nothing was or will be
-// written, unless the error wraps [ErrUncertain]. The error
+// written, unless the error wraps [ErrUncertain]: test for that first. Write does not retry. An
+// uncertain write can still take effect until the lease's node is gone, even after a later Write;
+// a Version in the operations prevents that. The error
 //
 //   - wraps [ErrNotHeld] if the lease had ended, or if ZooKeeper reports it lost, which ends it
 //     now;

@@ -21,7 +21,8 @@ type Lease struct {
 
 // Done returns a channel that is closed when the lease has ended, by loss or by Unlock. Work under
 // the lock should stop then. Done and Err also check the clock: if a process calls one of them
-// first after a pause, it learns whether the lease has expired during the pause.
+// first after a pause, it learns whether the lease has expired during the pause. After a loss, the
+// lock removes the node by itself; Unlock is not needed.
 func (l *Lease) Done() <-chan struct{} {
 	l.tenure.checkExpired()
 	return l.ctx.Done()
@@ -56,7 +57,10 @@ func (l *Lease) Err() error {
 // that of their tokens. Leases that one owner holds at the same time have the same token.
 //
 // A resource that stores the highest token seen, and refuses lower ones, is safe even from a holder
-// that has not yet learned of its loss.
+// that has not yet learned of its loss. It refuses those only once it has seen a higher token: a
+// holder that writes what depends on a read must let the resource store its token before it reads.
+// Tokens order leases on one path of one ensemble. After an ensemble was replaced or restored from
+// a backup, they may be lower than those that resources have stored.
 //
 // The token is the id of the transaction (zxid) that created the lock's directory, plus one, plus
 // the sequence number of the contender's node; or the zxid that created the node, if sequence

@@ -11,9 +11,9 @@ import (
 type Mutex struct{ queue *queue }
 
 // NewMutex returns the lock whose contenders create their nodes below the path, which is created on
-// first use. The session timeout is the one that the client was connected with, or less: a lease is
-// lost after a third of it without a confirmation from ZooKeeper. The timeout of a [Session] is
-// known, and a longer one has no effect.
+// first use. The session timeout must not be longer than the one that ZooKeeper has granted, which
+// can be shorter than what the client asked for: a lease is lost after a third of it without a
+// confirmation from ZooKeeper. A [Session] knows its timeout, and a longer one has no effect.
 //
 // NewMutex returns an error if the client is nil, the path is relative or the root, or the timeout
 // is not positive. It sends no request: whether ZooKeeper accepts the path shows on first use.
