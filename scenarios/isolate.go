@@ -113,6 +113,8 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func(*verdict)) {
 		t.FailNow()
 	case outcome.Failed:
 		t.Fail()
+	case !outcome.Returned:
+		t.Fatal("the search itself has panicked, as its output shows")
 	}
 }
 

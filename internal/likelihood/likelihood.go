@@ -90,7 +90,7 @@ func (e *estimator) begin() bool {
 	if !e.violated(result) {
 		return false
 	}
-	e.runSteps = result.Steps
+	e.runSteps = max(1, result.Steps) // A process may panic before the first step.
 	// A run that ends after some decisions shows whether they have violated the property, unless
 	// the end of the run decides that.
 	made := len(record.decisions)

@@ -9,9 +9,28 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/internal/processgroup"
 )
+
+// role is the environment variable that makes the test binary a command of the test: the parent
+// starts the child and waits for it, and the child waits for its end.
+const role = "PROCESSGROUP_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "parent":
+		command := exec.Command(os.Args[0])
+		command.Env, command.Stdout = append(os.Environ(), role+"=child"), os.Stdout
+		command.Run()
+		os.Exit(1)
+	case "child":
+		os.Stdout.WriteString("started\n")
+		time.Sleep(time.Hour) // An empty select would be a deadlock, which ends the program.
+	}
+	os.Exit(m.Run())
+}
 
 // A process that a command has started ends when the context does. It holds the pipe open until
 // then.
@@ -23,8 +42,8 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	command := exec.CommandContext(ctx, "sh", "-c", "sleep 1000 & echo started; wait; sleep 1000")
-	command.Stdout = write
+	command := exec.CommandContext(ctx, os.Args[0])
+	command.Env, command.Stdout = append(os.Environ(), role+"=parent"), write
 	processgroup.Interrupt(command)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
