@@ -18,7 +18,7 @@ func (c *certificateReport) suites() []*junitSuite {
 	for _, l := range c.Card.Locks {
 		s := &junitSuite{Name: "interlock certify " + l.Name}
 		for i := range l.Searches {
-			s.Properties = append(s.Properties, junitProperty{"search", l.Searches[i].String()})
+			s.addProperty("search", l.Searches[i].String())
 		}
 		for i := range l.Cells {
 			cell := &l.Cells[i]

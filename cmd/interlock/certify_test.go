@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,14 +29,7 @@ func certifyInFormats(t *testing.T, plan string) (status int, c *certify.Certifi
 	if err := json.Unmarshal(readFile(t, "report.json"), &c); err != nil {
 		t.Fatalf("%v; status %d, %s", err, status, &stderr)
 	}
-	var document struct {
-		XMLName xml.Name     `xml:"testsuites"`
-		Suites  []junitSuite `xml:"testsuite"`
-	}
-	if err := xml.Unmarshal(readFile(t, "report.xml"), &document); err != nil {
-		t.Fatal(err)
-	}
-	return status, c, document.Suites, readFile(t, "report.sarif")
+	return status, c, readJUnit(t, readFile(t, "report.xml")), readFile(t, "report.sarif")
 }
 
 // checkSuite checks that the counts of a suite match its test cases, and that the names of these

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"net/url"
 	"os"
 	"path"
@@ -45,14 +44,11 @@ func checkInFormats(t *testing.T, subject scenarios.Subject, clients, schedules 
 	if err := json.Unmarshal(readFile(t, f.json), &r); err != nil {
 		t.Fatal(err)
 	}
-	var suites struct {
-		XMLName xml.Name     `xml:"testsuites"`
-		Suites  []junitSuite `xml:"testsuite"`
+	suites := readJUnit(t, readFile(t, f.junit))
+	if len(suites) != 1 {
+		t.Fatalf("%d suites", len(suites))
 	}
-	if err := xml.Unmarshal(readFile(t, f.junit), &suites); err != nil || len(suites.Suites) != 1 {
-		t.Fatalf("%v: %d suites", err, len(suites.Suites))
-	}
-	return &r, &suites.Suites[0], readSARIF(t, readFile(t, f.sarif))
+	return &r, &suites[0], readSARIF(t, readFile(t, f.sarif))
 }
 
 func readFile(t *testing.T, path string) []byte {

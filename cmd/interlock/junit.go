@@ -13,15 +13,20 @@ import (
 // A junitSuite is a campaign as a suite of JUnit's XML format: a test case for each property, and
 // one for the search itself.
 type junitSuite struct {
-	XMLName    xml.Name        `xml:"testsuite"`
-	Name       string          `xml:"name,attr"`
-	Tests      int             `xml:"tests,attr"`
-	Failures   int             `xml:"failures,attr"`
-	Errors     int             `xml:"errors,attr"`
-	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr,omitempty"` // in seconds
-	Properties []junitProperty `xml:"properties>property"`
-	Cases      []junitCase     `xml:"testcase"`
+	XMLName    xml.Name         `xml:"testsuite"`
+	Name       string           `xml:"name,attr"`
+	Tests      int              `xml:"tests,attr"`
+	Failures   int              `xml:"failures,attr"`
+	Errors     int              `xml:"errors,attr"`
+	Skipped    int              `xml:"skipped,attr"`
+	Time       string           `xml:"time,attr,omitempty"` // in seconds
+	Properties *junitProperties `xml:"properties"`          // nil if there are none
+	Cases      []junitCase      `xml:"testcase"`
+}
+
+// junitProperties is an element of its own because the format does not allow an empty one.
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
 }
 
 type junitProperty struct {
@@ -57,12 +62,10 @@ func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	s := &junitSuite{
 		Name: fmt.Sprintf("interlock check %v", c),
 		Time: fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
-		Properties: []junitProperty{
-			{"seed", fmt.Sprint(c.Seed)},
-			{"schedules", fmt.Sprint(r.Schedules)},
-			{"trace_digest", traceDigest(searched)},
-		},
 	}
+	s.addProperty("seed", fmt.Sprint(c.Seed))
+	s.addProperty("schedules", fmt.Sprint(r.Schedules))
+	s.addProperty("trace_digest", traceDigest(searched))
 	violations := explainedViolations(r, found)
 	for _, p := range engine.Properties() {
 		test := junitCase{Class: "interlock." + c.Scenario.Subject.Name, Name: string(p), Time: "0"}
@@ -118,6 +121,14 @@ func (s *junitSuite) add(test junitCase) {
 		s.Skipped++
 	}
 	s.Cases = append(s.Cases, test)
+}
+
+// addProperty adds a property of the whole suite.
+func (s *junitSuite) addProperty(name, value string) {
+	if s.Properties == nil {
+		s.Properties = new(junitProperties)
+	}
+	s.Properties.List = append(s.Properties.List, junitProperty{name, value})
 }
 
 // encodeJUnit writes suites as an XML document.
