@@ -47,6 +47,7 @@ type Config struct {
 	SuperDigest   string // user:digest of the superuser; none by default
 	ExtendedTypes bool   // allow TTL nodes
 	SequenceWraps bool   // see [tree.Rules]
+	LocalSessions LocalSessions
 	// FirstSession is added to session ids, to distinguish them from those of an earlier cluster.
 	FirstSession int64
 	// Lag makes servers other than the leader apply transactions only by [Cluster.Apply].
@@ -309,8 +310,8 @@ func (c *Cluster) Deliver(l *Link) {
 // reconnect, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
-		if s.timingOut() && c.leader != noLeader {
-			at, ok = earlier(at, ok, c.leaderClock().timeOf(s.expires))
+		if expires, waits := c.timeoutOf(s); waits {
+			at, ok = earlier(at, ok, expires)
 		}
 	}
 	for i := range c.servers {
@@ -338,9 +339,9 @@ func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, boo
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
 	c.expirePeerTimeouts()
-	for i := 0; i < len(c.sessions) && c.leader != noLeader; {
+	for i := 0; i < len(c.sessions); {
 		s := c.sessions[i]
-		if !s.timingOut() || c.leaderClock().timeOf(s.expires) > now {
+		if at, waits := c.timeoutOf(s); !waits || at > now {
 			i++
 			continue
 		}
@@ -376,8 +377,11 @@ func (c *Cluster) Key() uint64 {
 	key := fold(c.tree.Hash(), uint64(c.zxid))
 	for _, s := range c.sessions {
 		key = fold(key, uint64(s.id))
-		if s.timingOut() && c.leader != noLeader {
-			key = fold(key, uint64(c.leaderClock().timeOf(s.expires)-c.now))
+		if at, waits := c.timeoutOf(s); waits {
+			key = fold(key, uint64(at-c.now))
+		}
+		if s.local {
+			key = fold(key, uint64(s.home))
 		}
 	}
 	if c.phases != (phases{}) {

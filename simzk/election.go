@@ -136,6 +136,7 @@ func (p *peerState) stop() { p.serving, p.leading, p.giveUpAt = false, false, 0 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {
 		c.dropClients(func(l *Link) bool { return slices.Contains(servers, l.server) })
+		c.forgetLocalSessions(servers)
 	}
 }
 
@@ -207,7 +208,9 @@ func (c *Cluster) lead(leader int) {
 		c.writeConfig()
 	}
 	for _, s := range c.sessions {
-		c.restartTimer(s)
+		if !s.local {
+			c.restartTimer(s)
+		}
 	}
 }
 

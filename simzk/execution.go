@@ -50,7 +50,7 @@ func (e *execution) Commit(r *wire.Request) tree.Result {
 		Op: r.Op, Zxid: c.zxid, TimeMillis: c.millis(), Session: l.session.id,
 		Identities: l.identities,
 		Path:       r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
-		TTLMillis: r.TTLMillis, Ops: r.Ops,
+		TTLMillis: r.TTLMillis, Ops: r.Ops, NoEphemerals: c.ephemeralsRefused(l, r),
 	}
 	if _, lives := c.findSession(l.session.id); !lives {
 		return tree.Result{Code: wire.SessionExpired} // The client's server does not know that yet.

@@ -161,7 +161,7 @@ func (l *Link) handshakeNext() bool {
 // transaction or a sync.
 func (l *Link) AwaitsApply() bool {
 	return l.replyDelayed || len(l.toServer) > 0 && l.cluster.mustAwaitApply(l, l.toServer[0]) ||
-		l.handshakeNext() &&
+		l.handshakeNext() && !l.cluster.HasLocalSessions() &&
 			l.toServer[0].Session == 0
 }
 

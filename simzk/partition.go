@@ -127,7 +127,7 @@ func (c *Cluster) refreshConnectivity() {
 	}
 	for _, s := range c.sessions {
 		switch l := s.link; {
-		case l == nil:
+		case l == nil || s.local:
 		case !c.leaderConnected(l.server):
 			c.markUnreachable(s)
 		case s.unreachable && !l.pingsBlocked():

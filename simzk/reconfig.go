@@ -231,10 +231,13 @@ func (c *Cluster) stepDown(asking *Link) {
 			l.post(Message{})
 		}
 	}
+	var stopped []int
 	for i := range c.servers {
 		if s := &c.servers[i]; s.peersReachable() {
 			s.stop()
+			stopped = append(stopped, i)
 		}
 	}
+	c.forgetLocalSessions(stopped)
 	c.lead(c.candidate())
 }

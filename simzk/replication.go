@@ -19,6 +19,7 @@ type proposal struct {
 	process    int32
 	write      *tree.Write  // nil if it changes no znode
 	opened     *session     // session that it opens, or nil
+	upgrades   bool         // the session was local before
 	ended      *session     // session that it ends, or nil
 	endKind    history.Kind // how the session ended
 	cachedHash uint64       // of the write; 0 if not computed yet
@@ -112,6 +113,8 @@ func (c *Cluster) propose(p proposal) {
 func (c *Cluster) recordSession(p *proposal) {
 	e := history.Event{At: c.now, Process: p.process, Zxid: p.zxid}
 	switch {
+	case p.upgrades:
+		return
 	case p.opened != nil:
 		e.Kind, e.Session, e.Name = history.SessionOpened, p.opened.id, c.timeout
 	case p.ended != nil:
@@ -292,7 +295,8 @@ func (c *Cluster) mustAwaitApply(l *Link, r *Exchange) bool {
 	case wire.OpCreateSession:
 		return r.opened
 	}
-	return operation.Of(r.Op).Write || r.Op == wire.OpCloseSession
+	return operation.Of(r.Op).Write ||
+		r.Op == wire.OpCloseSession && (l.session == nil || !l.session.local)
 }
 
 // writePending reports whether a write of a session is proposed and uncommitted. At the leader, all
@@ -316,6 +320,10 @@ func (c *Cluster) canHandle(server int, session *session, r *Exchange) bool {
 	case server == c.leader && session != nil && c.writePending(session.id):
 		return false
 	case r.Op == wire.OpSync && c.servers[server].leading:
+		return true
+	case c.HasLocalSessions() && c.decidesAlone(server, r):
+		return true
+	case r.Op == wire.OpCloseSession && session != nil && session.local:
 		return true
 	case r.Op == wire.OpCreateSession && c.deposed(server):
 		return r.Session != 0 // It decides alone; see [Cluster.resumeAtDeposed].

@@ -68,6 +68,9 @@ func (c *Cluster) execute(l *Link, r *Exchange) operation.Answer {
 	case r.malformed && o.Malformed == operation.MalformedFailsEarly:
 		return failure(wire.MarshallingError)
 	}
+	if l.session.local && !r.malformed && c.mustUpgrade(&r.Request) {
+		c.upgrade(l.session)
+	}
 	if o.Write {
 		c.zxid++
 	}

@@ -22,6 +22,8 @@ type session struct {
 	// When the session expires unless the leader hears from the client, by the leader's clock.
 	expires      time.Duration
 	unreachable  bool // the client's requests and pings do not reach the leader
+	local        bool // known to one server only; see [LocalSessions]
+	home         int  // that server
 	lostEndEpoch int  // epoch of the leader that proposed its end, which was lost; or 0
 }
 
@@ -45,7 +47,7 @@ func (c *Cluster) touchSession(s *session, l *Link) {
 	}
 	s.contactAt = c.now
 	contact := c.now
-	if c.lagging(l.server) {
+	if c.lagging(l.server) && !s.local {
 		contact = c.relayTime(c.now)
 	}
 	s.expires = c.expiry(s, contact)
@@ -77,7 +79,7 @@ func (c *Cluster) lastContact(s *session) time.Duration {
 	server := s.link.server
 	last := max(s.contactAt, s.lastPing(c.now))
 	switch {
-	case !c.lagging(server):
+	case !c.lagging(server) || s.local:
 		return last
 	case c.leaderConnected(server):
 		return c.relayTime(last)
@@ -126,6 +128,24 @@ func (c *Cluster) relayTime(at time.Duration) time.Duration {
 // timingOut reports whether nothing but time decides when the session expires.
 func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
+// timeoutOf returns when the session expires if nothing but time decides that, or false. Without a
+// leader, only local sessions expire.
+func (c *Cluster) timeoutOf(s *session) (at time.Duration, ok bool) {
+	if !s.timingOut() || c.leader == noLeader && !s.local {
+		return 0, false
+	}
+	return c.clockOf(s).timeOf(s.expires), true
+}
+
+// clockOf returns the clock that times a session: the leader's, or that of the only server which
+// knows it.
+func (c *Cluster) clockOf(s *session) clock {
+	if s.local {
+		return c.servers[s.home].clock
+	}
+	return c.leaderClock()
+}
+
 // expiry returns when a session expires after the leader last heard from it, by the leader's clock.
 // As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly
 // later than the timeout. For a client with a slow clock the timeout is shorter.
@@ -135,7 +155,7 @@ func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	if c.mutation == expiresEarly {
 		timeout = 0
 	}
-	end := c.leaderClock().read(contact) + timeout
+	end := c.clockOf(s).read(contact) + timeout
 	return c.expiryPhase + floor(end-c.expiryPhase, tick) + tick
 }
 
@@ -148,18 +168,18 @@ func (c *Cluster) serveConnect(l *Link, r *Exchange) {
 		c.closeConnection(l) // The client has seen a later zxid than this server.
 		return
 	}
-	if c.deposed(l.server) {
+	i, found := c.findSessionAt(l.server, r.Session)
+	if c.deposed(l.server) && !c.decidesAlone(l.server, r) {
 		c.resumeAtDeposed(l, r)
 		return
 	}
-	i, found := c.findSession(r.Session)
 	if !found {
 		i, found = c.revive(r.Session)
 	}
 	switch {
 	case r.Session == 0:
 		l.session = c.openSession(l, r.Timeout)
-		r.opened = true
+		r.opened = !l.session.local
 	case found:
 		l.session = c.sessions[i]
 		l.session.timeout = r.Timeout
@@ -249,14 +269,19 @@ func (c *Cluster) admitHandshake(l *Link, r *Exchange, handshake *wire.ConnectRe
 // noSession is an id that no session has, as its server id is 0.
 const noSession = 1
 
-// openSession opens a session, by a transaction of its own.
+// openSession opens a session, by a transaction of its own unless it is local.
 func (c *Cluster) openSession(l *Link, timeout time.Duration) *session {
 	c.lastSession++
-	c.zxid++
 	s := c.sessionArena.Next(sessionArenaSize)
 	s.id, s.owner, s.timeout = c.sessionID(l.server), l, timeout
 	i, _ := c.findSession(s.id)
 	c.sessions, c.opened = slices.Insert(c.sessions, i, s), append(c.opened, s)
+	if c.HasLocalSessions() {
+		s.local, s.home = true, l.server
+		c.recordSession(&proposal{process: l.process, opened: s, zxid: c.zxidOf(l.server)})
+		return s
+	}
+	c.zxid++
 	c.propose(proposal{process: l.process, opened: s})
 	return s
 }
@@ -276,8 +301,13 @@ func (c *Cluster) serveClose(l *Link, r *Exchange) {
 	c.respond(l, r)
 }
 
-// endSession deletes the session's ephemeral nodes and the session, in one transaction.
+// endSession deletes the session's ephemeral nodes and the session, in one transaction. The end of a
+// local session is no transaction.
 func (c *Cluster) endSession(s *session, how history.Kind) {
+	if s.local {
+		c.endLocalSession(s, how)
+		return
+	}
 	c.zxid++
 	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
 	switch c.mutation {
@@ -299,7 +329,7 @@ func (c *Cluster) expire(s *session) { c.endByServer(s, history.SessionExpired) 
 // connection without a message once it has applied the end.
 func (c *Cluster) endByServer(s *session, how history.Kind) {
 	c.endSession(s, how)
-	if c.config.Lag {
+	if c.config.Lag && !s.local {
 		return
 	}
 	if l := s.link; l != nil {
@@ -361,6 +391,7 @@ type SessionInfo struct {
 	Expires   time.Duration
 	Ephemeral []string // the paths of its ephemeral nodes
 	Server    int      // server of its connection, or -1
+	Home      int      // the only server that knows it if it is local (see [LocalSessions]), or -1
 	Process   int      // of its client; 0 if the client is not a process of the run
 }
 
@@ -369,11 +400,15 @@ func (c *Cluster) SessionList() []SessionInfo {
 	list := make([]SessionInfo, len(c.sessions))
 	for i, s := range c.sessions {
 		list[i] = SessionInfo{
-			ID: s.id, Timeout: s.timeout, Expires: c.leaderClock().timeOf(s.expires),
-			Ephemeral: c.tree.Ephemerals(s.id), Server: -1, Process: s.owner.Process(),
+			ID: s.id, Timeout: s.timeout, Expires: c.clockOf(s).timeOf(s.expires),
+			Ephemeral: c.tree.Ephemerals(s.id), Server: -1, Home: -1,
+			Process: s.owner.Process(),
 		}
 		if s.link != nil {
 			list[i].Server = s.link.server
+		}
+		if s.local {
+			list[i].Home = s.home
 		}
 	}
 	return list

@@ -84,10 +84,12 @@ func ParseFrame(frame []byte, greeted bool) (*Exchange, error) {
 }
 
 // serveReopen answers a createSession request on a connection that already has a session. A server
-// treats it as a transaction, and sends the client its session again.
+// treats it as a transaction, unless it has local sessions, and sends the client its session again.
 func (c *Cluster) serveReopen(l *Link, r *Exchange) {
-	c.zxid++
-	c.propose(proposal{process: l.process})
+	if !c.HasLocalSessions() {
+		c.zxid++
+		c.propose(proposal{process: l.process})
+	}
 	r.Session, r.Timeout = l.session.id, l.session.timeout
 	if r.malformed {
 		r.Result.Code = wire.MarshallingError

@@ -57,7 +57,7 @@ func (c *Cluster) releaseStalled(l *Link) {
 // resumeKeepalive notes that the server hears from the client again, if it still has a connection.
 func (c *Cluster) resumeKeepalive(l *Link) {
 	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() &&
-		(!c.config.Lag || c.leaderConnected(l.server)) {
+		(!c.config.Lag || s.local || c.leaderConnected(l.server)) {
 		c.attach(s, l)
 	}
 }

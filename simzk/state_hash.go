@@ -100,7 +100,7 @@ func (p *proposal) stateHash(c *Cluster) uint64 {
 			Op: w.Op, Path: w.Path, Data: w.Data, ACL: w.ACL, Flags: w.Flags, Version: w.Version,
 			TTLMillis: w.TTLMillis, Ops: w.Ops,
 		}}
-		p.cachedHash = mix(r.StateHash(), uint64(w.Session)) | 1
+		p.cachedHash = mix(r.StateHash(), uint64(w.Session)^uint64(uint32(w.NoEphemerals))) | 1
 	}
 	h := mix(mix(uint64(p.zxid), uint64(uint32(p.process))<<8|uint64(p.endKind)), p.cachedHash)
 	for _, s := range [...]*session{p.opened, p.ended} {
@@ -113,11 +113,14 @@ func (p *proposal) stateHash(c *Cluster) uint64 {
 
 func (c *Cluster) sessionHash(s *session) uint64 {
 	h := mix(uint64(s.id), uint64(s.timeout))
+	if s.local {
+		h = mix(h, uint64(s.home))
+	}
 	if s.link != nil {
 		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unreachable)))
 	}
 	if s.timingOut() {
-		return mix(h, uint64(c.leaderClock().timeOf(s.expires)-c.now))
+		return mix(h, uint64(c.clockOf(s).timeOf(s.expires)-c.now))
 	}
 	// The input of detach: the age of the last ping, and that of a later request. ensembleHash
 	// covers the rest in an ensemble with lag.

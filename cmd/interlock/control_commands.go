@@ -214,6 +214,9 @@ func (c *controller) sessions(arguments []string) (string, error) {
 			if s.Server >= 0 {
 				where = fmt.Sprintf("on server %d", servers[s.Server].Server)
 			}
+			if s.Home >= 0 {
+				where += fmt.Sprintf(", local to server %d", servers[s.Home].Server)
+			}
 			fmt.Fprintf(&text, "0x%x  %v, %s, %d ephemeral nodes\n", uint64(s.ID), s.Timeout, where,
 				len(s.Ephemeral))
 		}

@@ -26,6 +26,7 @@ const (
 // serveFlags holds the flags of serve as they were given.
 type serveFlags struct {
 	listen, version, sequence, superDigest string
+	localSessions                          string
 	control, requests, ui                  string
 	servers                                int
 	tick, lag                              time.Duration
@@ -48,6 +49,10 @@ The servers require no password, so they accept local connections only, unless
 not limited; a client that leaves 16 MB unread is disconnected.
 
 With --control, faults can be injected into the ensemble: see interlock control.
+With --local-sessions on, only the server that opens a session knows it: the
+session cannot be resumed at another server or create ephemeral nodes. With
+upgrade, its first ephemeral node makes the session known to all servers.
+
 With --lag, followers apply each transaction that much later, so that clients
 read stale data. --requests writes a line of JSON for each request: when it
 came (at), how long it took (took_ns), its server, session and zxid, and the
@@ -82,6 +87,8 @@ Exit status:
 		"sequence numbers after 2^31-1: shipped (real servers) or documented")
 	flags.BoolVar(&f.extendedTypes, "extended-types", false, "allow TTL nodes")
 	flags.BoolVar(&f.reconfig, "reconfig", false, "allow the superuser to reconfigure the ensemble")
+	flags.StringVar(&f.localSessions, "local-sessions", "off",
+		"sessions known to one server: off, on or upgrade")
 	flags.StringVar(&f.superDigest, "super-digest", "", "superuser as `user:digest`")
 	flags.StringVar(&f.control, "control", "", "`path` of a Unix socket for interlock control")
 	flags.DurationVar(&f.lag, "lag", 0, "time by which followers lag behind the leader")
@@ -135,8 +142,29 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 			"documented",
 			f.sequence)
 	}
+	var err error
+	if config.Cluster.LocalSessions, err = f.parseLocalSessions(); err != nil {
+		return config, nil, err
+	}
 	addresses, err := f.addresses()
 	return config, addresses, err
+}
+
+func (f *serveFlags) parseLocalSessions() (simzk.LocalSessions, error) {
+	modes := map[string]simzk.LocalSessions{
+		"off": simzk.NoLocalSessions, "on": simzk.FixedLocalSessions,
+		"upgrade": simzk.UpgradedLocalSessions,
+	}
+	mode, known := modes[f.localSessions]
+	switch {
+	case !known:
+		return mode, fmt.Errorf("--local-sessions: unknown value %q; known are off, on and upgrade",
+			f.localSessions)
+	case mode != simzk.NoLocalSessions && f.servers == 1:
+		return mode, errors.New("--local-sessions needs --servers of at least 2: a standalone " +
+			"ZooKeeper server has none")
+	}
+	return mode, nil
 }
 
 // addresses returns the address of each server.

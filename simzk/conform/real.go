@@ -22,6 +22,9 @@ var ErrNotInstalled = errors.New("ZooKeeper is not installed")
 // manifests name further dependencies.
 const jarDirectory = "/usr/share/java"
 
+// configurationFile is the name of a server's configuration in its directory.
+const configurationFile = "zoo.cfg"
+
 // startTimeout is the time a server has to start.
 const startTimeout = 30 * time.Second
 
@@ -123,7 +126,7 @@ func (c realCommand) launch(ctx context.Context, directory, address string) (*re
 		"-XX:+UseSerialGC",
 		"-Dznode.container.checkIntervalMs=2000000000",
 		"-cp", c.classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-		filepath.Join(directory, "zoo.cfg"))
+		filepath.Join(directory, configurationFile))
 	command.Stdout, command.Stderr = output, output
 	if err := command.Start(); err != nil {
 		return nil, err
@@ -169,7 +172,7 @@ func configureReal(directory, address string, further ...string) error {
 		"log4j.appender.F.layout.ConversionPattern=%d %p %c %m%n", "",
 	}, "\n")
 	return errors.Join(
-		os.WriteFile(filepath.Join(directory, "zoo.cfg"), []byte(configuration), 0o644),
+		os.WriteFile(filepath.Join(directory, configurationFile), []byte(configuration), 0o644),
 		os.WriteFile(filepath.Join(directory, "log4j.properties"), []byte(logging), 0o644))
 }
 

@@ -3,7 +3,9 @@ package conform
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -35,6 +37,16 @@ func NewRealEnsemble(directory string, servers int) ([]*RealServer, error) {
 		}
 	}
 	return members, nil
+}
+
+// Configure adds lines to the configuration of the server, which applies them when it next starts.
+func (s *RealServer) Configure(lines ...string) error {
+	file, err := os.OpenFile(filepath.Join(s.directory, configurationFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(file, strings.Join(lines, "\n")+"\n")
+	return errors.Join(err, file.Close())
 }
 
 // Start starts the server and returns when it serves clients, for which a majority must run. The

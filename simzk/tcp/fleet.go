@@ -183,6 +183,7 @@ func (f *Fleet) newEnsemble(config *ServerConfig) *ensemble {
 	c.Cluster.Servers, c.Cluster.Members = 1, config.Members
 	c.Cluster.Reconfig, c.Cluster.LoneVoter = config.Reconfig, config.LoneVoter
 	c.Cluster.SuperDigest, c.Cluster.ExtendedTypes = config.SuperDigest, config.ExtendedTypes
+	c.Cluster.LocalSessions = config.LocalSessions
 	f.lastEnsemble++
 	e := &ensemble{
 		number: f.lastEnsemble, server: New(c), standalone: config.Standalone(),

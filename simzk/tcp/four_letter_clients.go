@@ -68,25 +68,39 @@ func resetStatistics(w *strings.Builder, m *member) {
 	w.WriteString("Server stats reset.\n")
 }
 
-// writeDump writes the sessions and the member's connections. Of the sessions, a follower knows
-// only the timeouts.
+// sessions returns the sessions that are local to the member, and those that the ensemble knows.
+func (m *member) sessions() (local, global []simzk.SessionInfo) {
+	for _, s := range m.server.cluster.SessionList() {
+		switch s.Home {
+		case -1:
+			global = append(global, s)
+		case m.index:
+			local = append(local, s)
+		}
+	}
+	return local, global
+}
+
+// writeDump writes the sessions and the member's connections. Of the sessions that are not local to
+// it, a follower knows only the timeouts.
 func writeDump(w *strings.Builder, m *member) {
-	sessions := m.server.cluster.SessionList()
+	local, global := m.sessions()
 	w.WriteString("SessionTracker dump:\n")
+	name := "Session"
+	if m.server.cluster.HasLocalSessions() {
+		m.writeSessions(w, "Local Session", local)
+		name = "Global Session"
+	}
 	if m.state() == Follower {
-		fmt.Fprintf(w, "Global Sessions(%d):\n", len(sessions))
-		for _, s := range sessions {
+		fmt.Fprintf(w, "Global Sessions(%d):\n", len(global))
+		for _, s := range global {
 			fmt.Fprintf(w, "%s\t%dms\n", hex(s.ID), s.Timeout.Milliseconds())
 		}
 	} else {
-		var queue expiryQueue
-		for _, s := range sessions {
-			queue.add(m.server.started.Add(s.Expires), hex(s.ID))
-		}
-		queue.write(w, "Session")
+		m.writeSessions(w, name, global)
 	}
 	w.WriteString("ephemeral nodes dump:\n")
-	writeEphemerals(w, sessions)
+	writeEphemerals(w, global)
 	w.WriteString("Connections dump:\n")
 	var queue expiryQueue
 	for _, c := range m.sortedConnections() {
@@ -94,6 +108,15 @@ func writeDump(w *strings.Builder, m *member) {
 			hex(c.metrics.session)))
 	}
 	queue.write(w, "Connections")
+}
+
+// writeSessions writes sessions by the time of their expiry.
+func (m *member) writeSessions(w *strings.Builder, name string, sessions []simzk.SessionInfo) {
+	var queue expiryQueue
+	for _, s := range sessions {
+		queue.add(m.server.started.Add(s.Expires), hex(s.ID))
+	}
+	queue.write(w, name)
 }
 
 // expires returns the time at which a server drops the connection if it receives nothing more,

@@ -49,7 +49,8 @@ func writeMonitor(w *strings.Builder, m *member) {
 	value := func(name string, value any) { fmt.Fprintf(w, "zk_%s\t%v\n", name, value) }
 	s, cluster := &m.statistics, m.server.cluster
 	ephemerals, watches := 0, 0
-	for _, session := range cluster.SessionList() {
+	local, global := m.sessions()
+	for _, session := range global {
 		ephemerals += len(session.Ephemeral)
 	}
 	for _, watch := range cluster.WatchList() {
@@ -68,8 +69,8 @@ func writeMonitor(w *strings.Builder, m *member) {
 	value("outstanding_requests", 0)
 	value("znode_count", nodes(m))
 	value("watch_count", watches)
-	value("global_sessions", cluster.Sessions())
-	value("local_sessions", 0)
+	value("global_sessions", len(global))
+	value("local_sessions", len(local))
 	value("packets_received", s.received)
 	value("packets_sent", s.sent)
 	value("bytes_received_count", s.bytes)

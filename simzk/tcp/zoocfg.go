@@ -27,6 +27,7 @@ type ServerConfig struct {
 	LoneVoter     bool // standaloneEnabled is false
 	SuperDigest   string
 	ExtendedTypes bool
+	LocalSessions simzk.LocalSessions
 }
 
 // ReadServerConfig reads a configuration file (zoo.cfg), its dynamic configuration file and the
@@ -85,11 +86,16 @@ func (c *ServerConfig) Standalone() bool {
 
 // readBooleans reads the boolean properties.
 func (c *ServerConfig) readBooleans(p *properties) error {
-	standalone := true
+	standalone, local, upgrading := true, false, false
 	for _, choice := range []struct {
 		key string
 		to  *bool
-	}{{"standaloneEnabled", &standalone}, {"reconfigEnabled", &c.Reconfig}} {
+	}{
+		{"standaloneEnabled", &standalone},
+		{"reconfigEnabled", &c.Reconfig},
+		{"localSessionsEnabled", &local},
+		{"localSessionsUpgradingEnabled", &upgrading},
+	} {
 		property := p.get(choice.key)
 		switch {
 		case strings.EqualFold(property.value, "true"):
@@ -101,6 +107,12 @@ func (c *ServerConfig) readBooleans(p *properties) error {
 		}
 	}
 	c.LoneVoter = !standalone
+	switch {
+	case local && upgrading:
+		c.LocalSessions = simzk.UpgradedLocalSessions
+	case local:
+		c.LocalSessions = simzk.FixedLocalSessions
+	}
 	return nil
 }
 

@@ -71,13 +71,27 @@ func TestReadServerConfig(t *testing.T) {
 			},
 		},
 		{
+			"upgraded local sessions", "clientPort=2181\nlocalSessionsEnabled=true\n" +
+				"localSessionsUpgradingEnabled=true\n", "",
+			tcp.ServerConfig{
+				Address: "127.0.0.1:2181", TickTime: 3 * time.Second,
+				LocalSessions: simzk.UpgradedLocalSessions,
+			},
+		},
+		{
+			"upgrading without local sessions",
+			"clientPort=2181\nlocalSessionsUpgradingEnabled=true\n", "",
+			tcp.ServerConfig{Address: "127.0.0.1:2181", TickTime: 3 * time.Second},
+		},
+		{
 			"ensemble", "clientPort=1\nserver.1=10.0.0.1:2888:3888:observer\ndynamicConfigFile=" +
 				dynamic +
-				"\nreconfigEnabled=true\nstandaloneEnabled=false\n", superFlags,
+				"\nreconfigEnabled=true\nstandaloneEnabled=false\nlocalSessionsEnabled=true\n",
+			superFlags,
 			tcp.ServerConfig{
 				Address: "127.0.0.1:2182", TickTime: 3 * time.Second, ID: 2, Members: three,
-				Reconfig:    true,
-				LoneVoter:   true,
+				Reconfig:  true,
+				LoneVoter: true, LocalSessions: simzk.FixedLocalSessions,
 				SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", ExtendedTypes: true,
 			},
 		},

@@ -28,7 +28,7 @@ func (t *Tree) parseCreate(w *Write) (creation, wire.Code) {
 		return creation{}, wire.BadArguments
 	}
 	c := creation{
-		ephemeral: w.Flags == wire.Ephemeral || w.Flags == wire.EphemeralSequential,
+		ephemeral: wire.IsEphemeral(w.Flags),
 		sequential: w.Flags == wire.PersistentSequential || w.Flags == wire.EphemeralSequential ||
 			w.Flags == wire.PersistentSeqTTL,
 	}
@@ -48,6 +48,9 @@ func (t *Tree) create(w *Write) Result {
 	c, code := t.parseCreate(w)
 	if code != wire.OK {
 		return Result{Code: code}
+	}
+	if w.NoEphemerals != wire.OK && wire.IsEphemeral(w.Flags) {
+		return Result{Code: w.NoEphemerals}
 	}
 	slash := strings.LastIndexByte(w.Path, '/')
 	switch {

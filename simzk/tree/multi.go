@@ -87,7 +87,7 @@ func (t *Tree) multi(w *Write) Result {
 			Op: typeInMulti(r), Zxid: w.Zxid, TimeMillis: w.TimeMillis, Session: w.Session,
 			Identities: w.Identities,
 			Path:       r.Path, Data: r.Data, ACL: r.ACL, Flags: r.Flags, Version: r.Version,
-			TTLMillis: r.TTLMillis,
+			TTLMillis: r.TTLMillis, NoEphemerals: w.NoEphemerals,
 		}
 		result := Result{Code: wire.MarshallingError}
 		if executable(r) {

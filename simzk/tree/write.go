@@ -32,6 +32,9 @@ type Write struct {
 	Version    int32
 	TTLMillis  int64
 	Ops        []wire.Request
+	// NoEphemerals, unless it is OK, is the code with which creates of ephemeral nodes fail,
+	// because the session is local.
+	NoEphemerals wire.Code
 }
 
 // Apply applies a write. A write that fails changes nothing. Apply panics if Op is not listed in

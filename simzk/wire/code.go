@@ -23,6 +23,7 @@ const (
 	SessionExpired          Code = -112
 	InvalidACL              Code = -114
 	AuthFailed              Code = -115
+	EphemeralOnLocalSession Code = -120
 	NoWatcher               Code = -121
 	ReconfigDisabled        Code = -123
 )
@@ -60,6 +61,8 @@ func (c Code) String() string {
 		return "invalid ACL"
 	case AuthFailed:
 		return "authentication failed"
+	case EphemeralOnLocalSession:
+		return "ephemeral node of a local session"
 	case NoWatcher:
 		return "no watcher"
 	case ReconfigDisabled:

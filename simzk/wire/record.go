@@ -51,6 +51,9 @@ const (
 	PersistentSeqTTL     int32 = 6
 )
 
+// IsEphemeral reports whether the flags of a create are those of an ephemeral node.
+func IsEphemeral(flags int32) bool { return flags == Ephemeral || flags == EphemeralSequential }
+
 // The modes of OpAddWatch.
 const (
 	PersistentWatch int32 = 0
