@@ -14,7 +14,7 @@ type server struct {
 	role     role
 	up       bool
 	dataLost bool  // its data was wiped, and it has not followed a leader since
-	clock    clock // times sessions while the server leads
+	clock    clock // times local sessions, and the others while the server leads
 
 	peerState // to the other servers
 	replica   // of an ensemble with lag

@@ -115,7 +115,8 @@ func (c *Cluster) ephemeralsRefused(l *Link, r *wire.Request) wire.Code {
 	switch {
 	case !l.session.local:
 		return wire.OK
-	case r.Op == wire.OpCreate, r.Op == wire.OpCreate2, r.Op == wire.OpMulti && l.server == c.leader:
+	case r.Op == wire.OpCreate, r.Op == wire.OpCreate2,
+		r.Op == wire.OpMulti && l.server == c.leader:
 		return wire.EphemeralOnLocalSession
 	}
 	return wire.SessionExpired

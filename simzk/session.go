@@ -19,7 +19,8 @@ type session struct {
 	pingStart time.Duration // time of the first ping that counts; see lastContact
 	contactAt time.Duration // time of the last request at the server
 	relayedAt time.Duration // the latest of these times that a follower has certainly relayed
-	// When the session expires unless the leader hears from the client, by the leader's clock.
+	// When the session expires unless the leader, or the only server that knows the session, hears
+	// from the client; by the clock of that server.
 	expires      time.Duration
 	unreachable  bool // the client's requests and pings do not reach the leader
 	local        bool // known to one server only; see [LocalSessions]
@@ -146,7 +147,8 @@ func (c *Cluster) clockOf(s *session) clock {
 	return c.leaderClock()
 }
 
-// expiry returns when a session expires after the leader last heard from it, by the leader's clock.
+// expiry returns when a session expires after the server that times it last heard from it, by the
+// clock of that server.
 // As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly
 // later than the timeout. For a client with a slow clock the timeout is shorter.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
@@ -301,8 +303,8 @@ func (c *Cluster) serveClose(l *Link, r *Exchange) {
 	c.respond(l, r)
 }
 
-// endSession deletes the session's ephemeral nodes and the session, in one transaction. The end of a
-// local session is no transaction.
+// endSession deletes the session's ephemeral nodes and the session, in one transaction. The end of
+// a local session is no transaction.
 func (c *Cluster) endSession(s *session, how history.Kind) {
 	if s.local {
 		c.endLocalSession(s, how)

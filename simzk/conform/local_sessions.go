@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// LocalSessionFacts is [Facts] for the sessions of an ensemble with local sessions: it sends a fixed
-// list of requests to one server, resumes the sessions at another, and reports the results. No other
-// client may write during the run.
+// LocalSessionFacts is [Facts] for the sessions of an ensemble with local sessions: it sends a
+// fixed list of requests to one server, resumes the sessions at another, and reports the results.
+// No other client may write during the run.
 //
 // The error is a [ServerError] if a server cannot be reached or stops responding, or the context's
 // error.
@@ -17,7 +17,8 @@ func LocalSessionFacts(ctx context.Context, address, other string, report func(f
 	h := newHost(ctx, address)
 	defer h.fail(nil)
 	p := &localProbe{
-		probe: &probe{host: h, report: report}, other: &host{ctx: h.ctx, address: other, fail: h.fail},
+		probe: &probe{host: h, report: report},
+		other: &host{ctx: h.ctx, address: other, fail: h.fail},
 	}
 	p.observer = p.open()
 	p.root = fmt.Sprintf("/local-%x", uint64(p.observer.SessionID))
@@ -95,7 +96,10 @@ func (p *localProbe) requests() {
 		{"ephemeral, bad path", createFlags("bad", wire.Ephemeral)},
 		{"bad flags", createFlags(path("flags"), 9)},
 		{"container", createOp(wire.OpCreateContainer, path("c1"), wire.Container)},
-		{"container, flags of ephemeral", createOp(wire.OpCreateContainer, path("c2"), wire.Ephemeral)},
+		{
+			"container, flags of ephemeral",
+			createOp(wire.OpCreateContainer, path("c2"), wire.Ephemeral),
+		},
 		{"TTL", createTTL(path("t1"), wire.PersistentTTL, 10000)},
 		{"TTL, flags of ephemeral", createTTL(path("t2"), wire.Ephemeral, 10000)},
 		{"multi", multi(create(path("m1")), create(path("m2")))},

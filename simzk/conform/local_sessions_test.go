@@ -25,15 +25,16 @@ var localSessionModes = []struct {
 	}},
 }
 
-// localSessionFacts returns the facts of a follower and of the leader, given that first.
-func localSessionFacts(t *testing.T, mode string, leader, follower string) (facts []string) {
+// localSessionFacts returns the facts of the leader and of a follower.
+func localSessionFacts(t *testing.T, mode, leader, follower string) (facts []string) {
 	t.Helper()
 	report := func(fact string) { facts = append(facts, fact) }
 	for _, run := range []struct{ role, address, other string }{
 		{"leader", leader, follower}, {"follower", follower, leader},
 	} {
 		report(fmt.Sprintf("## %s, %s", mode, run.role))
-		if err := conform.LocalSessionFacts(t.Context(), run.address, run.other, report); err != nil {
+		err := conform.LocalSessionFacts(t.Context(), run.address, run.other, report)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

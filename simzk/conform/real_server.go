@@ -41,7 +41,8 @@ func NewRealEnsemble(directory string, servers int) ([]*RealServer, error) {
 
 // Configure adds lines to the configuration of the server, which applies them when it next starts.
 func (s *RealServer) Configure(lines ...string) error {
-	file, err := os.OpenFile(filepath.Join(s.directory, configurationFile), os.O_APPEND|os.O_WRONLY, 0)
+	path := filepath.Join(s.directory, configurationFile)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
