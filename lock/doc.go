@@ -1,6 +1,6 @@
 // Package lock provides distributed locks on ZooKeeper: [Mutex], [RWMutex], [Semaphore], [Multi],
-// which takes several at once, [Election], whose leader all can observe, and [DoubleBarrier], where
-// processes begin and end together.
+// which takes several at once, [Election], whose leader all can observe, [DoubleBarrier], where
+// processes begin and end together, and [Barrier], at which they wait while it is set.
 //
 //	session, err := lock.Dial(ctx, servers, 10*time.Second)
 //	mutex, err := session.NewMutex("/locks/billing")

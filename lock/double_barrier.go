@@ -2,11 +2,8 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // A DoubleBarrier lets processes begin and end a computation together, in rounds: Enter waits until
@@ -35,8 +32,8 @@ func NewDoubleBarrier(client Client, path string, participants int, sessionTimeo
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := q.client.(multiClient); !ok {
-		return nil, fmt.Errorf("lock: the client %T of a barrier has no method Multi", q.client)
+	if err := q.requireMulti(); err != nil {
+		return nil, err
 	}
 	return &DoubleBarrier{q, participants}, nil
 }
@@ -96,84 +93,15 @@ func (r *Round) Leave(ctx context.Context) error {
 	if err := r.Unlock(ctx); err != nil {
 		return err
 	}
-	d := departure{queue: r.tenure.contender.queue, session: r.tenure.session}
+	w := deletionWait{queue: r.tenure.contender.queue, session: r.tenure.session}
 	for _, name := range r.tenure.contender.gathering.members {
-		node := d.queue.at(name)
+		node := w.queue.at(name)
 		if node == r.Node() {
 			continue
 		}
-		if err := d.awaitEnd(ctx, node); err != nil {
+		if err := w.await(ctx, node); err != nil {
 			return fmt.Errorf("lock: has left, but not all others have: %w", err)
 		}
 	}
 	return nil
-}
-
-// A departure waits for the other participants of a round.
-type departure struct {
-	queue    *queue
-	session  int64 // whose reads know all nodes of the round
-	failures failureRun
-}
-
-// awaitEnd waits until a node is gone.
-func (d *departure) awaitEnd(ctx context.Context, node string) error {
-	for {
-		events, err := await(ctx, func() (<-chan zk.Event, error) { return d.look(node) })
-		switch {
-		case isNoNode(err):
-			return nil
-		case err == nil:
-			var gone bool
-			if gone, err = d.awaitEvent(ctx, events); gone {
-				return nil
-			}
-		}
-		switch {
-		case err == nil || err == errRestart:
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case refused(err):
-			return err
-		case d.failures.clientClosed(d.queue, err, d.queue.retryDelay):
-			return zk.ErrClosing
-		default:
-			d.queue.pause(ctx)
-		}
-	}
-}
-
-// look watches a node. Its answer that there is no such node is true, because it comes from a
-// session that has seen the node, or after all earlier writes.
-func (d *departure) look(node string) (<-chan zk.Event, error) {
-	if session := d.queue.client.SessionID(); session != d.session {
-		if err := d.queue.barrier(); err != nil {
-			return nil, err
-		}
-		d.session = session
-	}
-	_, _, events, err := d.queue.client.GetW(node)
-	if d.queue.client.SessionID() != d.session {
-		return nil, errRestart
-	}
-	return events, err
-}
-
-// awaitEvent waits until a node may be gone, and reports whether it is.
-func (d *departure) awaitEvent(ctx context.Context, events <-chan zk.Event) (bool, error) {
-	timer := time.NewTimer(lostEventDelays * d.queue.timeout)
-	defer timer.Stop()
-	select {
-	case event := <-events:
-		if errors.Is(event.Err, zk.ErrClosing) {
-			return false, event.Err
-		}
-		return event.Type == zk.EventNodeDeleted, nil
-	case <-timer.C:
-		return false, nil
-	case <-d.queue.closing:
-		return false, zk.ErrClosing
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
 }

@@ -196,13 +196,3 @@ func (l *Leadership) learnVersion(ctx context.Context, content []byte) (bool, er
 		return bytes.Equal(present, content), nil
 	})
 }
-
-// pause waits before a failed request is retried, unless the context ends.
-func (q *queue) pause(ctx context.Context) {
-	timer := time.NewTimer(q.retryDelay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

@@ -125,17 +125,11 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 		if s.watch.events != nil {
 			o.watch = s.watch
 		}
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return Leader{}, context.Cause(ctx)
-		case refused(err):
-			return Leader{}, err
-		case err != nil && o.failures.clientClosed(o.queue, err, o.queue.retryDelay):
-			return Leader{}, zk.ErrClosing
-		case err != nil:
-			if o.seen = false; err != errRestart {
-				o.queue.pause(ctx)
+		if err != nil {
+			if err := o.queue.awaitRetry(ctx, err, &o.failures); err != nil {
+				return Leader{}, err
 			}
+			o.seen = false
 			continue
 		}
 		o.synced, o.seen = true, true

@@ -213,26 +213,6 @@ func ExampleRWMutex() {
 	// <nil>
 }
 
-// A gate, at which processes wait until another opens it.
-func ExampleRWMutex_gate() {
-	connect, shut := ensemble()
-	defer shut()
-	ctx := context.Background()
-	keeper, _ := lock.NewRWMutex(connect(), "/gates/migration", 10*time.Second)
-	visitor, _ := lock.NewRWMutex(connect(), "/gates/migration", 10*time.Second)
-
-	closed, _ := keeper.Lock(ctx)
-	_, err := visitor.TryRLock(ctx)
-	fmt.Println("closed:", err)
-	_ = closed.Unlock(ctx) // opens the gate
-	pass, err := visitor.RLock(ctx)
-	fmt.Println("open:", err)
-	_ = pass.Unlock(ctx) // so that the gate can be closed again
-	// Output:
-	// closed: lock: held by another
-	// open: <nil>
-}
-
 // At most three workers, in all processes together.
 func ExampleSemaphore() {
 	connect, shut := ensemble()
@@ -436,4 +416,25 @@ func ExampleRound() {
 	// Output:
 	// lost: <nil>
 	// <nil>
+}
+
+// Processes wait while one migrates the data. The barrier stays set if that process crashes.
+func ExampleBarrier() {
+	connect, shut := ensemble()
+	defer shut()
+	ctx := context.Background()
+	barrier, err := lock.NewBarrier(connect(), "/barriers/migration", 10*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = barrier.Set(ctx)
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	fmt.Println("set:", barrier.Wait(short))
+	_ = barrier.Remove(ctx)
+	fmt.Println("removed:", barrier.Wait(ctx))
+	// Output:
+	// set: context deadline exceeded
+	// removed: <nil>
 }

@@ -14,6 +14,14 @@ type multiClient interface {
 	Multi(operations ...any) ([]zk.MultiResponse, error)
 }
 
+// requireMulti returns an error if the client cannot send multis.
+func (q *queue) requireMulti() error {
+	if _, ok := q.client.(multiClient); !ok {
+		return fmt.Errorf("lock: the client %T of a barrier has no method Multi", q.client)
+	}
+	return nil
+}
+
 // Write carries out operations on ZooKeeper atomically, and only if the lease is valid at that
 // moment according to ZooKeeper's leader. A holder that was paused or partitioned, or whose session
 // has expired without its knowledge, therefore cannot overwrite the writes of a later holder. The
