@@ -363,6 +363,22 @@ var behaviours = []struct {
 		}
 		s.unlock(result.lease)
 	}},
+	{"a barrier is removed while a process that waits is disconnected", func(s *fixture) {
+		network := new(flakyNetwork)
+		waiter := must(openSession(s.T, s.address, behaviourTimeout,
+			network.dial).NewBarrier("/barrier"))
+		other := must(s.session().NewBarrier("/barrier"))
+		s.wantError(waiter.Wait(s.context()), nil)
+		s.wantError(other.Set(s.context()), nil)
+		ctx, passed := s.context(), make(chan error, 1)
+		go func() { passed <- waiter.Wait(ctx) }()
+		network.sever(false)
+		if len(passed) > 0 {
+			s.Errorf("passes the barrier while it is set, with error %v", <-passed)
+		}
+		s.wantError(other.Remove(s.context()), nil)
+		s.wantError(<-passed, nil)
+	}},
 	{"a partitioned holder learns of its loss before the next grant", func(s *fixture) {
 		network := new(flakyNetwork)
 		session := openSession(s.T, s.address, shortTimeout, network.dial)
