@@ -29,6 +29,12 @@ const earlyPassKinds = callKinds | 1<<history.Lost | 1<<history.Crashed |
 // The call of a process that has crashed is open until its session ends. An event of the property
 // is the return of a call without an error.
 //
+// If the barrier needs one process, a shared call of Lock waits instead at a single barrier, which
+// exclusive calls of Lock set and their Unlock removes. The barrier must be set from the return of such a Lock until the next
+// exclusive call, unless another is open or an Unlock has failed before. A shared call returns
+// without an error only if at some moment of it the barrier need not be set. A Lock that has failed
+// must not remove the barrier later.
+//
 // The check takes time linear in the events if no more processes call Lock than the barrier needs.
 // Otherwise it tries the possible divisions. It gives up, without a violation, on a history in
 // which more than [divisionsMax] have to be distinguished.
@@ -55,6 +61,7 @@ type passage struct {
 // round are open, and rounds that could have begun before can begin then.
 type earlyPassMonitor struct {
 	config    *monitorConfig
+	single    singleBarrier
 	passages  []passage // by process
 	divisions []uint8   // of each passage the number of its round, or 0; one row for each division
 	count     int       // of rows
@@ -66,11 +73,13 @@ type earlyPassMonitor struct {
 }
 
 func (m *earlyPassMonitor) reset() {
+	m.single.reset()
 	m.passages, m.divisions, m.count, m.undecided = m.passages[:0], m.divisions[:0], 1, false
 }
 
 func (m *earlyPassMonitor) copy(from monitor) {
 	other := from.(*earlyPassMonitor)
+	m.single.copy(&other.single)
 	m.passages = append(m.passages[:0], other.passages...)
 	m.divisions = append(m.divisions[:0], other.divisions...)
 	m.count, m.undecided = other.count, other.undecided
@@ -80,6 +89,9 @@ func (m *earlyPassMonitor) finish(*queue, []history.Event) *history.Violation { 
 
 // state folds in the divisions without their order.
 func (m *earlyPassMonitor) state(_ *queue, s *State) {
+	if m.config.limits.Places <= 1 {
+		m.single.state(s)
+	}
 	for i := range m.passages {
 		p := &m.passages[i]
 		s.fold(uint64(uint32(p.process))<<32|uint64(uint32(p.attempt)), bit(p.inside, 0)|
@@ -116,10 +128,17 @@ func (m *earlyPassMonitor) visible(_ *queue, e *history.Event) bool {
 }
 
 func (m *earlyPassMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
+	e := &log[i]
+	if m.config.limits.Places <= 1 {
+		if shared, setter := m.single.observe(e); setter != 0 {
+			return passedSet(e, i, setter)
+		} else if shared {
+			return nil
+		}
+	}
 	if m.undecided {
 		return nil
 	}
-	e := &log[i]
 	switch e.Kind {
 	case history.SessionExpired, history.SessionClosed:
 		m.endSession(e.Process)

@@ -94,6 +94,56 @@ func TestNoEarlyPass(t *testing.T) {
 	})
 }
 
+func TestNoEarlyPassOfSingleBarrier(t *testing.T) {
+	const early = "a process passed a barrier while it was set"
+	type events = []history.Event
+	wait, pass := lockCall(2, 1), lockOK(2, 1, "")
+	wait.Op, pass.Op = history.SharedMode, history.SharedMode
+	failed := lockFailed(2, 1)
+	failed.Op = history.SharedMode
+	set := events{on(history.Tick, 0), lockCall(1, 1), lockOK(1, 1, "")}
+	after := func(before events, more ...history.Event) events {
+		return slices.Concat(before, more)
+	}
+	judge(t, history.NoEarlyPass, func(events []history.Event) *history.Violation {
+		return check.NoEarlyPass(events, 1)
+	}, []verdict{
+		{name: "before it is set", events: events{on(history.Tick, 0), wait, pass}},
+		{name: "while it is set", reason: early, event: 4, events: after(set, wait, pass)},
+		{name: "gives up while it is set", events: after(set, wait, failed)},
+		{name: "called before it was set", events: events{
+			on(history.Tick, 0), lockCall(1, 1), wait, lockOK(1, 1, ""), pass,
+		}},
+		{name: "removed meanwhile", events: after(set, wait, unlockCall(1, 1), pass)},
+		{name: "removed and set again meanwhile", events: after(set, wait, unlockCall(1, 1),
+			unlockOK(1, 1), lockCall(1, 2), lockOK(1, 2, ""), pass)},
+		{
+			name: "set again before", reason: early, event: 8,
+			events: after(set, unlockCall(1, 1), unlockOK(1, 1), lockCall(1, 2), lockOK(1, 2, ""),
+				wait, pass),
+		},
+		{name: "set again after a failed removal", events: after(set, unlockCall(1, 1),
+			unlockFailed(1, 1), lockCall(1, 2), lockOK(1, 2, ""), wait, pass)},
+		{name: "set while another sets it", events: after(set[:2], lockCall(3, 1),
+			lockOK(1, 1, ""), wait, pass)},
+		{
+			name: "set although another could not", reason: early, event: 6,
+			events: after(set[:2], lockCall(3, 1), lockFailed(3, 1), lockOK(1, 1, ""), wait, pass),
+		},
+		{name: "another removes it", events: after(set, lockCall(3, 1), lockOK(3, 1, ""),
+			unlockCall(3, 1), unlockOK(3, 1), wait, pass)},
+		{
+			name: "set by a process that has crashed", reason: early, event: 5,
+			events: after(set, crash(1), wait, pass),
+		},
+		{
+			name: "while it is set, the second time", reason: early, event: 8,
+			events: after(set[:1], wait, pass, unlockCall(2, 1), unlockOK(2, 1), lockCall(1, 1),
+				lockOK(1, 1, ""), wait, pass),
+		},
+	})
+}
+
 // A process that waits alone at a barrier does not break progress, and two that wait do.
 func TestProgressAtBarrier(t *testing.T) {
 	c := check.Checker{Limits: history.Limits{Places: 2}, Barrier: true}
@@ -107,6 +157,16 @@ func TestProgressAtBarrier(t *testing.T) {
 	}
 	if v := c.Check(history.Progress, append(two, crash(2))); v != nil {
 		t.Errorf("with a crashed one: %+v", v)
+	}
+	wait := lockCall(2, 1)
+	wait.Op = history.SharedMode
+	single := check.Checker{Limits: history.Limits{Places: 1}, Barrier: true}
+	set := []history.Event{lockCall(1, 1), lockOK(1, 1, ""), wait, on(history.FairPhase, 0)}
+	if single.Check(history.Progress, set) == nil {
+		t.Error("a process that waits at a single barrier does not break progress")
+	}
+	if v := single.Check(history.Progress, append(set, crash(1))); v != nil {
+		t.Errorf("at a barrier that a crashed process has set: %+v", v)
 	}
 	inside := append(alone, lockOK(1, 1, ""), unlockCall(1, 1))
 	if c.Check(history.Progress, inside) == nil {

@@ -15,6 +15,7 @@ const (
 // A pendingCall is a call that has not returned.
 type pendingCall struct {
 	kind    history.Kind // LockCall or UnlockCall
+	shared  bool
 	process int32
 	attempt int32
 	index   int
@@ -26,7 +27,8 @@ type pendingCall struct {
 // An event of the property is a LockCall or an UnlockCall of a process that does not crash. If the
 // history has a FairPhase event, the call has returned by the end of the history. A violation names
 // the oldest open call. If the lock claims [history.NoEarlyPass], a LockCall counts only if as many
-// of them are open as the barrier needs.
+// of them are open as the barrier needs, and a shared one only if no process has crashed: it may
+// have left the barrier set.
 //
 // The property does not cover a history without a FairPhase event, nor the result of a call; see
 // [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
@@ -61,10 +63,10 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 		c := &m.calls[i]
 		if !slices.Contains(m.crashed, c.process) {
 			open += scatter(uint64(uint32(c.process))<<32 | uint64(uint32(c.attempt))<<8 |
-				uint64(c.kind))
+				uint64(c.kind)) // which call is shared depends on these three
 		}
 	}
-	s.fold(open, bit(m.fair, 0))
+	s.fold(open, bit(m.fair, 0)|bit(m.config.barrier && len(m.crashed) > 0, 1))
 }
 
 // visible: the order in which calls return does not matter.
@@ -74,7 +76,7 @@ func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history
 	e := &log[i]
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:
-		m.calls = append(m.calls, pendingCall{e.Kind, e.Process, e.Attempt, i})
+		m.calls = append(m.calls, pendingCall{e.Kind, e.Shared(), e.Process, e.Attempt, i})
 	case history.LockReturn:
 		m.calls = withoutCall(m.calls, history.LockCall, e)
 	case history.UnlockReturn:
@@ -93,7 +95,8 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 	}
 	alone := m.config.barrier && m.waiting() < max(1, m.config.limits.Places)
 	for _, c := range m.calls {
-		if slices.Contains(m.crashed, c.process) || alone && c.kind == history.LockCall {
+		if slices.Contains(m.crashed, c.process) || alone && c.kind == history.LockCall ||
+			m.config.barrier && c.shared && len(m.crashed) > 0 {
 			continue
 		}
 		reason, call := reasonLockStuck, "Lock"
