@@ -438,12 +438,12 @@ func (l *Loop) exhausted(now time.Duration) bool {
 }
 
 // stranded reports whether nothing can happen any more except that too few processes for a barrier
-// wait at it, however often they poll.
+// wait at it, however often they poll. At a single barrier, that nobody removes it any more.
 func (l *Loop) stranded() bool {
 	if l.parties == 0 || !l.faultless {
 		return false
 	}
-	waiting := 0
+	waiting, sharing, crashed := 0, 0, false
 	for _, p := range l.Contenders {
 		switch {
 		case p.Client.Unserved() > 0, p.Client.Undelivered() > 0,
@@ -451,7 +451,14 @@ func (l *Loop) stranded() bool {
 			return false
 		case !p.done():
 			waiting++
+			if p.subject.shares(p.Client.Process(), p.Attempt) {
+				sharing++
+			}
 		}
+		crashed = crashed || p.Client.Crashed()
+	}
+	if crashed {
+		waiting -= sharing // at a single barrier, which the crashed process may have set
 	}
 	return waiting < l.parties
 }

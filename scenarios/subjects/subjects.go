@@ -19,6 +19,7 @@ func Correct() []scenarios.Subject {
 		Mutex(), Textbook(), Herd(),
 		TryLock(), Reentrant(), RWMutex(), Semaphore(),
 		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), DoubleBarrier(),
+		Barrier(),
 		NoDeadline(),
 		DeadlineRetry(), Pair(), SequenceOverflow(), Careful(), GuardedRecipe(),
 	}
