@@ -215,7 +215,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name:      history.NoEarlyPass,
-		statement: "nobody passes a barrier before enough others have reached it",
+		statement: "nobody passes a barrier that is set, or that too few have reached",
 		monitor:   func(r *monitorConfig) monitor { return &earlyPassMonitor{config: r} },
 		kinds:     earlyPassKinds,
 		exercised: passes, cacheable: true,

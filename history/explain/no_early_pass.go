@@ -9,6 +9,10 @@ import (
 // noEarlyPass explains a process that passes a barrier before others have reached it.
 func (s *story) noEarlyPass() bool {
 	number, places := s.v.Evidence.Process, s.v.Evidence.Count
+	if setter := s.v.Evidence.Other; number != 0 && setter != 0 && places == 0 {
+		s.passedSet(number, setter)
+		return true
+	}
 	if number == 0 || places == 0 {
 		return false
 	}
@@ -44,6 +48,20 @@ func (s *story) noEarlyPass() bool {
 		s.say("The last Lock of %s to return had %s at %s.", process(other), said, s.at(back))
 	}
 	return true
+}
+
+// passedSet explains a process that passes a single barrier while it is set.
+func (s *story) passedSet(number, setter int32) {
+	s.lead("%s passed the barrier (event %d), which %s had set.", process(number),
+		s.cite(s.v.Event), process(setter))
+	set := s.last(setter, s.v.Event, of(history.LockReturn))
+	call := s.last(number, s.v.Event, of(history.LockCall))
+	if set < 0 || call < 0 {
+		return
+	}
+	s.say("%s's Lock, which sets it, had returned at %s; %s called Lock only at %s, and by the "+
+		"end of that call %s had not called Unlock.", process(setter), s.at(set), process(number),
+		s.at(call), process(setter))
 }
 
 // callers returns the processes that have called Lock before an event, by number.

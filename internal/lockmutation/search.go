@@ -19,7 +19,7 @@ import (
 var searchedLocks = [...]string{
 	"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session",
 	"no-deadline", "deadline-retry", "pair", "sequence-overflow",
-	"readers-writers", "semaphore-3", "election", "double-barrier",
+	"readers-writers", "semaphore-3", "election", "double-barrier", "barrier",
 }
 
 // A search is a search for the published defects with interlock check, which gets nothing but the

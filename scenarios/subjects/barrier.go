@@ -23,8 +23,9 @@ func waitsAtBarrier(process, _ int) bool { return process > 1 }
 // Barrier is the production barrier at which processes wait while another has set it.
 func Barrier() scenarios.Subject {
 	return scenarios.Subject{
-		Name: "barrier", Summary: "lock.Barrier: the first process sets and removes it, others wait",
-		Claims: singleBarrierClaims, Limits: productionLimits,
+		Name:    "barrier",
+		Summary: "lock.Barrier: the first process sets and removes it, others wait",
+		Claims:  singleBarrierClaims, Limits: productionLimits,
 		Sometimes: []history.Sometimes{check.LostCreate}, Shared: waitsAtBarrier,
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			barrier, err := lock.NewBarrier(p.Client, p.Directory+"/barrier", p.SessionTimeout,

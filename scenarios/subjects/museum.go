@@ -245,4 +245,20 @@ var museum = []exhibit{
 		recipe{},
 		func(r *recipe) { r.steps.release = (*recipeLock).releaseAll }, nil,
 	}},
+
+	// Single barriers.
+	{servers: 3, entry: entry{
+		"stale-barrier", history.NoEarlyPass,
+		"passes a barrier that the server which it reads does not know yet",
+		"Curator, DistributedBarrier.waitOnBarrier, and kazoo, Barrier.wait: an exists, no sync",
+		singleBarrier,
+		func(r *recipe) { r.staleBarrier = true }, nil,
+	}},
+	{entry: entry{
+		"heeds-deletion-alone", history.Progress,
+		"waits at a barrier for a deletion alone, although its session and watch have ended",
+		"kazoo, Barrier.wait: the session's end resets its watch, with an event that it ignores",
+		singleBarrier,
+		func(r *recipe) { r.heedsDeletion = true }, nil,
+	}},
 }

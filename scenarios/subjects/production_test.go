@@ -20,8 +20,8 @@ import (
 func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Session(),
-		subjects.SequenceOverflow(),
+		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
+		subjects.Session(), subjects.SequenceOverflow(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
@@ -58,7 +58,7 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 	runner := engine.NewRunner(t)
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
-		subjects.Election(), subjects.DoubleBarrier(),
+		subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
 	} {
 		scenario := engine.Scenario{
 			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,

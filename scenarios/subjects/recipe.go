@@ -83,6 +83,7 @@ type recipe struct {
 	takesTwo      bool // acquires another lock first, and holds both
 	guardedWrites bool // the resource is a znode, written by guarded multis
 	barrier       bool // it is a double barrier
+	singleBarrier bool // it is a single barrier: see singleBarrierRecipe
 	election      bool // it is an election: see electionRecipe
 	proclaims     bool // the leader writes its name into the directory, where observers read it
 
@@ -120,6 +121,8 @@ type recipe struct {
 	newestLeads    bool
 	lateProclaimer bool
 	retriesNoNode  bool
+	staleBarrier   bool
+	heedsDeletion  bool
 
 	steps steps // all of them, or none for correctSteps
 }
@@ -163,6 +166,9 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 				r.name = []byte(p.Name())
 				return electionRecipe{r}, nil
 			}
+			if recipe.singleBarrier {
+				return singleBarrierRecipe{r}, nil
+			}
 			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				return r.steps.lock(r, ctx)
 			}), nil
@@ -174,6 +180,9 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	}
 	if recipe.barrier {
 		s.Places, s.Sometimes = barrierParties, []history.Sometimes{check.LostCreate}
+	}
+	if recipe.singleBarrier {
+		s.Shared, s.Sometimes = waitsAtBarrier, []history.Sometimes{check.LostCreate}
 	}
 	switch {
 	case recipe.unguarded:
@@ -220,6 +229,9 @@ func (r *recipe) requests() int {
 func (r *recipe) claims() []history.Property {
 	if r.barrier {
 		return slices.Clone(barrierClaims)
+	}
+	if r.singleBarrier {
+		return slices.Clone(singleBarrierClaims)
 	}
 	claims := slices.Clone(recipeClaims)
 	if r.watchesAll {

@@ -14,14 +14,16 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// All schedules of an election and of a double barrier keep their properties, in the smallest
+// All schedules of an election and of the barriers keep their properties, in the smallest
 // configuration in which two processes meet; in a long run, also with one fault.
 func TestRecipesExhaustively(t *testing.T) {
 	plans := []faults.Plan{{}}
 	if long.Enabled() {
 		plans = append(plans, faults.Plan{Any: 1})
 	}
-	for _, subject := range []scenarios.Subject{subjects.Election(), subjects.DoubleBarrier()} {
+	for _, subject := range []scenarios.Subject{
+		subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
+	} {
 		for _, plan := range plans {
 			search := exhaustive.Search{Scenario: engine.Scenario{
 				Subject: conversion.Subject(subject), Clients: 2, Cycles: 1, Faults: plan,
