@@ -17,7 +17,7 @@ type Barrier struct{ queue *queue }
 
 // NewBarrier returns the barrier at the path: see [NewMutex]. It sends no request. The client needs
 // a method Multi, as *zk.Conn and a [Session] on it have. The node belongs to the barrier, and must
-// have no children.
+// have no children. Options that concern contenders have no effect.
 func NewBarrier(client Client, path string, sessionTimeout time.Duration, options ...Option) (
 	*Barrier, error,
 ) {

@@ -438,7 +438,8 @@ func (l *Loop) exhausted(now time.Duration) bool {
 }
 
 // stranded reports whether nothing can happen any more except that too few processes for a barrier
-// wait at it, however often they poll. At a single barrier, that nobody removes it any more.
+// wait at it, however often they poll. At a single barrier, one is enough unless a process has
+// crashed.
 func (l *Loop) stranded() bool {
 	if l.parties == 0 || !l.faultless {
 		return false
@@ -458,7 +459,7 @@ func (l *Loop) stranded() bool {
 		crashed = crashed || p.Client.Crashed()
 	}
 	if crashed {
-		waiting -= sharing // at a single barrier, which the crashed process may have set
+		waiting -= sharing // The crashed process may have set the single barrier.
 	}
 	return waiting < l.parties
 }
