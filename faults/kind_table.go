@@ -156,24 +156,24 @@ var kindTable = [Kinds]kindSpec{
 	},
 	StallServer: {
 		name:    "stall-server",
-		meaning: "a server handles no requests until it is healed",
+		meaning: "a server handles no requests until it is healed; only of Redis",
 		target:  OneServer, relaxes: true,
 	},
 	WipeServer: {
 		name:    "wipe-server",
-		meaning: "a server crashes and restarts at once without its data",
+		meaning: "a server crashes and restarts at once without its data; only of Redis",
 		target:  OneServer, relaxes: true,
 	},
 	FailOver: {
 		name: "fail-over",
 		meaning: "a server's replica takes over, without the writes since time last passed, " +
-			"which have not reached it",
+			"which have not reached it; only of Redis",
 		target: OneServer, relaxes: true,
 	},
 	RestartServer: {
 		name: "restart-server",
 		meaning: "a server crashes and restarts at once with its data: all connections break, " +
-			"and open transactions are rolled back",
+			"and open transactions are rolled back; only of databases",
 		target: OneServer, relaxes: true,
 	},
 }

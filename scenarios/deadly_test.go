@@ -104,6 +104,7 @@ func TestDeadlyLocks(t *testing.T) {
 	t.Parallel()
 	m := newDeadlyModule(t)
 	t.Run("hasty", func(t *testing.T) { failsInSomeRuns(t, m) })
+	t.Run("open", func(t *testing.T) { panicsBeforeTheFirstStep(t, m) })
 	for name, tc := range map[string]struct{ test, reason, message string }{
 		"panic":  {"TestPanic", "a goroutine that the lock started panicked", "no watch for "},
 		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
@@ -163,5 +164,20 @@ func failsInSomeRuns(t *testing.T, m *deadlyModule) {
 	often := regexp.MustCompile(`reproduces in \d+ of 20 runs; shrunk to`)
 	if !often.MatchString(printed) || replayCommand.FindString(printed) == "" {
 		t.Errorf("no counterexample, or not how often it fails:\n%s", printed)
+	}
+}
+
+// A process that panics in Open, before the run has a step, yields a counterexample that replays.
+func panicsBeforeTheFirstStep(t *testing.T, m *deadlyModule) {
+	t.Parallel()
+	printed := m.run(t, "^TestOpen$")
+	replay := replayCommand.FindStringSubmatch(printed)
+	if !strings.Contains(printed, "no-panic: a process panicked: c1 panicked: before the first") ||
+		!strings.Contains(printed, m.line(t, "open")) || replay == nil {
+		t.Fatalf("no counterexample, or not its line:\n%s", printed)
+	}
+	again := m.run(t, replay[2], "INTERLOCK_REPLAY="+replay[1])
+	if !strings.Contains(again, replay[1]+" fails as recorded:") {
+		t.Errorf("the counterexample is not replayed:\n%s", again)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // showConfigurations lets the help of the flags show what the default configurations have.
 func showConfigurations(flags *pflag.FlagSet) {
 	for name, values := range map[string]string{
-		"clients": "1 to 4", "cycles": "1 to 3", "servers": "1 to 3", "faults": "several",
+		"clients": "1 to 4", "cycles": "1 to 3", "servers": "1 to 3", "faults": "any=1 to any=3",
 	} {
 		flags.Lookup(name).DefValue = values
 	}

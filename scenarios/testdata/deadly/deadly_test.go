@@ -136,6 +136,14 @@ func TestPanic(t *testing.T) {
 	})
 }
 
+func TestOpen(t *testing.T) {
+	s := scenario("open", func(*scenarios.Process) {})
+	s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+		panic("before the first request") // line: open
+	}
+	scenarios.Check(t, s)
+}
+
 func TestExit(t *testing.T) {
 	check(t, "exit", func(*scenarios.Process) {
 		os.Exit(3) // line: exit
