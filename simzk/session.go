@@ -148,9 +148,8 @@ func (c *Cluster) clockOf(s *session) clock {
 }
 
 // expiry returns when a session expires after the server that times it last heard from it, by the
-// clock of that server.
-// As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus a phase, strictly
-// later than the timeout. For a client with a slow clock the timeout is shorter.
+// clock of that server. As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus
+// a phase, strictly later than the timeout. For a client with a slow clock the timeout is shorter.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
 	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
