@@ -31,9 +31,9 @@ const earlyPassKinds = callKinds | 1<<history.Lost | 1<<history.Crashed |
 //
 // If the barrier needs one process, a shared call of Lock waits instead at a single barrier, which
 // exclusive calls of Lock set and their Unlock removes. It is set from the return of such a Lock
-// until the next exclusive call, except while another is open and after an Unlock that has failed. A
-// shared call returns without an error only if at some moment of it the barrier need not be set. A
-// Lock that has failed must not remove the barrier later.
+// until the next exclusive call, except while another is open and after an Unlock that has failed.
+// A shared call returns without an error only if at some moment of it the barrier need not be set.
+// A Lock that has failed must not remove the barrier later.
 //
 // The check takes time linear in the events if no more processes call Lock than the barrier needs.
 // Otherwise it tries the possible divisions. It gives up, without a violation, on a history in
