@@ -60,11 +60,11 @@ func newCheck(t *testing.T) *cobra.Command {
 		Short: "Search the schedules of a bundled lock for a violation",
 		Long: fmt.Sprintf(`Check runs a bundled lock under many schedules and checks every property
 that it claims; for a lock of your own see interlock test and
-docs/tutorial.md. A schedule decides the order of messages, when servers apply transactions, the
-passing of time and the faults. Check ends at the first violation and shrinks
-its schedule to a minimal counterexample. With --keep-going it runs to its
-limits and shrinks a schedule of each distinct failure: all violations with
-the same signature are one.
+docs/tutorial.md. A schedule decides the order of messages, when servers
+apply transactions, the passing of time and the faults. Check ends at the
+first violation and shrinks its schedule to a minimal counterexample. With
+--keep-going it runs to its limits and shrinks a schedule of each distinct
+failure: all violations with the same signature are one.
 
 The schedules are shared among configurations with different numbers of
 clients, cycles and servers and different faults. --clients, --cycles,
