@@ -28,8 +28,8 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 // TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
 // it has not learned by then whether the lock is free, because ZooKeeper does not answer, it
 // returns an error that wraps [context.DeadlineExceeded]. It returns when the wait is over, and its
-// node is removed in the background. If the wait is zero or negative, it is TryLock, which waits for
-// ZooKeeper until the context ends, and for no other contender.
+// node is removed in the background. If the wait is zero or negative, it is TryLock, which waits
+// for ZooKeeper until the context ends, and for no other contender.
 func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return tryFor(ctx, wait, m)
 }
