@@ -105,6 +105,7 @@ func TestDeadlyLocks(t *testing.T) {
 	m := newDeadlyModule(t)
 	t.Run("hasty", func(t *testing.T) { failsInSomeRuns(t, m) })
 	t.Run("open", func(t *testing.T) { panicsBeforeTheFirstStep(t, m) })
+	t.Run("condition", func(t *testing.T) { panicsInTheSearch(t, m) })
 	for name, tc := range map[string]struct{ test, reason, message string }{
 		"panic":  {"TestPanic", "a goroutine that the lock started panicked", "no watch for "},
 		"exit":   {"TestExit", "the lock's code ended the program", "os.Exit(3)"},
@@ -179,5 +180,16 @@ func panicsBeforeTheFirstStep(t *testing.T, m *deadlyModule) {
 	again := m.run(t, replay[2], "INTERLOCK_REPLAY="+replay[1])
 	if !strings.Contains(again, replay[1]+" fails as recorded:") {
 		t.Errorf("the counterexample is not replayed:\n%s", again)
+	}
+}
+
+// A panic of the search itself, here in a condition of the user, fails the test.
+func panicsInTheSearch(t *testing.T, m *deadlyModule) {
+	t.Parallel()
+	printed := m.run(t, "^TestCondition$")
+	for _, want := range []string{"panic: in a condition", "the search itself has panicked"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("the output does not contain %q:\n%s", want, printed)
+		}
 	}
 }

@@ -144,6 +144,15 @@ func TestOpen(t *testing.T) {
 	scenarios.Check(t, s)
 }
 
+func TestCondition(t *testing.T) {
+	s := scenario("condition", func(*scenarios.Process) {})
+	s.Subject.Sometimes = []history.Sometimes{{
+		Name: "a condition that panics", Clients: 1,
+		Reached: func([]history.Event) bool { panic("in a condition") },
+	}}
+	scenarios.Check(t, s)
+}
+
 func TestExit(t *testing.T) {
 	check(t, "exit", func(*scenarios.Process) {
 		os.Exit(3) // line: exit
