@@ -9,7 +9,7 @@ import (
 type Snapshot struct {
 	Status
 	Sessions []simzk.SessionInfo // by id; their servers are indices into Status.Servers
-	Watches  []simzk.WatchInfo   // by path; likewise
+	Watches  []simzk.WatchInfo   // by path; their servers are such indices, too
 	Nodes    []tree.NodeInfo     // by path, as the leader has them
 }
 
