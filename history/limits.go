@@ -12,6 +12,10 @@ type Limits struct {
 	// of one process in a second of virtual time in which no process progresses
 	RequestsPerSecond int
 
+	// Margin is how long before the end of its session a holder is told that it has lost the lock,
+	// at least, for [Margin]. With 0 it is told before the end.
+	Margin time.Duration
+
 	// Places is how many processes may hold the lock at once, as of a semaphore; 0 stands for 1.
 	// Shared holds, as of readers, have no number: any number of them excludes exclusive ones.
 	Places int

@@ -30,6 +30,7 @@ const (
 	OneLeaderPerTerm      Property = "one-leader-per-term"
 	TermsInOrder          Property = "terms-in-order"
 	Quiescence            Property = "quiescence"
+	Margin                Property = "margin"
 )
 
 // ZooKeeperConsistency is the property that the ensemble of a history keeps ZooKeeper's guarantees.

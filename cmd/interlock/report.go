@@ -138,16 +138,21 @@ func writeCost(w io.Writer, c *check.Cost) {
 	table.Flush()
 }
 
-// writeMargins writes how close schedules came to breaking what depends on time.
-func writeMargins(w io.Writer, margins *check.Margins) {
+// writeMargins writes how close schedules came to breaking what depends on time, and what the lock
+// promises.
+func writeMargins(w io.Writer, margins *check.Margins, lock *engine.Subject) {
 	if *margins == (check.Margins{}) {
 		return
 	}
 	fmt.Fprintln(w, "\nsmallest margins")
 	for i := range margins {
 		if m := &margins[i]; m.Times > 0 {
-			fmt.Fprintf(w, "  %-59s%6.3f s, smallest of %d, schedule %d\n",
-				check.MarginStatements[i], m.Smallest.Seconds(), m.Times, m.Schedule)
+			promised := ""
+			if i == check.LossToEnd && lock.Claimed(history.Margin) {
+				promised = fmt.Sprintf(" of %.3f s promised", lock.Limits.Margin.Seconds())
+			}
+			fmt.Fprintf(w, "  %-59s%6.3f s%s, smallest of %d, schedule %d\n",
+				check.MarginStatements[i], m.Smallest.Seconds(), promised, m.Times, m.Schedule)
 		}
 	}
 }
@@ -196,7 +201,7 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 	}
 	if isCampaign {
 		writeCost(w, &ofCampaign.Totals.Cost)
-		writeMargins(w, &ofCampaign.Totals.Margins)
+		writeMargins(w, &ofCampaign.Totals.Margins, &campaign.Scenario.Subject)
 		writeSometimes(w, campaign, ofCampaign)
 		if ofCampaign.Effort.Running > 0 {
 			fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",

@@ -211,6 +211,15 @@ var mutations = []mutation{
 			return slices.Repeat([]history.Event{on(history.Send, 9)},
 				history.QuiescenceRequests+1)
 		}),
+	inserting("a holder is never told that its session has ended", history.Margin,
+		history.FairPhase, func(history.Event) []history.Event {
+			return []history.Event{
+				{Kind: history.SessionOpened, Process: 9, Session: 9},
+				lockOK(9, 1, ""),
+				{Kind: history.SessionExpired, Process: 9, Session: 9},
+				{Kind: history.UnlockCall, Process: 9, At: 1},
+			}
+		}),
 	inserting("an acquire is expensive", history.NoHerd, history.FairPhase,
 		func(history.Event) []history.Event {
 			sends := slices.Repeat([]history.Event{on(history.Send, 9)}, 9)

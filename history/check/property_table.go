@@ -241,6 +241,13 @@ var propertyTable = [...]property{
 		kinds:     quiescenceKinds,
 		exercised: idleThreads, fair: true,
 	},
+	{
+		name:      history.Margin,
+		statement: "a holder is told of its loss long enough before its session ends",
+		monitor:   func(r *monitorConfig) monitor { return &marginMonitor{limits: &r.limits} },
+		kinds:     marginEvents,
+		exercised: lossesToEnd, cacheable: true,
+	},
 }
 
 // consistencyProperty is not in the table because no lock claims it.

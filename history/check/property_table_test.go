@@ -24,7 +24,7 @@ func TestProperties(t *testing.T) {
 		history.MonotonicToken, history.Linearizable, history.OwnRelease,
 		history.Validity, history.Extension, history.Promptness,
 		history.NoEarlyPass, history.OneLeaderPerTerm, history.TermsInOrder,
-		history.Quiescence,
+		history.Quiescence, history.Margin,
 	}
 	got := check.Properties()
 	if !slices.Equal(got, want) {
@@ -119,6 +119,12 @@ func TestCheckerDispatches(t *testing.T) {
 		history.Quiescence: {
 			on(history.FairPhase, 0),
 			{Kind: history.Send, Process: 1, At: history.QuiescenceAfter + 1},
+		},
+		history.Margin: {
+			{Kind: history.SessionOpened, Process: 1, Session: 7},
+			lockOK(1, 1, ""),
+			{Kind: history.SessionExpired, Process: 1, Session: 7},
+			{Kind: history.Lost, Process: 1, At: 1},
 		},
 	}
 	for _, p := range check.Properties() {

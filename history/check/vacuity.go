@@ -79,7 +79,8 @@ const (
 //   - no-early-pass: grants;
 //   - one-leader-per-term: observations of a leader;
 //   - terms-in-order: the same, by a process that has led or has seen a leader before;
-//   - quiescence: threads that have called Lock, and neither want nor hold the lock at the end.
+//   - quiescence: threads that have called Lock, and neither want nor hold the lock at the end;
+//   - margin: holders whose session ends, or that were told of a loss before their session ended.
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event, limits history.Limits) {

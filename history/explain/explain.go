@@ -59,6 +59,7 @@ var generators = map[history.Property]generator{
 	history.OneLeaderPerTerm:      (*story).oneLeaderPerTerm,
 	history.TermsInOrder:          (*story).termsInOrder,
 	history.Quiescence:            (*story).quiescence,
+	history.Margin:                (*story).margin,
 	history.ZooKeeperConsistency:  (*story).zookeeperConsistency,
 	noPanic:                       (*story).noPanic,
 	noGoroutineLeak:               (*story).noGoroutineLeak,

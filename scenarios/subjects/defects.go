@@ -132,6 +132,14 @@ var catalogue = []entry{
 		func(r *recipe) { r.lateNotice = true }, nil,
 	},
 	{
+		"tells-late", history.Margin,
+		"notifies its holder when the session timeout is over since it noticed the disconnection",
+		"Curator 3, Tech Note 12: starts a timer of the session timeout when it reports SUSPENDED",
+		recipe{keepsLease: true, keepsMargin: true},
+		func(r *recipe) { r.tellsLate = true },
+		[]history.Property{history.ClientMutualExclusion},
+	},
+	{
 		"uncounted", history.Reentrancy, "releases the lock on the first of two unlocks",
 		"python-zk/kazoo#134 and #291",
 		recipe{reentrant: true},

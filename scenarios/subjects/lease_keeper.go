@@ -4,18 +4,44 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/history"
 )
 
-// keepLease closes lost when the node is gone, or when no request sent within the last three
-// quarters of the session timeout has confirmed that the node exists. It returns when stop is
-// closed. The time of sending counts: the server renewed the session no earlier than that.
+// promisedMargin is what a recipe that keeps a lease promises for [history.Margin].
+const promisedMargin = 100 * time.Millisecond
+
+// leaseClaims are what a recipe that keeps a lease claims besides.
+func (r *recipe) leaseClaims() []history.Property {
+	claims := []history.Property{history.ClientMutualExclusion}
+	if r.keepsMargin {
+		claims = append(claims, history.Margin)
+	}
+	return claims
+}
+
+// validity is how long a lease is valid after its last confirmation.
+func (r *recipeLock) validity() time.Duration {
+	switch {
+	case r.tellsLate: // The client notices a disconnection after 2/3 of the timeout.
+		return r.timeout*2/3 + r.timeout
+	case r.keepsMargin:
+		return r.timeout / 3
+	default:
+		return r.timeout * 3 / 4
+	}
+}
+
+// keepLease closes lost when the node is gone, or when no request sent within the validity of the
+// lease has confirmed that the node exists. It returns when stop is closed. The time of sending
+// counts: the server renewed the session no earlier than that.
 func (r *recipeLock) keepLease(node string, session int64, confirmed time.Time,
 	lost chan<- struct{}, stop <-chan struct{},
 ) {
 	answers := make(chan leaseAnswer, 1)
 	asking := false
 	for {
-		deadline := confirmed.Add(r.timeout * 3 / 4)
+		deadline := confirmed.Add(r.validity())
 		pause := min(r.timeout/8, max(0, time.Until(deadline)))
 		if r.lateNotice {
 			pause = r.timeout / 8

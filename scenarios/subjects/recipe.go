@@ -27,7 +27,7 @@ var recipeClaims = []history.Property{
 // recipeLimits are the limits of a lock that lists once after it queues and once per wake-up.
 var recipeLimits = history.Limits{
 	WakeUps: 1, Requests: 5, RequestsPerChange: 3, Overtakings: 0,
-	RequestsPerSecond: 30,
+	RequestsPerSecond: 30, Margin: promisedMargin,
 }
 
 // Textbook is the lock recipe of the ZooKeeper documentation.
@@ -86,9 +86,9 @@ type recipe struct {
 	singleBarrier bool // it is a single barrier: see singleBarrierRecipe
 	election      bool // it is an election: see electionRecipe
 	proclaims     bool // the leader writes its name into the directory, where observers read it
-
+	keepsMargin   bool // with keepsLease: notifies its holder well before its session ends
 	// The defects, described in catalogue.
-
+	tellsLate      bool
 	noRecheck      bool
 	existsThenWait bool
 	noGUID         bool
@@ -245,7 +245,7 @@ func (r *recipe) claims() []history.Property {
 		claims = append(claims, history.NoSpuriousFailure)
 	}
 	if r.keepsLease {
-		claims = append(claims, history.ClientMutualExclusion)
+		claims = append(claims, r.leaseClaims()...)
 	}
 	if r.watchesNode {
 		claims = append(claims, history.SessionLoss)
