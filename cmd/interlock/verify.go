@@ -275,7 +275,9 @@ func printNames(w io.Writer, processes *check.Processes, judgements []judgement)
 
 func parseProperties(names []string) ([]history.Property, error) {
 	if len(names) == 0 {
-		return check.Properties(), nil
+		return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
+			return p == history.Margin // A history does not say what the lock promises.
+		}), nil
 	}
 	properties := make([]history.Property, len(names))
 	for i, name := range names {

@@ -29,7 +29,8 @@ func (s *Scenario) DescribeContract() string {
 
 // OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
 //
-//   - [history.ClientMutualExclusion] after a pause or a clock drift beyond the contract;
+//   - [history.ClientMutualExclusion] and [history.Margin] after a pause or a clock drift beyond the
+//     contract;
 //   - [history.Validity] after a clock drift beyond the contract, and after a jump of a clock if
 //     the contract bounds the drift;
 //   - [history.ClientMutualExclusion], and a re-entry into a lost lock
@@ -47,7 +48,7 @@ func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
 	}
 	var struck faults.Severity
 	switch v.Property {
-	case history.ClientMutualExclusion:
+	case history.ClientMutualExclusion, history.Margin:
 		struck.Pause = longestPause(events)
 	case history.Validity:
 		if faultsStruck(events, faults.JumpClock) {

@@ -34,11 +34,19 @@ type Property struct {
 	EveryLock bool `json:"every_lock,omitempty"`
 }
 
+// judged returns the properties by which the card judges locks. No published lock promises a
+// margin.
+func judged() []history.Property {
+	return slices.DeleteFunc(engine.Properties(), func(p history.Property) bool {
+		return p == history.Margin
+	})
+}
+
 // properties returns the columns of the card.
 func properties() []Property {
 	var columns []Property
 	claimable := check.Properties()
-	for _, name := range engine.Properties() {
+	for _, name := range judged() {
 		statement := check.Statement(name)
 		switch name {
 		case engine.NoPanic:

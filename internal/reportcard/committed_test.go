@@ -60,9 +60,12 @@ func TestCommittedCardIsCurrent(t *testing.T) {
 	for _, p := range card.Properties {
 		columns = append(columns, p.Name)
 	}
-	if !slices.Equal(columns, engine.Properties()) {
+	judged := slices.DeleteFunc(engine.Properties(), func(p history.Property) bool {
+		return p == history.Margin // Nobody promises one.
+	})
+	if !slices.Equal(columns, judged) {
 		t.Errorf("the card has the properties %q, want %q: run make report-card", columns,
-			engine.Properties())
+			judged)
 	}
 	for _, page := range []struct {
 		name  string

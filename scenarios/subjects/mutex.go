@@ -95,10 +95,11 @@ func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
 	}, nil
 }
 
-// ofZooKeeper returns the properties that a lock on ZooKeeper can claim.
+// ofZooKeeper returns the properties that a lock on ZooKeeper can claim, but for the promise of a
+// margin.
 func ofZooKeeper() []history.Property {
 	return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
 		return p == history.OwnRelease || p == history.Validity || p == history.Extension ||
-			p == history.NoEarlyPass || slices.Contains(electionClaims, p)
+			p == history.NoEarlyPass || p == history.Margin || slices.Contains(electionClaims, p)
 	})
 }
