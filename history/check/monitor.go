@@ -162,16 +162,21 @@ func NewMonitor(claims []history.Property, limits history.Limits) *Monitor {
 		config: newMonitorConfig(claims, limits), unmonitored: len(Unmonitored(claims)) > 0,
 	}
 	for i := range propertyTable {
-		p := &propertyTable[i]
-		if p.monitor == nil || !slices.Contains(claims, p.name) {
-			continue
-		}
-		m.properties = append(m.properties, p.name)
-		m.masks = append(m.masks, p.kinds)
-		m.monitors = append(m.monitors, p.monitor(&m.config))
+		m.add(&propertyTable[i], claims)
 	}
+	m.add(&consistencyProperty, claims)
 	m.violations = make([]*history.Violation, len(m.monitors))
 	return m
+}
+
+// add adds the monitor of a property if there is one and the property is claimed.
+func (m *Monitor) add(p *property, claims []history.Property) {
+	if p.monitor == nil || !slices.Contains(claims, p.name) {
+		return
+	}
+	m.properties = append(m.properties, p.name)
+	m.masks = append(m.masks, p.kinds)
+	m.monitors = append(m.monitors, p.monitor(&m.config))
 }
 
 // Unmonitored returns the claims that have no monitor, because only whole histories decide them. A

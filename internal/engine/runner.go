@@ -126,11 +126,14 @@ func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strateg
 	}
 	result.Events = r.log.Events()
 	result.TraceHash = r.log.Hash()
-	if m, ok := strategy.(monitoring); ok && result.Pruned && m.Kept(result.Events) {
-		r.checkUnmonitored(ctx, &scenario.Subject, result)
-	} else {
-		r.check(ctx, &scenario.Subject, result)
+	if m, ok := strategy.(monitoring); ok {
+		if left, ok := m.Unjudged(result.Events, !result.Pruned); ok {
+			r.claims = append(r.claims[:0], left...)
+			r.judge(ctx, &scenario.Subject, result, r.claims, nil) // It measures no costs.
+			return result
+		}
 	}
+	r.check(ctx, &scenario.Subject, result)
 	return result
 }
 
@@ -226,7 +229,8 @@ func (r *Runner) count(subject *Subject, result *Result) {
 // properties are those of package history. They are listed once, to save allocations.
 var properties = check.Properties()
 
-// toJudge returns the properties of package history to check.
+// toJudge returns the claims to check, except for those about goroutines and panics, and the
+// guarantees of the service.
 func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 	r.claims = r.claims[:0]
 	for _, property := range properties {
@@ -234,14 +238,8 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 			r.claims = append(r.claims, property)
 		}
 	}
+	r.claims = append(r.claims, subject.Guarantees()...)
 	return r.claims
-}
-
-// checkUnmonitored judges a run that ended in a known state, in which monitors have found nothing.
-// It measures no costs.
-func (r *Runner) checkUnmonitored(ctx context.Context, subject *Subject, result *Result) {
-	claims := check.Unmonitored(r.toJudge(subject, result))
-	r.judge(ctx, subject, result, claims, nil)
 }
 
 // check judges a run. If the context ends before a violation is found, the run is cancelled.
@@ -255,30 +253,19 @@ func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
 func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
 	claims []history.Property, herd *history.Violation,
 ) {
-	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
-	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
-	r.checker.Barrier = subject.Claimed(history.NoEarlyPass)
 	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&
 		result.Leak == ""; result.Cancelled {
 		return
 	}
-	cacheable := slices.ContainsFunc(claims, check.CacheableVerdict)
-	result.VerdictCached = cacheable && r.checker.VerdictCached(claims, result.Events)
-	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
-		return p == history.NoHerd || result.VerdictCached && check.CacheableVerdict(p)
-	})
-	result.Violations = append(result.Violations,
-		r.checker.CheckAll(append(claims, subject.guarantees()...), result.Events)...)
-	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
+	if len(claims) > 0 {
+		r.judgeHistory(subject, result, claims)
+	}
 	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
 		result.Violations = append(result.Violations, herd)
 		slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
 			order := Properties()
 			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
 		})
-	}
-	if cacheable && !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
-		r.checker.CacheVerdict()
 	}
 	if subject.Distinguish != nil {
 		for _, v := range result.Violations {
@@ -296,5 +283,22 @@ func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak,
 			Evidence: history.Evidence{Message: result.Leak},
 		})
+	}
+}
+
+// judgeHistory checks properties of the events, without [history.NoHerd].
+func (r *Runner) judgeHistory(subject *Subject, result *Result, claims []history.Property) {
+	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
+	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
+	r.checker.Barrier = subject.Claimed(history.NoEarlyPass)
+	cacheable := slices.ContainsFunc(claims, check.CacheableVerdict)
+	result.VerdictCached = cacheable && r.checker.VerdictCached(claims, result.Events)
+	claims = slices.DeleteFunc(claims, func(p history.Property) bool {
+		return p == history.NoHerd || result.VerdictCached && check.CacheableVerdict(p)
+	})
+	result.Violations = append(result.Violations, r.checker.CheckAll(claims, result.Events)...)
+	result.Undecided = slices.Contains(claims, history.Linearizable) && r.checker.Undecided()
+	if cacheable && !result.VerdictCached && len(result.Violations) == 0 && !result.Undecided {
+		r.checker.CacheVerdict()
 	}
 }

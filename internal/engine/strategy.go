@@ -24,10 +24,13 @@ type stateAware interface {
 	Settled(steps int) (step sim.Step, deviates, ok bool)
 }
 
-// A monitoring strategy has a monitor for each claim that can have one; see [check.Monitor].
+// A monitoring strategy has a monitor for each claim, and for each guarantee of the service, that
+// can have one; see [check.Monitor].
 type monitoring interface {
-	// Kept reports whether the monitors find that no event of the run breaks a property.
-	Kept(log []history.Event) bool
+	// Unjudged returns the claims and guarantees on which the monitors give no verdict, of a run
+	// that has ended or was pruned. Ok is false if a monitor has found a violation: then all have
+	// to be checked.
+	Unjudged(log []history.Event, ended bool) (left []history.Property, ok bool)
 }
 
 // What [Strategy.Choose] may return instead of the index of an enabled step; see also [Ask].

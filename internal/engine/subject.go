@@ -62,11 +62,11 @@ func (s *Subject) Claimed(p history.Property) bool {
 			return true
 		}
 	}
-	return p == NoPanic || p == NoGoroutineLeak || slices.Contains(s.guarantees(), p)
+	return p == NoPanic || p == NoGoroutineLeak || slices.Contains(s.Guarantees(), p)
 }
 
-// guarantees returns the properties that the service guarantees.
-func (s *Subject) guarantees() []history.Property {
+// Guarantees returns the properties that the service guarantees.
+func (s *Subject) Guarantees() []history.Property {
 	if guarantor, ok := s.Service.(sim.Guarantor); ok {
 		return guarantor.Guarantees()
 	}

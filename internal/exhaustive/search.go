@@ -134,6 +134,9 @@ type Search struct {
 	resumed        *checkpoint
 	outOfContract  *report.Failure // from the checkpoint
 	distinct       report.DistinctFailures
+	// claims and guarantees to be checked in runs that were pruned, and in those that ended,
+	// because the monitor gives no verdict on them
+	unjudged, unjudgedEnds []history.Property
 }
 
 // Run searches until nothing is left, a violation is found, a bound is reached or the context ends.
@@ -276,6 +279,18 @@ func (e *Search) restrict() {
 	}
 	if scheduler.Enabled { // Cached reactions have one order of goroutines.
 		e.NoReplayCache = true
+	}
+	e.listUnjudged()
+}
+
+// listUnjudged lists the claims and guarantees on which the monitor gives no verdict. Whether a
+// whole history is linearizable is the answer of an algorithm of its own.
+func (e *Search) listUnjudged() {
+	all := check.Unmonitored(slices.Concat(e.properties(), e.Scenario.Subject.Guarantees()))
+	e.unjudged = slices.DeleteFunc(slices.Clone(all), check.JudgedAtEnd)
+	e.unjudgedEnds = all
+	if e.Scenario.Subject.Claimed(history.Linearizable) {
+		e.unjudgedEnds = append(e.unjudgedEnds, history.Linearizable)
 	}
 }
 
@@ -482,7 +497,7 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 	if x.search.FairSuffixes && x.tryFairSuffix() {
 		b.rest = append(b.rest, sim.Step{Kind: sim.Fair})
 	}
-	b.snapshot = x.snapshot()
+	b.snapshot = x.snapshot(&b)
 	x.push(b)
 	if !x.onNewState() {
 		x.shorten(index)
@@ -503,9 +518,11 @@ func (e *Search) properties() []history.Property {
 		func(p history.Property) bool { return p == engine.NoPanic || p == engine.NoGoroutineLeak })
 }
 
-// newMonitor returns a monitor of those claims that have one.
+// newMonitor returns a monitor of those claims, and of those guarantees of the service, that have
+// one.
 func (e *Search) newMonitor() *check.Monitor {
-	return check.NewMonitor(e.properties(), e.Scenario.Subject.EffectiveLimits())
+	return check.NewMonitor(slices.Concat(e.properties(), e.Scenario.Subject.Guarantees()),
+		e.Scenario.Subject.EffectiveLimits())
 }
 
 // visitKey returns the key of the state for the search. Besides the state it covers the last step
@@ -526,10 +543,16 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	return key
 }
 
-// Kept reports whether no event of the run breaks a property that has a monitor.
-func (x *dfs) Kept(log []history.Event) bool {
+// Unjudged returns the claims and guarantees on which the monitor gives no verdict.
+func (x *dfs) Unjudged(log []history.Event, ended bool) (left []history.Property, ok bool) {
 	x.monitor.Observe(log)
-	return !x.monitor.Violated()
+	switch {
+	case x.monitor.Violated():
+		return nil, false
+	case !ended:
+		return x.search.unjudged, true
+	}
+	return x.search.unjudgedEnds, len(x.monitor.Finish(log)) == 0
 }
 
 // ended reports whether a process will neither act nor be told anything again, and has no request
@@ -545,10 +568,10 @@ func (x *dfs) ended(number int32) bool {
 	return client.Unserved() == 0 && x.view.Converged()
 }
 
-// follow takes the step of the path.
+// follow takes the step of the path. Cached reactions cannot lead elsewhere than before.
 func (x *dfs) follow(index int, enabled []sim.EnabledStep) int {
 	b := &x.path[index]
-	if b.key != 0 && b.key != x.view.Key() {
+	if x.ValidatedRunner == nil && b.key != 0 && b.key != x.view.Key() {
 		x.diverged = true
 		return engine.Prune
 	}

@@ -13,16 +13,13 @@ type savedState struct {
 	monitor *check.Monitor
 }
 
-// snapshot takes a snapshot of the current state, if none was taken lately and the run can be
-// saved.
-func (x *dfs) snapshot() *savedState {
-	if x.ValidatedRunner == nil || x.search.noSnapshots || !x.view.CanSave() {
+// snapshot takes a snapshot of the current state, to which the path leads, if the search is going
+// to return to it, and the run can be saved. The search may also return to a state with deferred
+// steps, but seldom does.
+func (x *dfs) snapshot(f *frame) *savedState {
+	if x.ValidatedRunner == nil || x.search.noSnapshots || !x.view.CanSave() ||
+		len(f.rest) == 0 && (f.deferred == nil || x.savedLately()) {
 		return nil
-	}
-	for i := max(0, len(x.path)-snapshotEvery+1); i < len(x.path); i++ {
-		if x.path[i].snapshot != nil {
-			return nil
-		}
 	}
 	var s *savedState
 	if last := len(x.freeSnapshots) - 1; last >= 0 {
@@ -33,6 +30,12 @@ func (x *dfs) snapshot() *savedState {
 	x.view.Save(&s.run)
 	s.monitor.Copy(x.monitor)
 	return s
+}
+
+// savedLately reports whether one of the last states of the path has a snapshot.
+func (x *dfs) savedLately() bool {
+	return slices.ContainsFunc(x.path[max(0, len(x.path)-snapshotEvery+1):],
+		func(f frame) bool { return f.snapshot != nil })
 }
 
 // latest returns the last snapshot on the path, or nil.
@@ -61,5 +64,6 @@ func (x *dfs) shorten(n int) {
 	x.path = x.path[:n]
 }
 
-// snapshotEvery is the distance of snapshots on a path. Taking one costs about two steps.
-const snapshotEvery = 3
+// snapshotEvery is the distance of snapshots on a path on which the search is going to return to no
+// state. Taking one costs about two steps.
+const snapshotEvery = 8
