@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -55,7 +54,7 @@ func (m *fencingMonitor) finish(*queue, []history.Event) *history.Violation { re
 func (m *fencingMonitor) state(q *queue, s *State) {
 	resources, grants := uint64(0), uint64(0)
 	for i := range m.resources {
-		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
+		resources += fold(s.text(m.resources[i].path), uint64(m.resources[i].version))
 	}
 	for _, f := range m.lastGrants {
 		if !s.ended(f.process) {

@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -101,7 +100,7 @@ func (l holdList) state(s *State) {
 			7) | bit(h.node >= 0, 8)
 		one := fold(uint64(uint32(h.process))<<32|uint64(uint32(h.attempt)), flags)
 		if h.node >= 0 && !h.deleted {
-			one = fold(one, xxhash.Sum64String(h.path))
+			one = fold(one, s.text(h.path))
 		}
 		sum += one
 	}

@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -75,7 +74,7 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 		t := &m.tenures[i]
 		h := fold(uint64(uint32(t.process))<<32|uint64(uint32(t.attempt)),
 			bit(t.unlockCalled, 0)|bit(t.overlapped, 1)|bit(t.node >= 0, 2)|bit(t.shared, 3))
-		sum += fold(h, xxhash.Sum64String(t.path))
+		sum += fold(h, s.text(t.path))
 	}
 	s.fold(sum, 0)
 	for i := range m.instantHolds {
@@ -84,14 +83,14 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 		if n < 0 || s.ended(q.nodes[n].process) {
 			continue
 		}
-		s.fold(xxhash.Sum64String(q.nodes[n].path), bit(g.excluded, 0)|uint64(g.left)<<1)
+		s.fold(s.text(q.nodes[n].path), bit(g.excluded, 0)|uint64(g.left)<<1)
 		if g.excluded {
 			continue
 		}
 		for j := range m.tenures {
 			if t := &m.tenures[j]; t.unlockCalled && !t.overlapped &&
 				slices.Contains(g.unlockCalled, t.node) {
-				s.fold(uint64(t.process), xxhash.Sum64String(t.path))
+				s.fold(uint64(t.process), s.text(t.path))
 			}
 		}
 	}
@@ -103,7 +102,7 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 		members := uint64(0)
 		for _, t := range m.tenures {
 			if slices.Contains(one.nodes, t.node) {
-				members += fold(uint64(t.process), xxhash.Sum64String(t.path))
+				members += fold(uint64(t.process), s.text(t.path))
 			}
 		}
 		sum += fold(members, uint64(one.left))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -65,7 +64,7 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 	s.foldProcesses(m.creators)
 	directories := uint64(0)
 	for _, d := range m.directories {
-		directories += xxhash.Sum64String(d)
+		directories += s.text(d)
 	}
 	s.fold(directories, 0)
 }

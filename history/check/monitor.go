@@ -3,6 +3,8 @@ package check
 import (
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -102,11 +104,48 @@ func (q *queue) decide(pass []verdict, log []history.Event) {
 type State struct {
 	key      uint64
 	hasEnded func(process int32) bool
+	// bit masks of the processes below 64 of which hasEnded was asked, and of those that have ended
+	asked, over uint64
+	texts       *textHashes
 }
 
 // ended reports whether a process will never act again. Its share of a monitor's state then makes
 // no difference, where only the process itself could use it.
-func (s *State) ended(process int32) bool { return s.hasEnded != nil && s.hasEnded(process) }
+func (s *State) ended(process int32) bool {
+	if s.hasEnded == nil {
+		return false
+	}
+	if uint32(process) >= 64 {
+		return s.hasEnded(process)
+	}
+	one := uint64(1) << process
+	if s.asked&one == 0 {
+		s.asked |= one
+		s.over |= bit(s.hasEnded(process), int(process))
+	}
+	return s.over&one != 0
+}
+
+// textHashes are hashes of strings. A state has the same few paths as the one before.
+type textHashes [64]struct {
+	text string
+	hash uint64
+}
+
+// text returns a 64-bit hash of a string.
+func (s *State) text(text string) uint64 {
+	if text == "" {
+		return emptyText
+	}
+	known := &s.texts[(uint(text[len(text)-1])+uint(len(text))*7)%uint(len(s.texts))]
+	if known.text != text {
+		known.text, known.hash = text, xxhash.Sum64String(text)
+	}
+	return known.hash
+}
+
+// emptyText is the hash of the empty string.
+var emptyText = xxhash.Sum64String("")
 
 // fold folds two numbers into the hash. Their order matters, and so does that of the calls.
 func (s *State) fold(a, b uint64) { s.key = fold(fold(s.key, a), b) }
@@ -142,6 +181,8 @@ type Monitor struct {
 	properties  []history.Property // of the monitors, in canonical order
 	masks       []uint64           // the kinds of events that each monitor observes
 	config      monitorConfig
+	texts       textHashes
+	hashed      State // of the last call of State
 }
 
 // A monitorState is the part of a [Monitor] that changes with the events.
@@ -242,11 +283,12 @@ func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
 // collision. The function reports whether a process will never act again and never be notified; nil
 // means that none has ended.
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
-	s := State{hasEnded: gone, key: m.past}
-	m.queue.state(&s)
+	s := &m.hashed
+	*s = State{hasEnded: gone, key: m.past, texts: &m.texts}
+	m.queue.state(s)
 	for n := range m.monitors {
 		s.fold(uint64(n), 0)
-		m.monitors[n].state(&m.queue, &s)
+		m.monitors[n].state(&m.queue, s)
 	}
 	return s.key
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -144,7 +143,7 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 		costs += h
 	}
 	for _, a := range m.armed {
-		armed += fold(xxhash.Sum64String(a.path), uint64(a.process))
+		armed += fold(s.text(a.path), uint64(a.process))
 	}
 	s.fold(costs, armed)
 	if !m.several {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -70,7 +69,7 @@ func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	for i := range m.nodes {
 		if n := &m.nodes[i]; !slices.Contains(m.crashed, n.process) &&
 			!slices.Contains(m.endedSessions, n.session) {
-			nodes += fold(xxhash.Sum64String(n.path), uint64(n.process))
+			nodes += fold(s.text(n.path), uint64(n.process))
 		}
 	}
 	for _, in := range m.interests {

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -60,11 +59,11 @@ func (m *updateMonitor) finish(*queue, []history.Event) *history.Violation { ret
 func (m *updateMonitor) state(_ *queue, s *State) {
 	resources, readings := uint64(0), uint64(0)
 	for i := range m.resources {
-		resources += fold(xxhash.Sum64String(m.resources[i].path), uint64(m.resources[i].version))
+		resources += fold(s.text(m.resources[i].path), uint64(m.resources[i].version))
 	}
 	for i := range m.readings {
 		if r := &m.readings[i]; !s.ended(r.process) {
-			readings += fold(xxhash.Sum64String(r.path)+uint64(r.process), uint64(r.version))
+			readings += fold(s.text(r.path)+uint64(r.process), uint64(r.version))
 		}
 	}
 	s.fold(resources, readings)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -144,10 +143,10 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 			3) | bit(w.covered,
 			4) | bit(w.answered, 5) |
 			bit(w.request == 0, 6) | bit(w.pendingZxid != 0, 7)
-		h := fold(fold(xxhash.Sum64String(w.path),
+		h := fold(fold(s.text(w.path),
 			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags),
-			xxhash.Sum64String(w.kind))
-		h = fold(h, xxhash.Sum64String(w.name))
+			s.text(w.kind))
+		h = fold(h, s.text(w.name))
 		if w.fired {
 			h = fold(h, uint64(w.zxid)<<1|bit(m.isLate(w), 0))
 			for _, r := range m.pendingReplies {

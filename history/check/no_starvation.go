@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -77,7 +76,7 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 		}
 		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
 			2) | bit(p.shared, 3) | uint64(p.lateCreates)<<4
-		sum += fold(fold(uint64(p.process), flags), xxhash.Sum64String(p.node))
+		sum += fold(fold(uint64(p.process), flags), s.text(p.node))
 	}
 	s.fold(sum, bit(m.fair, 0))
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -63,7 +61,7 @@ func (m *leaderMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.elected {
 		n := &m.elected[i]
-		sum += fold(fold(xxhash.Sum64String(n.path), uint64(n.zxid)),
+		sum += fold(fold(s.text(n.path), uint64(n.zxid)),
 			fold(uint64(n.process), uint64(n.term)))
 	}
 	s.fold(sum, 0)

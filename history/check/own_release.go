@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -46,7 +44,7 @@ func (m *ownReleaseMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.keys {
 		k := &m.keys[i]
-		sum += fold(xxhash.Sum64String(k.path), uint64(k.server)<<32|uint64(k.process))
+		sum += fold(s.text(k.path), uint64(k.server)<<32|uint64(k.process))
 	}
 	s.fold(sum, 0)
 }

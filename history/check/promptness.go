@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -104,7 +102,7 @@ func (m *promptnessMonitor) state(_ *queue, s *State) {
 			one = fold(one, uint64(a.since))
 		}
 		for _, path := range a.asked {
-			one = fold(one, xxhash.Sum64String(path))
+			one = fold(one, s.text(path))
 		}
 		sum += one
 	}

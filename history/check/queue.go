@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -252,7 +251,7 @@ func (q *queue) state(s *State) {
 		flags := bit(m.ephemeral, 0) | bit(m.waiting, 1) | bit(m.deleted != 0,
 			2) | bit(m.unlockCalled,
 			3) | bit(m.shared, 4) | bit(m.sharedHold, 5)
-		s.fold(xxhash.Sum64String(m.path), uint64(uint32(m.process))<<32|flags)
+		s.fold(s.text(m.path), uint64(uint32(m.process))<<32|flags)
 		if m.holder == 0 {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -61,7 +60,7 @@ func (m *sessionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.leases {
 		if l := &m.leases[i]; !s.ended(l.process) {
-			sum += fold(xxhash.Sum64String(l.path), uint64(uint32(l.process))<<1|bit(l.sessionEnded,
+			sum += fold(s.text(l.path), uint64(uint32(l.process))<<1|bit(l.sessionEnded,
 				0))
 		}
 	}

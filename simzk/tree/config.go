@@ -6,6 +6,7 @@ import "github.com/interlock-sim/interlock/simzk/wire"
 // Identities of the write. The node's version stays -1, as in ZooKeeper.
 func (t *Tree) Configure(w *Write) Result {
 	n := t.nodes[configPath]
+	t.touch()
 	t.changes = t.changes[:0]
 	if !permitted(n.acl, w.Identities, wire.PermWrite) {
 		return Result{Code: wire.NoAuth}

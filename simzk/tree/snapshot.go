@@ -2,7 +2,10 @@ package tree
 
 // A Snapshot is a copy of a tree's state. The next [Tree.Save] into it reuses its memory.
 type Snapshot struct {
+	version    uint64
 	hash       uint64
+	stateHash  uint64 // of the version stateOf
+	stateOf    uint64
 	nodePool   []znode
 	nodes      []savedNode
 	children   []string // of all nodes, concatenated
@@ -24,7 +27,8 @@ type savedPaths struct {
 // Save copies the tree's state into the snapshot. It must not be called during a multi. It takes
 // time linear in the number of nodes.
 func (t *Tree) Save(s *Snapshot) {
-	s.hash, s.nodePool = t.hash, t.nodePool
+	s.version, s.hash, s.nodePool = t.version, t.hash, t.nodePool
+	s.stateHash, s.stateOf = t.stateHash, t.stateOf
 	s.nodes, s.children = s.nodes[:0], s.children[:0]
 	for path, n := range t.nodes {
 		s.nodes = append(s.nodes, savedNode{path, n, *n})
@@ -38,9 +42,14 @@ func (t *Tree) Save(s *Snapshot) {
 }
 
 // Restore resets the tree to the snapshot, which must have been taken of this tree. It invalidates
-// all snapshots taken later.
+// all snapshots taken later. If nothing was written since, it takes constant time.
 func (t *Tree) Restore(s *Snapshot) {
-	t.hash, t.nodePool, t.changes = s.hash, s.nodePool, t.changes[:0]
+	t.changes = t.changes[:0]
+	if t.version == s.version {
+		return
+	}
+	t.version, t.hash, t.nodePool = s.version, s.hash, s.nodePool
+	t.stateHash, t.stateOf = s.stateHash, s.stateOf
 	clear(t.nodes)
 	children := s.children
 	for i := range s.nodes {

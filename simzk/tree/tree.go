@@ -19,6 +19,10 @@ type Tree struct {
 	// paths of ephemeral nodes by owner, in order of creation
 	ephemerals  map[int64][]string
 	hash        uint64
+	version     uint64        // differs between contents of the tree; see [Tree.touch]
+	versions    uint64        // how many there have been
+	stateHash   uint64        // of the version stateOf
+	stateOf     uint64        // 0 for none
 	undo        *undoLog      // nil except during a multi
 	changes     []Change      // of the last write
 	systemNodes [4]znode      // the nodes that every tree has
@@ -90,8 +94,15 @@ func New(rules Rules) *Tree {
 	return t
 }
 
+// touch notes that the content of the tree may change.
+func (t *Tree) touch() {
+	t.versions++
+	t.version = t.versions
+}
+
 // Reset makes the tree equal to what [New] returns, and reuses its memory.
 func (t *Tree) Reset(rules Rules) {
+	t.touch()
 	clear(t.nodes)
 	clear(t.ephemerals)
 	t.rules, t.hash, t.undo, t.changes = rules, 0, nil, t.changes[:0]
@@ -247,6 +258,7 @@ func (t *Tree) SetSequence(path string, n int32) wire.Code {
 	if node == nil {
 		return wire.NoNode
 	}
+	t.touch()
 	node.stat.Cversion = n
 	t.rehash(path, node)
 	return wire.OK
@@ -258,8 +270,15 @@ func (t *Tree) Hash() uint64 { return t.hash }
 
 // StateHash returns a 64-bit hash of everything that clients can observe of the tree except times.
 // It covers every field of every stat, because unlike [Tree.Hash] it does not rely on the history
-// of writes. It takes time linear in the number of nodes.
+// of writes. It takes time linear in the number of nodes after each write.
 func (t *Tree) StateHash() uint64 {
+	if t.stateOf != t.version {
+		t.stateHash, t.stateOf = t.computeStateHash(), t.version
+	}
+	return t.stateHash
+}
+
+func (t *Tree) computeStateHash() uint64 {
 	sum := t.hash
 	for _, n := range t.nodes {
 		h := mix(mix(n.hash, uint64(n.stat.Pzxid)), uint64(n.stat.Czxid)^xxhash.Sum64(n.data))

@@ -40,6 +40,7 @@ type Write struct {
 // Apply applies a write. A write that fails changes nothing. Apply panics if Op is not listed in
 // [Write].
 func (t *Tree) Apply(w *Write) Result {
+	t.touch()
 	t.changes = t.changes[:0]
 	return t.apply(w)
 }
