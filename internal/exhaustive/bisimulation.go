@@ -32,7 +32,7 @@ type state uint32
 type stateRecord struct {
 	key       uint64
 	histories uint32 // number of a tuple
-	flags     uint32 // stateOpen, and a bit mask of processes; see without
+	flags     uint32 // stateOpen, and a bit mask of processes; see without; accessed atomically
 	other     state  // with the same key, stored before
 	last      uint32 // number of the last continuation + 1, or 0; see [states.continuationsOf]
 }

@@ -185,6 +185,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			return e.again(ctx, t, r.Elapsed)
 		}
 		differing := r.Differing
+		x.conclude(result)
 		x.account(r, result)
 		r.Elapsed = earlier + time.Since(began)
 		if e.Each != nil {
@@ -664,15 +665,20 @@ func (x *dfs) backtrack() bool {
 	return false
 }
 
+// conclude notes where a run has ended that was neither pruned nor cancelled.
+func (x *dfs) conclude(result *engine.Result) {
+	if result.Pruned || result.Cancelled {
+		return
+	}
+	x.observeStep(x.events)
+	if x.merges() {
+		x.reached = x.Cache.Executor.Histories(x.reached[:0])
+		x.states.join(x.parent(len(x.path)), 0, x.reached)
+	}
+}
+
 // account adds a run to the report.
 func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
-	if !result.Pruned {
-		x.observeStep(x.events)
-		if x.merges() {
-			x.reached = x.Cache.Executor.Histories(x.reached[:0])
-			x.states.join(x.parent(len(x.path)), 0, x.reached)
-		}
-	}
 	if !x.resumes { // Otherwise it was counted when it was parked.
 		r.Add(result)
 	}

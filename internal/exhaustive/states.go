@@ -3,6 +3,7 @@ package exhaustive
 import (
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/replay"
@@ -10,12 +11,10 @@ import (
 	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
-// states are all that the workers of a search have stored. What is known of a state whose
-// continuations are all known does not change any more, and is read without the mutex.
+// states are all that the workers of a search have stored. Workers look for states, and read what
+// is known of one whose continuations are all known, without the mutex.
 type states struct {
-	compared comparisons
-
-	mutex sync.Mutex
+	mutex sync.Mutex     // guards what follows, and additions to the lists
 	seen  stateset.Set   // if local histories are distinguished, unless there is
 	bits  *stateset.Bits // see [Search.Bitstate]
 
@@ -25,6 +24,7 @@ type states struct {
 	continuations flat.List[continuation]
 	histories     flat.Tuples[replay.LocalHistory]
 	openings      map[state]*opening // by state whose continuations are not all known
+	compared      comparisons
 }
 
 // An opening is a stored state whose continuations are not all known.
@@ -50,12 +50,15 @@ func newStates(bitstate int) *states {
 
 // len returns the number of stored states.
 func (s *states) len() int {
+	if stored := s.records.Len(); stored > 0 {
+		return stored
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.bits != nil {
 		return s.bits.Len()
 	}
-	return s.seen.Len() + s.records.Len()
+	return s.seen.Len()
 }
 
 func (s *states) record(of state) *stateRecord { return s.records.At(uint32(of) - 1) }
@@ -87,14 +90,9 @@ func (s *states) omissions() float64 {
 	return s.bits.Omissions()
 }
 
-// last returns the last state stored with the key, or 0.
+// last returns the last state stored with the key, or 0. Without the mutex it may miss what another
+// worker has just stored; see [states.add].
 func (s *states) last(key uint64) state {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.withKey(key)
-}
-
-func (s *states) withKey(key uint64) state {
 	number, ok := s.byKey.Find(key, func(number uint32) bool {
 		return s.records.At(number).key == key
 	})
@@ -105,11 +103,9 @@ func (s *states) withKey(key uint64) state {
 }
 
 // open reports whether some continuations of a state are not known yet.
-func (s *states) open(of state) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.record(of).flags&stateOpen != 0
-}
+func (s *states) open(of state) bool { return s.flags(of)&stateOpen != 0 }
+
+func (s *states) flags(of state) uint32 { return atomic.LoadUint32(&s.record(of).flags) }
 
 // add stores a state whose continuations are not known yet, as one that continues its parent. The
 // mask is of processes that have crashed. If last is not the last state with the key any more, it
@@ -119,7 +115,7 @@ func (s *states) add(key uint64, histories []replay.LocalHistory, crashed uint32
 ) *opening {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.withKey(key) != last {
+	if s.last(key) != last {
 		return nil
 	}
 	number := s.records.Append(stateRecord{
@@ -129,7 +125,7 @@ func (s *states) add(key uint64, histories []replay.LocalHistory, crashed uint32
 	if last != 0 {
 		s.byKey.Replace(key, uint32(last)-1, number)
 	} else {
-		s.byKey.Add(key, number, func(number uint32) uint64 { return s.records.At(number).key })
+		s.byKey.Add(key, number)
 	}
 	o := &opening{state: state(number + 1), pending: 1, parent: parent}
 	s.openings[o.state] = o
@@ -149,8 +145,9 @@ func (s *states) join(from *opening, to state, histories []replay.LocalHistory) 
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.addContinuation(from.state, to, histories)
-	if o := s.openings[to]; o != nil {
+	if to != 0 && s.open(to) {
 		from.pending++
+		o := s.openings[to]
 		o.others = append(o.others, from)
 	}
 }
@@ -216,7 +213,8 @@ func (s *states) settle(o *opening, released []*task) []*task {
 	if o.pending--; o.pending > 0 {
 		return released
 	}
-	s.record(o.state).flags &^= stateOpen
+	r := s.record(o.state)
+	atomic.StoreUint32(&r.flags, r.flags&^stateOpen)
 	delete(s.openings, o.state)
 	released = s.settle(o.parent, append(released, o.parked...))
 	for _, other := range o.others {
@@ -267,30 +265,21 @@ func (s *states) continuationsOf(of state) iter.Seq[continuation] {
 // without reports whether a process, counted from 0, is known to have crashed. From the 32nd on it
 // returns false, which only makes the search distinguish more states.
 func (s *states) without(of state, process int) bool {
-	return s.record(of).flags&^stateOpen>>process&1 != 0
+	return s.flags(of)&^stateOpen>>process&1 != 0
 }
 
 // comparisons are pairs of a state and a local history, by the result of comparing that with the
 // local history of its process in the state; see pairKey.
 type comparisons struct {
-	mutex         sync.Mutex
-	alike, unlike stateset.Set
+	mutex sync.Mutex // guards additions
+	alike stateset.Answers
 }
 
 // get returns the result for a pair, and whether it is known.
-func (c *comparisons) get(pair uint64) (alike, known bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	alike = c.alike.Has(pair)
-	return alike, alike || c.unlike.Has(pair)
-}
+func (c *comparisons) get(pair uint64) (alike, known bool) { return c.alike.Get(pair) }
 
 func (c *comparisons) put(pair uint64, alike bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if alike {
-		c.alike.Add(pair)
-	} else {
-		c.unlike.Add(pair)
-	}
+	c.alike.Put(pair, alike)
 }

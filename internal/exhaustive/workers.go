@@ -265,6 +265,7 @@ func (x *dfs) colleague(t *testing.T) *dfs {
 func (x *dfs) work(ctx context.Context, runner *engine.Runner, team *team) {
 	for {
 		result := x.run(ctx, runner, &x.search.Scenario)
+		x.conclude(result)
 		if !team.add(x, result) {
 			return
 		}
@@ -296,7 +297,8 @@ func (m *team) add(x *dfs, result *engine.Result) bool {
 	}
 	x.account(r, result)
 	r.Elapsed = time.Since(m.began)
-	m.anew = m.anew || r.Failure != nil || r.OutOfContract != nil || r.Differing > 0
+	m.anew = m.anew || r.Failure != nil || r.OutOfContract != nil || r.Differing > 0 ||
+		x.severalConnections()
 	r.MemoryExhausted = r.MemoryExhausted || x.memoryExhausted(r.Schedules)
 	if m.left = r.MemoryExhausted; m.left || m.anew {
 		m.pool.end()

@@ -42,7 +42,7 @@ func TestIndexFindsCollidingRecords(t *testing.T) {
 		if _, ok := find(number); ok {
 			t.Fatalf("record %d is found before it is added", number)
 		}
-		x.Add(hashOf(number), number, hashOf)
+		x.Add(hashOf(number), number)
 	}
 	const replaced = 1234
 	x.Replace(hashOf(replaced), replaced, replaced+records)

@@ -1,56 +1,82 @@
 package flat
 
-// An Index finds records by a hash, at 5 to 11 bytes each: a hash table with linear probing that
-// holds the records' numbers. Slots go by the lowest bits of a hash. The zero value is empty.
+import "sync/atomic"
+
+// An Index finds records by a hash, at 11 to 21 bytes each: a hash table with linear probing that
+// holds the records' numbers and half of their hashes. Slots go by the lowest bits of a hash. The
+// zero value is empty.
+//
+// One goroutine at a time may add and replace. Others may call Find meanwhile; what they miss, or
+// find replaced, they find in a synchronized call.
 type Index struct {
-	slots []uint32 // number + 1, or 0 where there is none; the length is a power of two
+	slots atomic.Pointer[[]uint64] // the length is a power of two
 	count int
 }
 
+// A slot holds the lower half of a hash, and the number of the record + 1; 0 is an empty one.
+func slotOf(hash uint64, number uint32) uint64 { return hash<<32 | uint64(number+1) }
+
 // Find returns the number of the record with that hash for which is returns true.
 func (x *Index) Find(hash uint64, is func(number uint32) bool) (number uint32, ok bool) {
-	if len(x.slots) == 0 {
+	table := x.slots.Load()
+	if table == nil {
 		return 0, false
 	}
-	last := uint64(len(x.slots) - 1)
-	for at := hash & last; x.slots[at] != 0; at = (at + 1) & last {
-		if number := x.slots[at] - 1; is(number) {
+	slots := *table
+	last := uint64(len(slots) - 1)
+	for at := hash & last; ; at = (at + 1) & last {
+		slot := atomic.LoadUint64(&slots[at])
+		if slot == 0 {
+			return 0, false
+		}
+		if number := uint32(slot) - 1; slot>>32 == hash&(1<<32-1) && is(number) {
 			return number, true
 		}
 	}
-	return 0, false
 }
 
-// Add adds a record that is not in the index. The function returns the hash of any record in it.
-func (x *Index) Add(hash uint64, number uint32, hashOf func(number uint32) uint64) {
-	if 4*(x.count+1) > 3*len(x.slots) {
-		old := x.slots
-		x.slots = make([]uint32, max(1<<8, 2*len(old)))
-		for _, slot := range old {
-			if slot != 0 {
-				x.place(hashOf(slot-1), slot)
-			}
+// Add adds a record that is not in the index.
+func (x *Index) Add(hash uint64, number uint32) {
+	table := x.slots.Load()
+	if table == nil || 4*(x.count+1) > 3*len(*table) {
+		table = x.grow(table)
+	}
+	place(*table, slotOf(hash, number))
+	x.count++
+}
+
+// grow returns a table of twice the size, in which the index has its records from now on.
+func (x *Index) grow(old *[]uint64) *[]uint64 {
+	var slots []uint64
+	if old != nil {
+		slots = *old
+	}
+	table := make([]uint64, max(1<<8, 2*len(slots)))
+	for _, slot := range slots {
+		if slot != 0 {
+			place(table, slot)
 		}
 	}
-	x.place(hash, number+1)
-	x.count++
+	x.slots.Store(&table)
+	return &table
 }
 
 // Replace puts a record in the place of another one, which is in the index with the same hash.
 func (x *Index) Replace(hash uint64, old, number uint32) {
-	last := uint64(len(x.slots) - 1)
+	slots := *x.slots.Load()
+	last := uint64(len(slots) - 1)
 	at := hash & last
-	for x.slots[at] != old+1 {
+	for slots[at] != slotOf(hash, old) {
 		at = (at + 1) & last
 	}
-	x.slots[at] = number + 1
+	atomic.StoreUint64(&slots[at], slotOf(hash, number))
 }
 
-func (x *Index) place(hash uint64, slot uint32) {
-	last := uint64(len(x.slots) - 1)
-	at := hash & last
-	for x.slots[at] != 0 {
+func place(slots []uint64, slot uint64) {
+	last := uint64(len(slots) - 1)
+	at := slot >> 32 & last
+	for slots[at] != 0 {
 		at = (at + 1) & last
 	}
-	x.slots[at] = slot
+	atomic.StoreUint64(&slots[at], slot)
 }

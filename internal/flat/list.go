@@ -2,7 +2,10 @@
 // hash tables hold only numbers, and the garbage collector has nothing to scan.
 package flat
 
-import "math"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Chunks have 2^chunkBits elements, groups 2^groupBits chunks, and a list at most 2^topBits groups.
 const (
@@ -14,15 +17,16 @@ const (
 // A List is an array that grows without moving its elements, so that growing needs no second copy.
 // It holds at most 2^32 - 1 elements.
 //
-// One goroutine at a time may append. Others may read the elements whose numbers they have got from
-// it in a synchronized way, because Append changes nothing that reading them depends on.
+// One goroutine at a time may append. Others may call Len, and read the elements whose numbers they
+// have got from it in a synchronized way, because Append changes nothing that reading them depends
+// on.
 type List[T any] struct {
 	groups [1 << topBits]*[1 << groupBits]*[1 << chunkBits]T
 	count  uint32
 }
 
 // Len returns the number of elements.
-func (l *List[T]) Len() int { return int(l.count) }
+func (l *List[T]) Len() int { return int(atomic.LoadUint32(&l.count)) }
 
 // At returns the element of the number, from 0. The pointer stays valid.
 func (l *List[T]) At(number uint32) *T {
@@ -43,8 +47,8 @@ func (l *List[T]) Append(element T) uint32 {
 	if number&(1<<chunkBits-1) == 0 {
 		l.grow(number)
 	}
-	l.count++
 	*l.At(number) = element
+	atomic.StoreUint32(&l.count, number+1)
 	return number
 }
 

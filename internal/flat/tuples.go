@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/hash64"
 )
 
-// Tuples holds distinct tuples of numbers, each of them once. The zero value is empty.
+// Tuples holds distinct tuples of numbers, each of them once. The zero value is empty. One goroutine
+// at a time may add; others may call Find and At meanwhile.
 type Tuples[T ~uint32] struct {
 	words List[T] // for each tuple its length, and its elements in the same chunk
 	index Index
@@ -15,16 +16,19 @@ type Tuples[T ~uint32] struct {
 // Number returns the number of a tuple, which it adds if it is new. A tuple has fewer than 1,024
 // elements.
 func (s *Tuples[T]) Number(tuple []T) uint32 {
-	hash := hashOf(tuple)
-	number, ok := s.index.Find(hash, func(number uint32) bool {
-		return slices.Equal(s.At(number), tuple)
-	})
-	if ok {
+	if number, ok := s.Find(tuple); ok {
 		return number
 	}
-	number = s.append(tuple)
-	s.index.Add(hash, number, func(number uint32) uint64 { return hashOf(s.At(number)) })
+	number := s.append(tuple)
+	s.index.Add(hashOf(tuple), number)
 	return number
+}
+
+// Find returns the number of a tuple, if it was added.
+func (s *Tuples[T]) Find(tuple []T) (number uint32, ok bool) {
+	return s.index.Find(hashOf(tuple), func(number uint32) bool {
+		return slices.Equal(s.At(number), tuple)
+	})
 }
 
 // At returns the tuple of a number. The caller must not change it.

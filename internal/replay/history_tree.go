@@ -13,9 +13,10 @@ import (
 
 // A historyTree holds the local histories of all processes. Several workers may use it at once: the
 // first that comes to a new local history executes it, and others that come to it meanwhile wait.
+// What is known already, they find without the mutex.
 //
-// What a local history is known by is written before its number leaves the tree, so that who has
-// the number may read without the mutex. Only its prediction changes later.
+// All that is known of a local history is written before it counts as executed. Only its prediction
+// changes later.
 type historyTree struct {
 	Merges bool // local histories are merged; see StateKey
 
@@ -26,12 +27,12 @@ type historyTree struct {
 	reactions   flat.List[*reaction]
 	predictions flat.List[Prediction]
 
-	mutex             sync.Mutex                // guards what follows, and additions to the lists
-	executed          sync.Cond                 // some local history is not pending any more
-	pending           map[LocalHistory]struct{} // being executed
+	children    flat.Index // of local histories, by parent and step
+	stepNumbers flat.Index // by hash
+
+	mutex             sync.Mutex // guards what follows, and additions to what precedes
+	executed          sync.Cond  // some local history has been executed
 	roots             map[initialState]LocalHistory
-	children          flat.Index // of local histories, by parent and step
-	stepNumbers       map[uint64]uint32
 	reactionNumbers   map[uint64][]uint32 // by reacts
 	predictionNumbers map[Prediction]uint32
 	// goroutines of the lock outlive its use, so that no process is ever dead
@@ -41,10 +42,8 @@ type historyTree struct {
 
 func newHistoryTree(merges bool) *historyTree {
 	t := &historyTree{
-		Merges:  merges,
-		pending: make(map[LocalHistory]struct{}), roots: make(map[initialState]LocalHistory),
-		stepNumbers: make(map[uint64]uint32), reactionNumbers: make(map[uint64][]uint32),
-		predictionNumbers: make(map[Prediction]uint32),
+		Merges: merges, roots: make(map[initialState]LocalHistory),
+		reactionNumbers: make(map[uint64][]uint32), predictionNumbers: make(map[Prediction]uint32),
 	}
 	t.executed.L = &t.mutex
 	t.nodes.Append(node{})
@@ -55,17 +54,13 @@ func (t *historyTree) node(h LocalHistory) *node   { return t.nodes.At(uint32(h)
 func (t *historyTree) stepOf(h LocalHistory) *step { return *t.steps.At(t.node(h).step) }
 
 func (t *historyTree) reaction(h LocalHistory) *reaction {
-	return *t.reactions.At(t.node(h).reaction)
+	return *t.reactions.At(atomic.LoadUint32(&t.node(h).reaction) &^ executed)
 }
 
 func (t *historyTree) initial(h LocalHistory) *initialState { return t.reaction(h).initial }
 
 // Count returns the number of local histories.
-func (t *historyTree) Count() int {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return t.nodes.Len() - 1
-}
+func (t *historyTree) Count() int { return t.nodes.Len() - 1 }
 
 // Parent returns the local history before the last step. It returns 0 for the start of a process.
 func (t *historyTree) Parent(h LocalHistory) LocalHistory { return t.node(h).parent }
@@ -103,27 +98,31 @@ func (t *historyTree) predict(h LocalHistory, p Prediction) {
 // claim returns the local history to which a step leads. If it is fresh, the caller has to execute
 // and publish it.
 func (t *historyTree) claim(parent LocalHistory, step uint32) (h LocalHistory, fresh bool) {
+	if h = t.child(parent, step); h != 0 && t.isExecuted(h) {
+		return h, false
+	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	hash := edgeHash(parent, step)
-	child, ok := t.children.Find(hash, func(number uint32) bool {
-		n := t.nodes.At(number)
-		return n.parent == parent && n.step == step
-	})
-	if ok {
-		return t.await(LocalHistory(child)), false
+	if h = t.child(parent, step); h != 0 {
+		return t.await(h), false
 	}
 	number := t.nodes.Append(node{parent: parent, step: step})
-	t.children.Add(hash, number, func(number uint32) uint64 {
-		n := t.nodes.At(number)
-		return edgeHash(n.parent, n.step)
-	})
+	t.children.Add(edgeHash(parent, step), number)
 	h = LocalHistory(number)
 	if !t.Merges {
 		t.setHash(h, hash64.Mix(*t.hashes.At(uint32(parent)), (*t.steps.At(step)).hash))
 	}
-	t.pending[h] = struct{}{}
 	return h, true
+}
+
+// child returns the local history to which a step leads, or 0 if there is none yet. Without the
+// mutex it may miss one that another worker has just added.
+func (t *historyTree) child(parent LocalHistory, step uint32) LocalHistory {
+	number, _ := t.children.Find(edgeHash(parent, step), func(number uint32) bool {
+		n := t.nodes.At(number)
+		return n.parent == parent && n.step == step
+	})
+	return LocalHistory(number)
 }
 
 // claimRoot returns the local history of a process that has just started, as claim does.
@@ -138,25 +137,28 @@ func (t *historyTree) claimRoot(begins initialState) (h LocalHistory, fresh bool
 	if !t.Merges {
 		t.setHash(h, begins.hash())
 	}
-	t.pending[h] = struct{}{}
 	return h, true
+}
+
+// isExecuted reports whether the reaction of a local history is known.
+func (t *historyTree) isExecuted(h LocalHistory) bool {
+	return atomic.LoadUint32(&t.node(h).reaction)&executed != 0
 }
 
 // await waits until a local history has been executed.
 func (t *historyTree) await(h LocalHistory) LocalHistory {
-	for {
-		if _, pending := t.pending[h]; !pending {
-			return h
-		}
+	for !t.isExecuted(h) {
 		t.executed.Wait()
 	}
+	return h
 }
 
 // publish says that a claimed local history has been executed.
 func (t *historyTree) publish(h LocalHistory) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	delete(t.pending, h)
+	n := t.node(h)
+	atomic.StoreUint32(&n.reaction, n.reaction|executed)
 	t.executed.Broadcast()
 }
 
@@ -177,10 +179,13 @@ func (t *historyTree) stepNumber(after time.Duration, inputs []input,
 	client sim.StubClient,
 ) uint32 {
 	hash := stepHash(after, inputs, client)
+	is := func(number uint32) bool { return (*t.steps.At(number)).hash == hash }
+	if number, ok := t.stepNumbers.Find(hash, is); ok {
+		return number
+	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	number, ok := t.stepNumbers[hash]
-	if ok {
+	if number, ok := t.stepNumbers.Find(hash, is); ok {
 		return number
 	}
 	added := &step{
@@ -190,8 +195,8 @@ func (t *historyTree) stepNumber(after time.Duration, inputs []input,
 	if client.Waiting() {
 		added.received = client.Inputs()
 	}
-	number = t.steps.Append(added)
-	t.stepNumbers[hash] = number
+	number := t.steps.Append(added)
+	t.stepNumbers.Add(hash, number)
 	return number
 }
 
@@ -199,7 +204,7 @@ func (t *historyTree) stepNumber(after time.Duration, inputs []input,
 func (t *historyTree) setReaction(h LocalHistory, r *reaction) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.node(h).reaction = t.reactionNumber(r)
+	atomic.StoreUint32(&t.node(h).reaction, t.reactionNumber(r))
 }
 
 // reactionNumber returns the number of a reaction, which it adds if it is new.

@@ -24,9 +24,12 @@ type LocalHistory uint32
 type node struct {
 	parent     LocalHistory // 0 at the start of a process
 	step       uint32
-	reaction   uint32
+	reaction   uint32 // with the bit executed; read and written atomically
 	prediction uint32 // read and written atomically
 }
+
+// executed says of a node's reaction that it is final.
+const executed = 1 << 31
 
 // A step leads from a local history to the next.
 type step struct {
