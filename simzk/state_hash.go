@@ -177,10 +177,20 @@ func (r *Exchange) StateHash() uint64 {
 	if r.cachedHash != 0 {
 		return r.cachedHash
 	}
+	h := requestHash(&r.Request, r.Session, r.LastZxid)
+	if r.Op != wire.OpCreateSession { // The server overwrites the session of a handshake.
+		r.cachedHash = h
+	}
+	return h
+}
+
+// requestHash returns 64 bits other than 0 over a request, which may be part of another one. The
+// session and the zxid are those of a handshake.
+func requestHash(r *wire.Request, session, lastZxid int64) uint64 {
 	h := mix(uint64(2*int(r.Op)+btoi(r.Watch))<<32|uint64(uint32(r.Flags)),
 		xxhash.Sum64String(r.Path))
 	h = mix(mix(h, xxhash.Sum64(r.Data)), uint64(uint32(r.Version))^uint64(r.TTLMillis)<<32)
-	h = mix(mix(h, uint64(r.Session)), uint64(r.LastZxid))
+	h = mix(mix(h, uint64(session)), uint64(lastZxid))
 	for _, a := range r.ACL {
 		h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
 	}
@@ -188,8 +198,7 @@ func (r *Exchange) StateHash() uint64 {
 		h = mix(h, xxhash.Sum64String(r.Scheme))
 	}
 	for i := range r.Ops {
-		op := Exchange{Request: r.Ops[i]}
-		h = mix(h, op.StateHash())
+		h = mix(h, requestHash(&r.Ops[i], 0, 0))
 	}
 	if w := r.Watches; w != nil {
 		h = mix(h, uint64(w.RelativeZxid))
@@ -199,9 +208,6 @@ func (r *Exchange) StateHash() uint64 {
 			}
 			h = mix(h, uint64(len(paths)))
 		}
-	}
-	if r.Op != wire.OpCreateSession { // The server overwrites the session of a handshake.
-		r.cachedHash = h | 1
 	}
 	return h | 1
 }

@@ -10,6 +10,8 @@ import (
 type IsolatedProcess struct {
 	loop    *Loop
 	process *Process
+	log     history.Log
+	result  Result
 }
 
 // NewIsolatedProcess prepares a process with the given number, attempts and place, in the memory of
@@ -21,7 +23,9 @@ func NewIsolatedProcess(scenario *Scenario, number, cycles int, at Place,
 	if s == nil {
 		s = &IsolatedProcess{loop: new(Loop)}
 	}
-	s.loop.reset(scenario, nil, new(history.Log), &Result{})
+	s.log.Reset()
+	s.result = Result{}
+	s.loop.reset(scenario, nil, &s.log, &s.result)
 	for len(s.loop.Processes) < number {
 		s.loop.newcomer(cycles, at)
 	}
@@ -59,6 +63,9 @@ func (s *IsolatedProcess) Take() (events []history.Event, state ProcessState, re
 	s.process.Pending = s.process.Pending[:0]
 	return events, s.process.ProcessState, *s.process.Register
 }
+
+// Drop forgets the events of the process since the last call of Take.
+func (s *IsolatedProcess) Drop() { s.process.Pending = s.process.Pending[:0] }
 
 // Holds reports whether the process has a hold, and whether that brings a resource of its own.
 func (s *IsolatedProcess) Holds() (holds, ownsResource bool) {

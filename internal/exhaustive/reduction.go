@@ -66,7 +66,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 	if at < 0 || x.search.Scenario.Servers > 1 && !x.noTimeouts(all[at].Process) {
 		return nil, nil, false
 	}
-	first = append(make([]sim.Step, 0, 4), all[at])
+	first = append(x.scratch.first[:0], all[at])
 	for i, step := range all {
 		switch {
 		case i == at:
@@ -75,9 +75,10 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 		case step.Kind == sim.Fault && step.Process == all[at].Process:
 			first = append(first, step)
 		case !entry:
-			deferred = append(deferred, step)
+			deferred = append(slices.Grow(deferred, len(all)-i), step)
 		}
 	}
+	x.scratch.first = first
 	return first, deferred, true
 }
 

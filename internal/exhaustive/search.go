@@ -397,6 +397,8 @@ type dfs struct {
 	savepoint  savepoint
 	rolledBack []uint64 // keys that a cancelled run had added
 
+	hasEnded      func(process int32) bool // ended, as a value
+	scratch       frameScratch
 	transitions   int           // not in the report yet
 	freeSnapshots []*savedState // whose memory can be reused
 
@@ -531,8 +533,11 @@ func (e *Search) newMonitor() *check.Monitor {
 // monitors, because the continuations that violate a property depend on that.
 func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.view.Events())
+	if x.hasEnded == nil {
+		x.hasEnded = x.ended
+	}
 	if searchmutation.Active != searchmutation.WithoutMonitorState {
-		key = hash64.Mix(key, x.monitor.State(x.ended))
+		key = hash64.Mix(key, x.monitor.State(x.hasEnded))
 	}
 	if searchmutation.Active != searchmutation.WithoutLastStep {
 		key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
@@ -773,12 +778,15 @@ func (x *dfs) withinBound(enabled []sim.EnabledStep, defaultIndex int) frame {
 	return b
 }
 
+// A frameScratch is memory that newFrame reuses.
+type frameScratch struct{ steps, ticks, faults, first []sim.Step }
+
 // newFrame returns the steps to try in a state: the default policy's first, faults last.
 func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 	if x.bound > 0 {
 		return x.withinBound(enabled, defaultIndex)
 	}
-	var steps, ticks, faults []sim.Step
+	steps, ticks, faults := x.scratch.steps[:0], x.scratch.ticks[:0], x.scratch.faults[:0]
 	messages := slices.ContainsFunc(enabled, func(o sim.EnabledStep) bool {
 		return o.Kind == sim.Serve || o.Kind == sim.Deliver || o.Kind == sim.Enter ||
 			o.Kind == sim.Log ||
@@ -804,13 +812,16 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
+	x.scratch.steps, x.scratch.ticks, x.scratch.faults = all, ticks, faults
 	if !x.search.NoReduction && !x.search.jumpsOnly && !x.search.FairSuffixes {
 		all = x.oneLogs(x.sleepSet(all))
 		if first, deferred, ok := x.stubbornSet(all); ok {
-			return frame{step: first[0], rest: first[1:], deferred: deferred, wasteful: idle}
+			return frame{
+				step: first[0], rest: slices.Clone(first[1:]), deferred: deferred, wasteful: idle,
+			}
 		}
 	}
-	return frame{step: all[0], rest: all[1:], wasteful: idle}
+	return frame{step: all[0], rest: slices.Clone(all[1:]), wasteful: idle}
 }
 
 // idleTicks counts the idle ticks of the path.

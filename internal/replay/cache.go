@@ -141,9 +141,15 @@ const predictionHorizon = 10 * time.Minute
 func (t *Cache) PredictTimers(h LocalHistory, within time.Duration) Prediction {
 	p := t.Prediction(h)
 	if p.ActsAfter == Never && p.Until < within {
-		t.liveAt(h).do(func(s *isolatedProcess) { s.predictTimers(&p, within) })
-		t.predict(h, p)
+		return t.extendPrediction(h, p, within)
 	}
+	return p
+}
+
+// extendPrediction extends a prediction to that time.
+func (t *Cache) extendPrediction(h LocalHistory, p Prediction, within time.Duration) Prediction {
+	t.liveAt(h).do(func(s *isolatedProcess) { s.predictTimers(&p, within) })
+	t.predict(h, p)
 	return p
 }
 

@@ -55,10 +55,10 @@ func (t *Cache) restart(h LocalHistory) *liveProcess {
 	e := t.begin(initial)
 	path := t.path(h)
 	e.do(func(s *isolatedProcess) {
-		s.reaction()
+		s.drop()
 		for _, step := range path {
 			s.apply(step)
-			s.reaction()
+			s.drop()
 		}
 	})
 	e.at = h
@@ -162,9 +162,11 @@ func isolate(scenario *engine.Scenario, begins *initialState,
 
 // apply feeds the process the inputs of a step.
 func (s *isolatedProcess) apply(p *step) {
-	time.Sleep(p.after - s.elapsed)
+	if p.after > s.elapsed {
+		time.Sleep(p.after - s.elapsed)
+		synctest.Wait()
+	}
 	s.elapsed = 0
-	synctest.Wait()
 	for i := range p.inputs {
 		switch what := &p.inputs[i]; what.kind {
 		case resume:
@@ -187,6 +189,12 @@ func (s *isolatedProcess) reaction() *reaction {
 	r.events, r.ProcessState, r.register = s.Take()
 	r.holds, r.ownResource = s.Holds()
 	return r
+}
+
+// drop forgets what the process has done since the last reaction.
+func (s *isolatedProcess) drop() {
+	s.connection.Reaction()
+	s.Drop()
 }
 
 // loses reports whether the hold reports a loss that the process has not been told.

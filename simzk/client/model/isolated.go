@@ -71,18 +71,7 @@ func (s *Isolated) answer(which int, what *Input) {
 func (s *Isolated) Reaction() (calls []wire.Request, remaining []int32, closed bool) {
 	c := s.conn
 	submitted := c.takeSubmitted()
-	old := s.calls
-	// The lock orders this before the next action of a goroutine whose timer fires.
-	c.mu.Lock()
-	s.calls = slices.DeleteFunc(slices.Clone(old),
-		func(r *call) bool { return !slices.Contains(c.waiting, r) })
-	c.mu.Unlock()
-	if len(s.calls) < len(old) {
-		remaining = make([]int32, len(s.calls))
-		for i, r := range s.calls {
-			remaining[i] = int32(slices.Index(old, r))
-		}
-	}
+	remaining = s.dropCalls()
 	for _, r := range submitted {
 		req := r.Request
 		// The caller keeps the request, and the client reuses its memory.
@@ -90,6 +79,28 @@ func (s *Isolated) Reaction() (calls []wire.Request, remaining []int32, closed b
 		calls, s.calls = append(calls, req), append(s.calls, r)
 	}
 	return calls, remaining, c.closed.Load()
+}
+
+// dropCalls drops the calls for which the process does not wait any more. It returns the numbers of
+// the remaining ones, or nil if none was dropped.
+func (s *Isolated) dropCalls() (remaining []int32) {
+	c := s.conn
+	c.mu.Lock() // It orders this before the next action of a goroutine whose timer fires.
+	defer c.mu.Unlock()
+	waits := func(r *call) bool { return slices.Contains(c.waiting, r) }
+	dropped := slices.IndexFunc(s.calls, func(r *call) bool { return !waits(r) })
+	if dropped < 0 {
+		return nil
+	}
+	remaining = make([]int32, 0, len(s.calls))
+	for i, r := range s.calls {
+		if waits(r) {
+			s.calls[len(remaining)] = r
+			remaining = append(remaining, int32(i))
+		}
+	}
+	s.calls = s.calls[:len(remaining)]
+	return remaining
 }
 
 // Connects reports whether the process has opened a further client. Nothing connects that one.

@@ -11,6 +11,7 @@ type savedConn struct {
 	closed       bool
 	hasSubmitted bool
 	submitted    memory.SliceCopy[*call]
+	arena        memory.Arena[call]
 	recycled     []*call
 	waiting      memory.SliceCopy[*call]
 	unsent       memory.SliceCopy[*call]
@@ -35,7 +36,7 @@ func (c *Conn) save(old any) *savedConn {
 	s.state, s.sessionID, s.status = c.connState, c.sessionID.Load(), c.status.Load()
 	s.closed, s.hasSubmitted = c.closed.Load(), c.hasSubmitted.Load()
 	s.submitted.Save(c.submitted)
-	s.recycled = c.recycled
+	s.arena, s.recycled = c.calls, c.recycled
 	s.waiting.Save(c.waiting)
 	s.unsent.Save(c.unsent)
 	s.inFlight.Save(c.inFlight)
@@ -64,6 +65,7 @@ func (c *Conn) restore(s *savedConn) {
 	c.status.Store(s.status)
 	c.closed.Store(s.closed)
 	c.hasSubmitted.Store(s.hasSubmitted)
+	c.calls = s.arena // What was allocated since is not in use any more.
 	c.submitted, c.recycled, c.waiting = s.submitted.Slice, s.recycled, s.waiting.Slice
 	s.submitted.Restore()
 	s.waiting.Restore()

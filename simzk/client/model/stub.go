@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -76,7 +75,8 @@ func (s *Stub) Perform(calls []wire.Request, remaining []int32, closed bool) {
 			func(r *call) bool { return !slices.Contains(s.calls, r) })
 	}
 	for i := range calls {
-		r := &call{Exchange: simzk.Exchange{Request: calls[i]}, done: stubDone}
+		r := c.calls.Next(callArenaSize)
+		r.Request, r.done = calls[i], stubDone
 		c.submitted, c.waiting, s.calls = append(c.submitted, r), append(c.waiting, r),
 			append(s.calls, r)
 		c.hasSubmitted.Store(true)
