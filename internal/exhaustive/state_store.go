@@ -12,8 +12,8 @@ import (
 // reaches it again reaches that one too. So a search that stores only states with several steps
 // explores the same states and stores far fewer (Behrmann, Larsen and Pelánek, "To Store or Not To
 // Store", CAV 2003). Every unstoredMax-th state in a row is stored nevertheless, so that a long
-// path that many others join is not explored again and again. While several workers search, every
-// unstoredMax-th of these states by its key is stored instead; see [dfs.storesChain].
+// path that many others join is not explored again and again. While several workers search, it is
+// one of about as many; see [dfs.storesChain].
 const unstoredMax = 8
 
 // merges reports whether the search merges local histories that make no difference; see [state].
@@ -92,11 +92,11 @@ func (x *dfs) onNewState() bool {
 }
 
 // storesChain reports whether a state in which only one step is tried is stored. While several
-// workers search, the key decides, so that which states are stored does not depend on who comes to
-// them first.
+// workers search, the key decides too, so that workers that come to a long row of such states by
+// different paths mostly store the same ones.
 func (x *dfs) storesChain(b *frame) bool {
 	if x.pool.shared() {
-		return b.visit%unstoredMax == 0
+		return b.unstored >= unstoredMax/2 && b.visit%(unstoredMax/2) == 0
 	}
 	return b.unstored >= unstoredMax
 }
