@@ -100,6 +100,11 @@ type Search struct {
 	// left out, because the default policy goes by the order of messages, which is in no key.
 	MaxDeviations int
 
+	// Shard, if set, restricts a search with MaxDeviations to a part of its schedules. All parts
+	// together run exactly the schedules of the search, and [report.Exhaustive.Part] says how they
+	// join; see division.go. It cannot be combined with bounds by schedules or states.
+	Shard report.Shard
+
 	// Bitstate, if set, is the number of bytes in which the search notes visited states, as bits at
 	// the places that hashes of their keys say. It takes some new states for visited ones, so it
 	// is never complete; see [report.Bitstate]. It distinguishes all local histories. It cannot be
@@ -129,6 +134,7 @@ type Search struct {
 	solo           int  // when other workers join; default soloSchedules
 	jumpsOnly      bool // reduce nothing but the steps of time jumps
 	fairEverywhere bool // begin the fair phase in every state without exception
+	level          *level // of a part, or nil
 	program        string
 	fingerprint    engine.TraceHash
 	resumed        *checkpoint
@@ -144,6 +150,9 @@ type Search struct {
 // the file once a minute and when it ends early, and removes it when the search is complete or a
 // violation has ended it.
 func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
+	if e.Shard != (report.Shard{}) && e.level == nil {
+		return e.runPart(ctx, t)
+	}
 	began := time.Now()
 	e.restrict()
 	bounded, end := report.WithBudget(ctx, e.Budget)
@@ -152,12 +161,14 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		search: e, bound: min(1, e.MaxDeviations), memory: newMemoryGauge(),
 		monitor: e.newMonitor(), states: newStates(e.Bitstate), pool: newPool(),
 	}
+	if e.level != nil {
+		x.bound, x.states, x.division = e.level.bound, e.level.states, e.level.division
+	}
 	r := &report.Exhaustive{
 		Runs: report.Runs{KeptGoing: e.KeepGoing}, FairSuffixes: e.FairSuffixes,
 	}
 	runner := engine.NewRunner(t)
-	// Where few steps are tried in a long schedule, what processes' code does comes up but once.
-	if !e.NoReplayCache && e.MaxDeviations == 0 {
+	if !e.NoReplayCache {
 		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t,
 			replay.NewCache(&e.Scenario, t, e.merges()))
 		defer x.Cache.Close()
@@ -188,7 +199,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		x.conclude(result)
 		x.account(r, result)
 		r.Elapsed = earlier + time.Since(began)
-		if e.Each != nil {
+		if e.Each != nil && !x.division.guides() {
 			r.Failure = nil
 			e.Each(result)
 		}
@@ -269,6 +280,9 @@ func (e *Search) again(ctx context.Context, t *testing.T, elapsed time.Duration,
 // support.
 func (e *Search) restrict() {
 	system := e.Scenario.Subject.Service.New()
+	if e.MaxDeviations > 0 { // Where few steps are tried in long schedules, the cache helps little.
+		e.NoReduction, e.NoReplayCache = true, true
+	}
 	if e.Scenario.Threads > 1 { // What reaches one thread of a process may concern the others.
 		e.NoReduction, e.NoReplayCache = true, true
 	}
@@ -337,11 +351,7 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 
 // finish completes the report of a search that has nothing left to try.
 func (e *Search) finish(r *report.Exhaustive) {
-	r.Deviations = e.MaxDeviations
-	r.Untried = 0
-	if r.Complete = e.Bitstate == 0 && r.CutOff+r.Unsettled+r.Differing == 0; r.Complete {
-		r.Scope = e.scope()
-	}
+	r.Cover(e.scope(), e.MaxDeviations)
 }
 
 // scope says what a complete search has covered.
@@ -408,6 +418,8 @@ type dfs struct {
 	past    state    // that the task does not wait for
 	resumes bool     // the run under way continues one that was parked
 
+	division *division // of a search of which only a part is run, or nil
+
 	*replay.ValidatedRunner // nil in a live search
 }
 
@@ -443,6 +455,9 @@ type frame struct {
 	stored     bool        // the state is stored; see state_store.go
 	unstored   int         // how many frames in a row, up to this one, are not stored
 	snapshot   *savedState // of the state, or nil
+
+	// of the subtrees of the steps to be tried, if only a part of the schedules is run
+	spans []span
 
 	// If states are merged:
 	opening                 *opening // nil if it is not stored
@@ -660,6 +675,9 @@ func (x *dfs) observeStep(from int) {
 
 // backtrack returns to the last frame with a step to try. It returns false if there is none.
 func (x *dfs) backtrack() bool {
+	if x.division != nil {
+		return x.backtrackInPart()
+	}
 	for n := len(x.path); n > 0; n-- {
 		if b := &x.path[n-1]; len(b.rest) > 0 {
 			b.step, b.rest = b.rest[0], b.rest[1:]
@@ -684,6 +702,11 @@ func (x *dfs) conclude(result *engine.Result) {
 
 // account adds a run to the report.
 func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
+	if x.division.guides() { // Another part counts the run.
+		x.transitions = 0
+		x.notice(r, result)
+		return
+	}
 	if !x.resumes { // Otherwise it was counted when it was parked.
 		r.Add(result)
 	}
@@ -706,7 +729,8 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	}
 	if len(result.Violations) > 0 {
 		failure := &report.Failure{
-			Schedule: r.Schedules - 1, Strategy: strategy.ExhaustiveName,
+			Schedule: x.search.level.first() + r.Schedules - 1,
+			Strategy: strategy.ExhaustiveName,
 			Deviations:    slices.Clone(result.Deviations),
 			Violations:    result.Violations,
 			OutOfContract: x.search.Scenario.OutOfContractViolations(result),
@@ -723,6 +747,11 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 			r.OutOfContract = failure
 		}
 	}
+	x.notice(r, result)
+}
+
+// notice notes that a run was not as before.
+func (x *dfs) notice(r *report.Exhaustive, result *engine.Result) {
 	switch {
 	case x.ValidatedRunner != nil && x.Mismatch != nil:
 		x.Mismatch.Schedule = r.Schedules - 1

@@ -109,6 +109,9 @@ func (x *dfs) store(n int, parks bool) bool {
 		return true
 	}
 	b.stored, b.unstored = true, 0
+	if x.division.guides() {
+		return true
+	}
 	if !x.merges() {
 		fresh := x.states.addKey(b.visit)
 		if fresh && x.search.Checkpoint != "" {

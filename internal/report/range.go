@@ -8,10 +8,19 @@ type Range struct {
 	To   int `json:"to"`
 }
 
-// Shard returns the range of one of several shards, which have nearly equal lengths.
-func Shard(index, shards, schedules int) Range {
-	cut := func(i int) int { return schedules/shards*i + schedules%shards*i/shards }
-	return Range{cut(index), cut(index + 1)}
+// A Shard is one of several parts of a search.
+type Shard struct {
+	Index int `json:"index"` // from 0
+	Of    int `json:"of"`    // how many there are
+}
+
+// String returns the shard as the flag --shard has it, such as 0/2.
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
+
+// Range returns the range of the shard of so many schedules. Shards have nearly equal lengths.
+func (s Shard) Range(schedules int) Range {
+	cut := func(i int) int { return schedules/s.Of*i + schedules%s.Of*i/s.Of }
+	return Range{cut(s.Index), cut(s.Index + 1)}
 }
 
 // Len returns the number of schedules.

@@ -88,7 +88,7 @@ func TestShards(t *testing.T) {
 		shards := rapid.IntRange(1, min(schedules, 1000)).Draw(t, "shards")
 		next := 0
 		for i := range shards {
-			r := report.Shard(i, shards, schedules)
+			r := report.Shard{Index: i, Of: shards}.Range(schedules)
 			if even := schedules / shards; r.From != next || r.Len() < even || r.Len() > even+1 {
 				t.Fatalf("shard %d has %v, after %d", i, r, next)
 			}
