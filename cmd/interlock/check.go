@@ -22,7 +22,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/shard"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -48,6 +47,7 @@ type checkFlags struct {
 	scheduler                            bool
 	budget                               time.Duration
 	checkpoint, shard, requireCoverage   string
+	part                                 report.Shard // of an exhaustive search
 	severity                             faults.Severity
 	queueFlags
 	reportFlags
@@ -268,7 +268,7 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 		return nil, err
 	}
 	if given("shard") {
-		if c.Range, err = f.shardRange(given); err != nil {
+		if err := f.setShard(c, given); err != nil {
 			return nil, err
 		}
 	}
@@ -422,7 +422,7 @@ func (f *checkFlags) exhaustive(c *campaign.Campaign) *exhaustive.Search {
 		MaxDeviations: f.maxDeviations, Schedules: c.Schedules,
 		Budget: c.Budget, States: c.States, MemoryLimit: exhaustive.DefaultMemoryLimit(),
 		Checkpoint: f.checkpoint, KeepGoing: f.keepGoing, Workers: c.Workers,
-		Bitstate: f.bitstate << 20,
+		Bitstate: f.bitstate << 20, Shard: f.part,
 	}
 }
 
@@ -457,7 +457,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	p := &presenter{
 		campaign: campaign, text: text, outputs: outputs, out: f.out, progress: progress,
 	}
-	if p.shard, err = newRecord(campaign, found); err != nil {
+	if p.shard, err = f.newRecord(campaign, found); err != nil {
 		return &statusError{statusInternal, err}
 	}
 	return p.present(ctx, t, found)
@@ -470,7 +470,7 @@ type presenter struct {
 	outputs  *outputs
 	out      string // directory for counterexamples
 	progress *progress
-	shard    *shard.Record // of a part of a campaign, or nil
+	shard    any // the record of a shard, or nil
 }
 
 // present shrinks the failures and writes the reports. It returns the error with which the program
@@ -518,7 +518,7 @@ func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
 	case report.Schedules == 0 && !report.Interrupted:
 		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
 			"was checked")}
-	case len(neverReached(campaign, r)) > 0, len(campaign.MissingCoverage(report)) > 0:
+	case len(neverReached(campaign, r)) > 0, len(campaign.MissingCoverage(r)) > 0:
 		return &statusError{statusViolation, nil}
 	case report.Unknown > 0:
 		return errUnknownVerdict

@@ -27,9 +27,10 @@ func newMerge(t *testing.T) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "merge REPORT...",
 		Short: "Make one report of the shards of a campaign",
-		Long: `Merge reads the JSON reports of all shards of a campaign, which interlock
-check --shard has written, in any order. It prints the report of the campaign,
-as one machine prints it that runs all schedules, and shrinks the failures.
+		Long: `Merge reads the JSON reports of all shards of a campaign, or of an exhaustive
+search with --max-deviations, which interlock check --shard has written, in any
+order. It prints the report of the whole, as one machine prints it that runs all
+schedules, and shrinks the failures.
 
 The shards must have been run by the same build of interlock as merge, with the
 same flags. If a shard has ended the campaign by a violation, later schedules
@@ -60,20 +61,28 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	var records []*shard.Record
+	var searches []*shard.SearchRecord
 	for _, path := range paths {
 		if err := f.sparing(path); err != nil {
 			return err
 		}
-		record, err := shard.Read(path)
-		if err != nil {
+		read, err := shard.Read(path)
+		switch {
+		case err != nil:
 			return err
-		}
-		if record.Campaign.Client == engine.Real && real.RaceDetector {
+		case read.Search != nil:
+			searches = append(searches, read.Search)
+		case read.Campaign.Campaign.Client == engine.Real && real.RaceDetector:
 			return errRealUnderRace
+		default:
+			records = append(records, read.Campaign)
 		}
-		records = append(records, record)
 	}
-	campaign, report, err := mergeRecords(ctx, t, records)
+	if len(records) > 0 && len(searches) > 0 {
+		return errors.New("the reports are of a campaign and of an exhaustive search: merge each by " +
+			"itself")
+	}
+	campaign, report, err := mergeRecords(ctx, t, records, searches)
 	if err != nil {
 		return err
 	}
@@ -93,18 +102,22 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	return p.present(ctx, t, report)
 }
 
-// mergeRecords returns the campaign of the records and its report, or the error with which the
-// program ends.
-func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record) (*campaign.Campaign,
-	*report.Campaign, error,
-) {
+// mergeRecords returns the campaign of the records, or the exhaustive search if there are records of
+// one, and its report, or the error with which the program ends.
+func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record,
+	searches []*shard.SearchRecord,
+) (c *campaign.Campaign, r report.Report, err error) {
 	build, err := shard.Build()
 	if err != nil {
 		return nil, nil, &statusError{statusInternal, err}
 	}
 	// The real client is deterministic on one processor only.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	c, r, err := shard.Merge(ctx, t, build, lockNamed, records)
+	if len(searches) > 0 {
+		c, r, err = shard.MergeSearch(ctx, t, build, lockNamed, searches)
+	} else {
+		c, r, err = shard.Merge(ctx, t, build, lockNamed, records)
+	}
 	var failed *shard.FailedError
 	switch {
 	case ctx.Err() != nil:

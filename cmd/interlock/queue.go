@@ -108,7 +108,7 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	if err != nil {
 		return err
 	}
-	whole, report, err := mergeRecords(ctx, t, records)
+	whole, report, err := mergeRecords(ctx, t, records, nil)
 	if err != nil {
 		return err
 	}

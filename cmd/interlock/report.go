@@ -275,7 +275,7 @@ func conclusion(campaign *campaign.Campaign, found report.Report) string {
 		return "interrupted before it found a violation; the results are partial"
 	case len(missed) > 0:
 		return inconclusive + "sometimes conditions never reached: " + strings.Join(missed, "; ")
-	case len(campaign.MissingCoverage(r)) > 0:
+	case len(campaign.MissingCoverage(found)) > 0:
 		return inconclusive + "required fault coverage is missing"
 	case r.OutOfContractSchedules > 0:
 		return fmt.Sprintf("no violation found within the contract (%v); %s violated %s out of "+
@@ -335,6 +335,11 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	if b := r.Bitstate; b != nil {
 		fmt.Fprintf(w, "bitstate hashing in %d MiB: expected number of omitted states %.2g, "+
 			"probability of any %.2g\n", b.Bytes>>20, b.Omissions, b.Omits())
+	}
+	if r.Part != nil && r.Covered {
+		fmt.Fprintf(w, "shard %v has run all of its schedules, and %d of others to find them: "+
+			"interlock merge says what all shards show\n", r.Part.Shard, r.Part.Guiding)
+		return
 	}
 	if r.Complete {
 		fmt.Fprintf(w, "complete: %s\n", r.Scope)

@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/shard"
 )
 
 // A checkReport is the JSON report of check. Readers should ignore unknown fields.
@@ -57,8 +56,8 @@ type checkReport struct {
 	RunTwice       int      `json:"run_twice,omitempty"` // if any differed
 	DifferingLines []string `json:"differing_lines,omitempty"`
 	Error          string   `json:"error,omitempty"` // the error message of the program
-	// of a shard: what interlock merge reads
-	Shard *shard.Record `json:"shard,omitempty"`
+	// of a shard: the record that interlock merge reads
+	Shard any `json:"shard,omitempty"`
 }
 
 // A CampaignReport is the part of the JSON report that only a campaign has. It is exported, as is
@@ -177,7 +176,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
 		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
 		Seconds: r.Elapsed.Seconds(), TraceDigest: traceDigest(found),
-		NeverCovered: c.NeverCovered(r), MissingCoverage: c.MissingCoverage(r),
+		NeverCovered: c.NeverCovered(found), MissingCoverage: c.MissingCoverage(found),
 		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
 	}

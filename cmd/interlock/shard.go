@@ -12,25 +12,40 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
-// shardRange returns the schedules of the shard that --shard names, or an error if other flags do
-// not allow shards.
-func (f *checkFlags) shardRange(given func(string) bool) (report.Range, error) {
-	index, shards, err := parseShard(f.shard)
-	if err == nil {
+// setShard restricts the campaign, or the exhaustive search, to the shard that --shard names. It
+// returns an error if other flags do not allow shards.
+func (f *checkFlags) setShard(c *campaign.Campaign, given func(string) bool) error {
+	s, err := parseShard(f.shard)
+	switch {
+	case err != nil:
+		return err
+	case f.strategy == strategy.ExhaustiveName && f.maxDeviations > 0:
+		err = f.divisibleSearch(given)
+	default:
 		err = f.divisible("shard", given)
 	}
 	switch {
 	case err != nil:
+		return err
 	case f.json == "":
-		err = errors.New("--shard needs --json, for interlock merge")
-	case shards > f.schedules:
-		err = fmt.Errorf("--shard %s: there are only %s", f.shard,
-			counted(f.schedules, "schedule"))
+		return errors.New("--shard needs --json, for interlock merge")
+	case f.strategy == strategy.ExhaustiveName:
+		f.part = s
+	case s.Of > f.schedules:
+		return fmt.Errorf("--shard %v: there are only %s", s, counted(f.schedules, "schedule"))
+	default:
+		c.Range = s.Range(f.schedules)
 	}
-	if err != nil {
-		return report.Range{}, err
+	return nil
+}
+
+// divisibleSearch returns an error if an exhaustive search by deviations cannot be run in parts.
+func (f *checkFlags) divisibleSearch(given func(string) bool) error {
+	if given("schedules") || given("budget") || given("states") {
+		return errors.New("--shard cannot be combined with --schedules, --budget or --states in an " +
+			"exhaustive search: all of the schedules are run")
 	}
-	return report.Shard(index, shards, f.schedules), nil
+	return nil
 }
 
 // divisible returns an error if the schedules cannot be run in parts, which a flag asks for.
@@ -38,7 +53,7 @@ func (f *checkFlags) divisible(flag string, given func(string) bool) error {
 	switch {
 	case f.strategy == strategy.ExhaustiveName:
 		return fmt.Errorf("--%s cannot be combined with --strategy exhaustive: the parts would "+
-			"not know each other's states", flag)
+			"not know each other's states; --shard can with --max-deviations", flag)
 	case strategy.Adaptive(f.strategy):
 		return fmt.Errorf("--%s cannot be combined with --strategy %s, whose schedules depend "+
 			"on earlier ones; use %s", flag, f.strategy, strategy.RoundRobinName)
@@ -54,36 +69,44 @@ func (f *checkFlags) divisible(flag string, given func(string) bool) error {
 }
 
 // parseShard parses the value of --shard.
-func parseShard(text string) (index, shards int, err error) {
+func parseShard(text string) (report.Shard, error) {
 	first, second, found := strings.Cut(text, "/")
 	i, errIndex := strconv.ParseUint(first, 10, 31)
 	n, errShards := strconv.ParseUint(second, 10, 31)
 	if !found || errIndex != nil || errShards != nil || i >= n {
-		return 0, 0, fmt.Errorf("--shard must be I/N with I from 0 to N-1, not %q", text)
+		return report.Shard{}, fmt.Errorf("--shard must be I/N with I from 0 to N-1, not %q", text)
 	}
-	return int(i), int(n), nil
+	return report.Shard{Index: int(i), Of: int(n)}, nil
 }
-
-// sharded reports whether the campaign is a shard.
-func sharded(c *campaign.Campaign) bool { return c.Range != report.Range{} }
 
 // describeShard returns what the first line of the report says of the shard, or "".
 func (f *checkFlags) describeShard(c *campaign.Campaign) string {
-	if !sharded(c) {
+	switch {
+	case f.shard == "":
 		return ""
+	case f.part != report.Shard{}:
+		return fmt.Sprintf(", shard %v", f.part)
 	}
 	return fmt.Sprintf(", shard %s: %v", f.shard, c.Range)
 }
 
 // newRecord returns the record of a shard for the JSON report, or nil if the campaign is no shard.
-func newRecord(c *campaign.Campaign, found report.Report) (*shard.Record, error) {
-	r, ok := found.(*report.Campaign)
-	if !ok || !sharded(c) {
+func (f *checkFlags) newRecord(c *campaign.Campaign, found report.Report) (any, error) {
+	if f.shard == "" {
 		return nil, nil
 	}
 	build, err := shard.Build()
 	if err != nil {
 		return nil, err
 	}
-	return shard.New(build, c, r), nil
+	switch r := found.(type) {
+	case *report.Campaign:
+		return shard.New(build, c, r), nil
+	case *report.Exhaustive:
+		return shard.NewSearch(build, c, shard.Search{
+			MaxDeviations: f.maxDeviations, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
+			Shards: f.part.Of,
+		}, r), nil
+	}
+	return nil, nil
 }

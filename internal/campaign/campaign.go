@@ -170,9 +170,12 @@ func (c *Campaign) Part() report.Range {
 	return c.Range
 }
 
-// partial reports whether only a part of the campaign's schedules is run. What a campaign should
-// have covered is then judged when the parts are merged.
-func (c *Campaign) partial() bool { return c.Part() != report.Range{To: c.Schedules} }
+// partial reports whether the report is of a part of the campaign's schedules, or of an exhaustive
+// search's. What a campaign should have covered is then judged when the parts are merged.
+func (c *Campaign) partial(found report.Report) bool {
+	search, ok := found.(*report.Exhaustive)
+	return ok && search.Part != nil || c.Part() != report.Range{To: c.Schedules}
+}
 
 // Planned returns how many schedules are run at most, or 0 if there is no bound.
 func (c *Campaign) Planned() int { return c.Part().Len() }

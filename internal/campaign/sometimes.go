@@ -36,7 +36,7 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 // part.
 func (c *Campaign) NeverReached(r *report.Campaign) []string {
 	var missed []string
-	if !r.Finished() || c.partial() {
+	if !r.Finished() || c.partial(r) {
 		return nil
 	}
 	for _, condition := range c.SometimesCounts(r) {

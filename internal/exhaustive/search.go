@@ -129,11 +129,11 @@ type Search struct {
 	// Progress, if set, is called now and then with the report so far. It must not keep the report.
 	Progress func(*report.Exhaustive)
 
-	noSnapshots    bool // execute every run from the start
-	storeAll       bool // store all states; see state_store.go
-	solo           int  // when other workers join; default soloSchedules
-	jumpsOnly      bool // reduce nothing but the steps of time jumps
-	fairEverywhere bool // begin the fair phase in every state without exception
+	noSnapshots    bool   // execute every run from the start
+	storeAll       bool   // store all states; see state_store.go
+	solo           int    // when other workers join; default soloSchedules
+	jumpsOnly      bool   // reduce nothing but the steps of time jumps
+	fairEverywhere bool   // begin the fair phase in every state without exception
 	level          *level // of a part, or nil
 	program        string
 	fingerprint    engine.TraceHash
@@ -729,8 +729,8 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 	}
 	if len(result.Violations) > 0 {
 		failure := &report.Failure{
-			Schedule: x.search.level.first() + r.Schedules - 1,
-			Strategy: strategy.ExhaustiveName,
+			Schedule:      x.search.level.first() + r.Schedules - 1,
+			Strategy:      strategy.ExhaustiveName,
 			Deviations:    slices.Clone(result.Deviations),
 			Violations:    result.Violations,
 			OutOfContract: x.search.Scenario.OutOfContractViolations(result),

@@ -29,6 +29,17 @@ type Description struct {
 	Configurations []configuration `json:"configurations,omitempty"`
 	// cells, as [faults.ParseCoverageCells] reads them
 	RequiredCoverage []string `json:"required_coverage,omitempty"`
+	// Search is what only an exhaustive search depends on.
+	Search Search `json:"search,omitzero"`
+}
+
+// A Search is what an exhaustive search by deviations depends on besides its scenario. Its number
+// of schedules is 0, because nobody knows it before.
+type Search struct {
+	MaxDeviations int  `json:"max_deviations"`
+	Symmetry      bool `json:"symmetry"`
+	FairSuffixes  bool `json:"fair_suffixes"`
+	Shards        int  `json:"shards"` // into which it is divided
 }
 
 // A configuration is one of the configurations of a campaign.
@@ -87,8 +98,10 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 		c.Configurations = append(c.Configurations,
 			campaign.Configuration{Scenario: s, Weight: described.Weight})
 	}
-	if _, err := strategy.Parse(d.Strategy); err != nil {
-		return nil, err
+	if d.Search == (Search{}) {
+		if _, err := strategy.Parse(d.Strategy); err != nil {
+			return nil, err
+		}
 	}
 	if len(d.RequiredCoverage) > 0 {
 		c.RequiredCoverage, err = faults.ParseCoverageCells(strings.Join(d.RequiredCoverage, ","),
@@ -116,6 +129,10 @@ func (d *Description) Difference(other *Description) string {
 		{"seed", d.Seed, other.Seed},
 		{"schedules", d.Schedules, other.Schedules},
 		{"keep-going", d.KeepGoing, other.KeepGoing},
+		{"max-deviations", d.Search.MaxDeviations, other.Search.MaxDeviations},
+		{"symmetry", d.Search.Symmetry, other.Search.Symmetry},
+		{"fair-suffixes", d.Search.FairSuffixes, other.Search.FairSuffixes},
+		{"number of shards", d.Search.Shards, other.Search.Shards},
 	} {
 		if field.mine != field.other {
 			return fmt.Sprintf("%s %v, not %v", field.name, field.mine, field.other)

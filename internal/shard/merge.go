@@ -41,7 +41,11 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From),
 			cmp.Compare(a.Range.To, b.Range.To), strings.Compare(a.path, b.path))
 	})
-	if err := belongTogether(build, records); err != nil {
+	headers := make([]*header, len(records))
+	for i, s := range records {
+		headers[i] = &s.header
+	}
+	if err := belongTogether(build, headers); err != nil {
 		return nil, nil, err
 	}
 	first := records[0]
@@ -57,21 +61,23 @@ func Merge(ctx context.Context, t *testing.T, build string, lock Lock, records [
 		return nil, nil, err
 	}
 	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
+	recorded := make(recordedSignatures)
 	for _, s := range records {
 		if len(s.Reached) != len(c.Scenario.Subject.Sometimes) {
 			return nil, nil, fmt.Errorf("%s: the shard is damaged: %d sometimes conditions, and "+
 				"the lock has %d", s.path, len(s.Reached), len(c.Scenario.Subject.Sometimes))
 		}
+		recorded.add(&s.runs, 0)
 		r.Append(s.report())
 		r.Seen.Merge(s.Seen)
 	}
 	r.CountSeen()
-	return c, r, restore(ctx, t, c, r, signaturesOf(records))
+	return c, r, restore(ctx, t, c, &r.Runs, recorded)
 }
 
 // belongTogether returns in what a record differs from this program or from the first record, or
 // nil.
-func belongTogether(build string, records []*Record) error {
+func belongTogether(build string, records []*header) error {
 	for _, s := range records {
 		if first := records[0]; s.Build != first.Build {
 			return fmt.Errorf("%s was written by another build than %s: %s, not %s; "+
@@ -135,66 +141,30 @@ func missing(schedules int, records []*Record) error {
 
 // report returns the report of the shard without what it has seen. Failures have no violations.
 func (s *Record) report() *report.Campaign {
-	r := &report.Campaign{
-		Runs: report.Runs{
-			Schedules: s.Schedules, Steps: s.Steps, Depth: s.Depth,
-			Digest: report.Digest(s.Digest), Coverage: s.Coverage, Targeted: s.Targeted,
-			Elapsed: s.Elapsed, Unknown: s.Unknown, Unsettled: s.Unsettled,
-			Failure: s.Failure.report(), OutOfContract: s.OutOfContract.report(),
-			OutOfContractSchedules: s.OutOfContractSchedules,
-			RunTwice:               s.RunTwice, Differing: s.Differing,
-			DifferingLines: s.DifferingLines,
-		},
+	return &report.Campaign{
+		Runs:       s.runs.report(s.path, 0),
 		Strategies: s.Strategies, Configurations: s.Configurations,
 		Totals: report.Totals{
 			Vacuity: *s.Vacuity, Cost: s.Cost, Margins: s.Margins, Reached: s.Reached,
 		},
 		Effort: report.Effort{Running: s.Running, Checking: s.Checking},
 	}
-	if s.Nondeterminism != "" {
-		r.Nondeterministic = &engine.Nondeterminism{Text: s.path + ": " + s.Nondeterminism}
-	}
-	for _, d := range s.Distinct {
-		r.Distinct = append(r.Distinct, report.DistinctFailure{
-			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules,
-			First: d.First.report(),
-		})
-	}
-	return r
 }
 
-// report returns the failure without its violations, or nil.
-func (f *failure) report() *report.Failure {
-	if f == nil {
-		return nil
-	}
-	return &report.Failure{
-		Schedule: f.Schedule, Strategy: f.Strategy, Configuration: f.Configuration,
-		Deviations: f.Deviations,
-	}
-}
+// recordedSignatures are the signatures of failed schedules in records, by number of the schedule.
+type recordedSignatures map[int][]string
 
-// signaturesOf returns the recorded signatures of the failed schedules.
-func signaturesOf(records []*Record) map[int][]string {
-	recorded := make(map[int][]string)
-	for _, s := range records {
-		failures := []*failure{s.Failure, s.OutOfContract}
-		for i := range s.Distinct {
-			failures = append(failures, s.Distinct[i].First)
-		}
-		for _, f := range failures {
-			if f != nil {
-				recorded[f.Schedule] = f.Signatures
-			}
-		}
+// add adds those of a record's runs, whose numbers are higher by an offset.
+func (s recordedSignatures) add(r *runs, offset int) {
+	for _, f := range r.failures() {
+		s[f.Schedule+offset] = f.Signatures
 	}
-	return recorded
 }
 
 // restore runs the failed schedules of a report again, and adds their violations. Failures of the
 // same schedule become one.
-func restore(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Campaign,
-	recorded map[int][]string,
+func restore(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.Runs,
+	recorded recordedSignatures,
 ) error {
 	restored := make(map[int]*report.Failure)
 	failures := []**report.Failure{&r.Failure, &r.OutOfContract}

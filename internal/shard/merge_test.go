@@ -45,11 +45,11 @@ func name(part report.Range) string { return fmt.Sprintf("%d-%d.json", part.From
 // read writes a report to a file and reads its record.
 func read(t *testing.T, content any, name string) *shard.Record {
 	t.Helper()
-	record, err := shard.Read(write(t, content, name))
+	report, err := shard.Read(write(t, content, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record
+	return report.Campaign
 }
 
 // write writes a report to a file and returns its path.
@@ -322,7 +322,7 @@ func TestReadRefuses(t *testing.T) {
 		},
 		{
 			"version", damaged(func(s *shard.Record) { s.Version = 99 }),
-			"version 99 of the format, and this program reads only version 2",
+			"version 99 of the format, and this program reads only version 3",
 		},
 		{
 			"range", damaged(func(s *shard.Record) { s.Range.To = 91 }),
@@ -358,10 +358,10 @@ func TestReadRefuses(t *testing.T) {
 			"damaged: its checksum is wrong; run the shard again",
 		},
 		{"type", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 2, "schedules": "many",
+			"format": "interlock-shard", "version": 3, "schedules": "many",
 		}}, "damaged: json: "},
 		{"keys", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 2, "seen": map[string]any{"states": "AAA="},
+			"format": "interlock-shard", "version": 3, "seen": map[string]any{"states": "AAA="},
 		}}, "damaged: a list of state keys is damaged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
