@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,22 @@ func parsedCheck(t *testing.T, arguments []string, variables map[string]string) 
 	return f.campaign(c.Flags().Changed)
 }
 
+// exhaustiveInstead returns the arguments with the replacement that the comment in shards.yaml
+// names.
+func exhaustiveInstead(t *testing.T, arguments []string) []string {
+	t.Helper()
+	content := readFile(t, filepath.Join("..", "..", "docs", "cluster", "shards.yaml"))
+	named := regexp.MustCompile(`replace (--.*) by (--.*)\n`).FindSubmatch(content)
+	if named == nil {
+		t.Fatal("shards.yaml names no replacement")
+	}
+	line, old := strings.Join(arguments, " "), string(named[1])
+	if !strings.Contains(line, old) {
+		t.Fatalf("%q is not in %q", old, line)
+	}
+	return strings.Fields(strings.Replace(line, old, string(named[2]), 1))
+}
+
 // The manifests are valid, and run commands that exist with flags that belong together.
 func TestClusterManifests(t *testing.T) {
 	shards, workers := readManifest(t, "shards.yaml"), readManifest(t, "workers.yaml")
@@ -183,6 +200,11 @@ func TestClusterManifests(t *testing.T) {
 		if want := int32(c.Schedules) / *job.Spec.Completions; c.Range.From != int(index*want) {
 			t.Errorf("pod %d runs %v", index, c.Range)
 		}
+	}
+	exhaustive := exhaustiveInstead(t, arguments)
+	c, err := parsedCheck(t, exhaustive, map[string]string{"$JOB_COMPLETION_INDEX": "15"})
+	if err != nil || c.Strategy != "exhaustive" {
+		t.Errorf("%q: %v", exhaustive, err)
 	}
 	check := workers.jobs["interlock-check"]
 	if _, err := parsedCheck(t, command(&check.Spec.Template.Spec), nil); err != nil {

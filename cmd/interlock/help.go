@@ -93,7 +93,8 @@ GOMEMLIMIT. docs/exploration.md gives its exact scope.
   --idle-ticks N      lets time pass up to N times per schedule where nothing
                       waits for it
   --max-deviations N  runs only schedules that deviate from the default policy
-                      at most N times, those with fewer deviations first
+                      at most N times, those with fewer deviations first; they
+                      can be divided by --shard
   --bitstate MIB      notes visited states in that many MiB, and says how many
                       it is expected to omit; never complete
   --checkpoint FILE   resumes from FILE if it exists; the same program must have

@@ -79,8 +79,8 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		}
 	}
 	if len(records) > 0 && len(searches) > 0 {
-		return errors.New("the reports are of a campaign and of an exhaustive search: merge each by " +
-			"itself")
+		return errors.New("the reports are of a campaign and of an exhaustive search: merge each " +
+			"by itself")
 	}
 	campaign, report, err := mergeRecords(ctx, t, records, searches)
 	if err != nil {
@@ -102,8 +102,8 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	return p.present(ctx, t, report)
 }
 
-// mergeRecords returns the campaign of the records, or the exhaustive search if there are records of
-// one, and its report, or the error with which the program ends.
+// mergeRecords returns the campaign of the records, or the exhaustive search if there are records
+// of one, and its report, or the error with which the program ends.
 func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record,
 	searches []*shard.SearchRecord,
 ) (c *campaign.Campaign, r report.Report, err error) {

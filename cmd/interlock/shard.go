@@ -42,8 +42,8 @@ func (f *checkFlags) setShard(c *campaign.Campaign, given func(string) bool) err
 // divisibleSearch returns an error if an exhaustive search by deviations cannot be run in parts.
 func (f *checkFlags) divisibleSearch(given func(string) bool) error {
 	if given("schedules") || given("budget") || given("states") {
-		return errors.New("--shard cannot be combined with --schedules, --budget or --states in an " +
-			"exhaustive search: all of the schedules are run")
+		return errors.New("--shard cannot be combined with --schedules, --budget or --states in " +
+			"an exhaustive search: all of the schedules are run")
 	}
 	return nil
 }

@@ -15,17 +15,17 @@ import (
 // A search by deviations can be divided into parts that know nothing of each other. The schedules
 // with a bound on deviations are the nodes of a tree: the root follows the default policy, and the
 // children of a schedule deviate once more, after its last deviation. The search visits them in
-// preorder. Each subtree gets a span of numbers, of which its first schedule has the lowest, and the
-// subtrees of that schedule's children divide the rest, by their estimated sizes. A part runs the
-// schedules whose numbers are in its share of the numbers from 0 to 1 (Mezmaz, Melab and Talbi, "A
-// Grid-enabled Branch and Bound Algorithm for Solving Challenging Combinatorial Optimization
+// preorder. Each subtree gets a span of numbers, of which its first schedule has the lowest, and
+// the subtrees of that schedule's children divide the rest, by their estimated sizes. A part runs
+// the schedules whose numbers are in its share of the numbers from 0 to 1 (Mezmaz, Melab and Talbi,
+// "A Grid-enabled Branch and Bound Algorithm for Solving Challenging Combinatorial Optimization
 // Problems", IPDPS 2007).
 //
-// A schedule's number depends only on the runs of the schedules from which it deviates. So all parts
-// agree on it, and each schedule is in exactly one part, however wrong the estimates are; they decide
-// only how equal the parts are. A part skips the subtrees outside of it. It runs a schedule of
-// another part only where it has to know its steps to find its own first schedule: at most one for
-// each deviation.
+// A schedule's number depends only on the runs of the schedules from which it deviates. So all
+// parts agree on it, and each schedule is in exactly one part, however wrong the estimates are:
+// they decide only how equal the parts are. A part skips the subtrees outside of it. It runs a
+// schedule of another part only where it has to know its steps to find its own first schedule: at
+// most one for each deviation.
 
 // A span are the numbers of the schedules of a subtree, both included. Subtrees that are too small
 // for the precision of the numbers share one.

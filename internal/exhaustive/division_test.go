@@ -25,25 +25,26 @@ func scheduleList(t *testing.T, e exhaustive.Search) (schedules []string, r *rep
 // The parts of a search have, with each bound on deviations, one after the other the schedules of
 // the whole search.
 func TestPartsJoin(t *testing.T) {
-	for _, tc := range []struct {
+	type searchCase struct {
 		lock            string
 		clients, cycles int
 		servers         int
 		plan            string
 		deviations      int
 		fair, symmetry  bool
-	}{
-		{"textbook", 2, 1, 1, "none", 3, false, false},
+	}
+	for _, tc := range long.Sample([]searchCase{
+		{"textbook", 2, 1, 1, "none", long.Count(2, 3), false, false},
 		{"textbook", 1, 1, 1, "any=1", 2, false, false},
 		{"mutex", 2, 1, 1, "none", 2, true, false},
 		{"textbook", 3, 1, 1, "none", 2, false, true},
 		{"no-recheck", 1, 1, 1, "cut=2", 3, false, false},
 		{"textbook", 1, 1, 3, "none", 2, false, false},
-	} {
+	}, 3) {
 		e := searchOf(t, tc.lock, tc.clients, tc.cycles, tc.servers, tc.plan)
 		e.MaxDeviations, e.FairSuffixes, e.Symmetry = tc.deviations, tc.fair, tc.symmetry
 		whole, want := scheduleList(t, e)
-		for _, of := range long.Sample([]int{1, 2, 3, 7, 1000}, 4) {
+		for _, of := range long.Sample([]int{1, 2, 3, 7, 1000}, 3) {
 			levels := make([][]string, tc.deviations)
 			ran, guiding, most := 0, 0, 0
 			var before *report.Part
@@ -65,7 +66,8 @@ func TestPartsJoin(t *testing.T) {
 				if len(part) > 0 || !r.Covered || r.Complete || r.Untried > 0 {
 					t.Errorf("%v: part %d of %d: %+v", &e.Scenario, i, of, r)
 				}
-				ran, guiding, most = ran+r.Schedules, guiding+r.Part.Guiding, max(most, r.Schedules)
+				ran, guiding = ran+r.Schedules, guiding+r.Part.Guiding
+				most = max(most, r.Schedules)
 			}
 			if all := slices.Concat(levels...); !slices.Equal(all, whole) {
 				t.Errorf("%v: %d parts have %d schedules, not the %d of the whole", &e.Scenario, of,
@@ -74,7 +76,7 @@ func TestPartsJoin(t *testing.T) {
 			if most := tc.deviations * (tc.deviations + 1) / 2 * (of - 1); guiding > most {
 				t.Errorf("%v: %d runs of other parts, at most %d are due", &e.Scenario, guiding, most)
 			}
-			t.Logf("%v: %d parts of %d schedules: largest %.2f of mean, %.2g repeated", &e.Scenario,
+			t.Logf("%v: %d parts of %d schedules: largest %.2f of mean, %.2g run twice", &e.Scenario,
 				of, want.Schedules, float64(most)*float64(of)/math.Max(1, float64(ran)),
 				float64(guiding)/float64(ran))
 		}

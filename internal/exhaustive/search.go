@@ -280,10 +280,9 @@ func (e *Search) again(ctx context.Context, t *testing.T, elapsed time.Duration,
 // support.
 func (e *Search) restrict() {
 	system := e.Scenario.Subject.Service.New()
-	if e.MaxDeviations > 0 { // Where few steps are tried in long schedules, the cache helps little.
-		e.NoReduction, e.NoReplayCache = true, true
-	}
-	if e.Scenario.Threads > 1 { // What reaches one thread of a process may concern the others.
+	// What reaches one thread of a process may concern the others. In a search by deviations, few
+	// steps are tried in each schedule, so that code seldom runs twice after the same inputs.
+	if e.Scenario.Threads > 1 || e.MaxDeviations > 0 {
 		e.NoReduction, e.NoReplayCache = true, true
 	}
 	if _, ok := system.(sim.Independent); !ok || len(check.Unmonitored(e.properties())) > 0 {

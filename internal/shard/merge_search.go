@@ -48,14 +48,16 @@ func MergeSearch(ctx context.Context, t *testing.T, build string, lock Lock,
 	shards := make([]*SearchRecord, first.Campaign.Search.Shards)
 	for _, s := range records {
 		if other := shards[s.Index]; other != nil {
-			return nil, nil, fmt.Errorf("%s and %s are both shard %v", other.path, s.path, s.shard())
+			return nil, nil, fmt.Errorf("%s and %s are both shard %v", other.path, s.path,
+				s.shard())
 		}
 		shards[s.Index] = s
 	}
 	m := &searchMerger{
 		shards: shards, search: first.Campaign.Search, keepGoing: c.KeepGoing,
 		report: &report.Exhaustive{
-			Runs: report.Runs{KeptGoing: c.KeepGoing}, FairSuffixes: first.Campaign.Search.FairSuffixes,
+			Runs:         report.Runs{KeptGoing: c.KeepGoing},
+			FairSuffixes: first.Campaign.Search.FairSuffixes,
 		},
 		recorded: make(recordedSignatures),
 	}
@@ -86,8 +88,7 @@ func (m *searchMerger) merge(scope string) error {
 		for i, s := range m.shards {
 			l := &s.Levels[bound-1]
 			if !l.joins(next) {
-				return &FailedError{fmt.Sprintf("%s does not begin where shard %d of schedules with "+
-					"at most %d deviations ends\n%s", s.path, i-1, bound, engine.LikelyCauses)}
+				return gap(s)
 			}
 			next = l.End
 			offset := m.report.Schedules - before[i]
@@ -102,10 +103,19 @@ func (m *searchMerger) merge(scope string) error {
 				return nil
 			}
 		}
+		if next != nil {
+			return gap(m.shards[len(m.shards)-1])
+		}
 		m.report.Deviations = bound
 	}
 	m.report.Cover(scope, m.search.MaxDeviations)
 	return nil
+}
+
+// gap returns the error for a shard that does not join its neighbours.
+func gap(s *SearchRecord) error {
+	return &FailedError{fmt.Sprintf("%s: the shards do not join: the same schedule did not run "+
+		"the same way everywhere\n%s", s.path, engine.LikelyCauses)}
 }
 
 // missing returns which shards have not run their part of a level, or nil. Those after a shard that

@@ -203,7 +203,8 @@ func (s *runs) validateFailures(from, to, configurations int) error {
 	return nil
 }
 
-// validate returns what a failure of the schedules, in one of the configurations, cannot have, or nil.
+// validate returns what a failure of the schedules, in one of the configurations, cannot have, or
+// nil.
 func (f *failure) validate(in report.Range, configurations int) error {
 	switch {
 	case f.Schedule < in.From || f.Schedule >= in.To:
