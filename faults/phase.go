@@ -39,6 +39,9 @@ func (p Phase) String() string { return phaseNames[p].name }
 // Key returns the name of the phase in plans.
 func (p Phase) Key() string { return phaseNames[p].key }
 
+// Requests reports whether a process in the phase often has a request in flight.
+func (p Phase) Requests() bool { return p != Idle && p != Waiting && p != Holding }
+
 func phaseNamed(key string) (Phase, bool) {
 	for p := range Phases {
 		if phaseNames[p].key == key {

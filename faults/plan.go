@@ -16,7 +16,7 @@ type Plan struct {
 	At    [Kinds][Phases]uint16 // of each kind in each phase of the lock
 	AnyAt [Phases]uint16        // of any of AnyKinds in each phase
 
-	// of single kinds at certain targets, sorted; the first with Left 0 ends the list
+	// of single kinds at certain targets or instants, sorted; the first with Left 0 ends the list
 	Targeted [TargetedFaultsMax]TargetedFault
 }
 
@@ -27,9 +27,9 @@ func Default() Plan { return Plan{Any: 2} }
 const planMax = 1000
 
 // Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". An at sign
-// restricts a fault to a phase of the lock, and a colon to a [Target], as in
-// "kill-server:leader@hold=1". The error names the part of the text that is wrong and what is valid
-// there.
+// restricts a fault to a phase of the lock or to an [Instant], and a colon to a [Target], as in
+// "kill-server:leader@hold=1" and "cut@hold@before-ping=1". The error names the part of the text
+// that is wrong and what is valid there.
 func Parse(text string) (Plan, error) {
 	switch strings.TrimSpace(text) {
 	case "none":
@@ -59,19 +59,29 @@ func Parse(text string) (Plan, error) {
 
 // set sets one count of the plan.
 func (p *Plan) set(name string, count int) error {
-	name, key, phased := strings.Cut(name, "@")
-	phase, ok := phaseNamed(key)
-	if phased && !ok {
-		return fmt.Errorf("unknown phase %q; known are %s", key, strings.Join(PhaseKeys(), ", "))
+	name, keys, restricted := strings.Cut(name, "@")
+	var moment TargetedFault
+	if err := moment.parseMoment(keys); restricted && err != nil {
+		return err
 	}
+	phase, phased, instant := moment.Phase, moment.Phased, moment.Instant
 	name, target, targeted := strings.Cut(name, ":")
 	k, ok := kindNamed(name)
 	switch {
 	case targeted && name == "any":
 		return fmt.Errorf("any takes no target: name the fault for %q", target)
-	case ok && targeted:
-		return p.addTargeted(
-			TargetedFault{Kind: k, Phase: phase, Phased: phased, Left: uint16(count)}, target)
+	case instant != AnyInstant && name == "any":
+		return fmt.Errorf("any takes no instant: name the fault for %q", instant.Key())
+	case ok && (targeted || instant != AnyInstant):
+		fault := moment
+		fault.Kind, fault.Left = k, uint16(count)
+		if targeted {
+			var err error
+			if fault.Target, err = parseTarget(k, target); err != nil {
+				return err
+			}
+		}
+		return p.addTargeted(fault)
 	case !ok && name != "any":
 		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
 	case !ok && phased:
@@ -86,18 +96,38 @@ func (p *Plan) set(name string, count int) error {
 	return nil
 }
 
-// addTargeted parses the target of the fault and adds the fault to the plan.
-func (p *Plan) addTargeted(fault TargetedFault, target string) (err error) {
-	if fault.Target, err = parseTarget(fault.Kind, target); err != nil || fault.Left == 0 {
-		return err
+// parseMoment reads what follows the first at sign: a phase, an instant, or both in this order.
+func (a *TargetedFault) parseMoment(keys string) error {
+	key, rest, both := strings.Cut(keys, "@")
+	a.Phase, a.Phased = phaseNamed(key)
+	known := a.Phased
+	switch {
+	case both && known:
+		a.Instant, known = instantNamed(rest)
+	case !both && !known:
+		a.Instant, known = instantNamed(key)
 	}
+	if !known {
+		return fmt.Errorf("unknown phase %q; known are %s, and the instants %s", keys,
+			strings.Join(PhaseKeys(), ", "), strings.Join(InstantKeys(), ", "))
+	}
+	return nil
+}
+
+// addTargeted adds a fault that is restricted to a target or an instant to the plan.
+func (p *Plan) addTargeted(fault TargetedFault) error {
 	n := len(p.targets())
 	at, found := slices.BinarySearchFunc(p.targets(), fault, compareTargeted)
+	reason := fault.impossible()
 	switch {
+	case reason != "":
+		return fmt.Errorf("the fault %v cannot strike: %s", fault, reason)
+	case fault.Left == 0:
+		return nil
 	case found:
 		return fmt.Errorf("fault %q stands twice", fault)
 	case n == TargetedFaultsMax:
-		return fmt.Errorf("a plan can name at most %d targets", TargetedFaultsMax)
+		return fmt.Errorf("a plan can name at most %d targets and instants", TargetedFaultsMax)
 	}
 	p.insert(at, fault)
 	return nil
@@ -169,7 +199,8 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// IsTargeted reports whether the plan has a targeted fault left.
+// IsTargeted reports whether the plan has a fault left that is restricted to a target or to an
+// instant.
 func (p *Plan) IsTargeted() bool { return p.Targeted[0].Left > 0 }
 
 // hasTargeted reports whether the plan has a targeted fault of the kind left.
@@ -199,6 +230,46 @@ func (p *Plan) AllowsCell(c CoverageCell) bool {
 		c.Unreachable() == ""
 }
 
+// Cells returns the reachable cells of the given kinds in which the plan has faults left.
+func (p *Plan) Cells(kinds []Kind) (cells []CoverageCell) {
+	for _, kind := range kinds {
+		for _, cell := range reachable(kind) {
+			if p.AllowsAnywhere(kind) || p.AllowsCell(cell) || p.targetedIn(cell) {
+				cells = append(cells, cell)
+			}
+		}
+	}
+	return cells
+}
+
+// targetedIn reports whether the plan has a targeted fault of the kind and the phase of the cell.
+func (p *Plan) targetedIn(c CoverageCell) bool {
+	return slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
+		return a.Kind == c.Kind && (!a.Phased || a.Phase == c.Phase)
+	})
+}
+
+// Instant returns the first entry of the plan that is restricted to an instant, and whether there is
+// one.
+func (p *Plan) Instant() (fault TargetedFault, ok bool) {
+	for _, a := range p.targets() {
+		if a.Instant != AnyInstant {
+			return a, true
+		}
+	}
+	return fault, false
+}
+
+// TimedInstant is [Plan.Instant] for the instants to which only the passing of time leads.
+func (p *Plan) TimedInstant() (fault TargetedFault, ok bool) {
+	for _, a := range p.targets() {
+		if a.Instant.Timed() {
+			return a, true
+		}
+	}
+	return fault, false
+}
+
 // PhasedOnServers reports whether the plan has a fault left that may strike a server and is
 // restricted to a phase.
 func (p *Plan) PhasedOnServers() bool {
@@ -223,15 +294,16 @@ func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
 		p.matching(k, phase, at) >= 0
 }
 
-// matching returns the index of the targeted fault to spend, or -1 if none matches. A fault that is
-// restricted to the phase comes before the others.
+// matching returns the index of the targeted fault to spend, or -1 if none matches. Of several, it is
+// the one with the most restrictions.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
 	for i := range p.Targeted {
 		switch a := &p.Targeted[i]; {
 		case a.Left == 0:
 			return found
-		case a.Matches(k, phase, at) && (found < 0 || a.Phased && !p.Targeted[found].Phased):
+		case a.Matches(k, phase, at) &&
+			(found < 0 || a.restrictions() > p.Targeted[found].restrictions()):
 			found = i
 		}
 	}
@@ -274,7 +346,7 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
 // [TargetedFaultsMax] targeted faults.
 func (p *Plan) Add(a TargetedFault) {
 	switch {
-	case a.Target != Target{}:
+	case a.Target != Target{}, a.Instant != AnyInstant:
 		if at, found := slices.BinarySearchFunc(p.targets(), a, compareTargeted); found {
 			p.Targeted[at].Left += a.Left
 		} else {

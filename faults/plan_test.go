@@ -49,6 +49,8 @@ var someTargeted = []string{
 	"partition-link:s1-s3", "partition-link:s2-follower", "partition-link:follower-follower",
 	"partition-link-oneway:s1-s3", "partition-link-oneway:s3-s1",
 	"partition-link-oneway:leader-s1@woken",
+	"cut@before-ping", "cut@hold@before-ping", "cut:c1@before-expiry",
+	"kill-server:leader@hold@before-expiry", "kill-server@after-reply",
 }
 
 func TestPlanRoundTrip(t *testing.T) {
@@ -124,7 +126,8 @@ func TestPlanString(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N " +
 		"with N from 0 to 1000"
-	const phases = `; known are idle, create, list, watch, ask, wait, woken, hold, release`
+	const phases = `; known are idle, create, list, watch, ask, wait, woken, hold, release, and ` +
+		`the instants after-reply, before-ping, before-expiry`
 	const forServers = "; it can be a server such as s2, leader, or follower"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in " +
 		"s1-leader"

@@ -12,6 +12,7 @@ type Place struct {
 	Client, Server uint8 // both of them for the link between the two
 	Peer           uint8 // the second server of a link between two servers
 	Leader         uint8 // the server that leads, which the fault need not strike
+	Instants       InstantSet
 }
 
 // A Target restricts where a fault of a plan strikes:
@@ -137,6 +138,9 @@ func (e end) is(server, leader uint8) bool {
 
 // matches reports whether a fault of the kind at the place strikes the target.
 func (t Target) matches(k Kind, at Place) bool {
+	if t == (Target{}) {
+		return true
+	}
 	switch k.Strikes() {
 	case OneClient:
 		return t.one.number == at.Client
@@ -152,24 +156,32 @@ func (t Target) matches(k Kind, at Place) bool {
 		!kindTable[k].directed && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
 }
 
-// A TargetedFault is an entry of a plan: a number of faults of one kind, restricted to a target and
-// to a phase of the lock.
+// A TargetedFault is an entry of a plan: a number of faults of one kind, restricted to a target, to
+// a phase of the lock and to an instant.
 type TargetedFault struct {
-	Kind   Kind
-	Target Target // the zero Target for any
-	Phase  Phase
-	Phased bool // restricted to Phase
-	Left   uint16
+	Kind    Kind
+	Target  Target // the zero Target for any
+	Phase   Phase
+	Phased  bool // restricted to Phase
+	Instant Instant
+	Left    uint16
 }
 
-// TargetedFaultsMax is the highest number of targeted faults in a plan.
+// TargetedFaultsMax is the highest number of faults of a plan that are restricted to a target or to
+// an instant.
 const TargetedFaultsMax = 8
 
 // String returns the text of the entry in a plan without its count.
 func (a TargetedFault) String() string {
-	text := a.Kind.String() + ":" + a.Target.String()
+	text := a.Kind.String()
+	if a.Target != (Target{}) {
+		text += ":" + a.Target.String()
+	}
 	if a.Phased {
 		text += "@" + a.Phase.Key()
+	}
+	if a.Instant != AnyInstant {
+		text += "@" + a.Instant.Key()
 	}
 	return text
 }
@@ -177,7 +189,8 @@ func (a TargetedFault) String() string {
 // Matches reports whether a fault of the kind in the phase and at the place can be taken from the
 // entry.
 func (a *TargetedFault) Matches(k Kind, phase Phase, at Place) bool {
-	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) && a.Target.matches(k, at)
+	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) &&
+		at.Instants.has(a.Instant) && a.Target.matches(k, at)
 }
 
 // Fits returns an error if a run with the given numbers of clients and servers has no such target.
@@ -199,7 +212,7 @@ func (a TargetedFault) Fits(clients, servers int) error {
 func compareTargeted(a, b TargetedFault) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one),
 		compareEnds(a.Target.other, b.Target.other),
-		cmp.Compare(a.phaseRank(), b.phaseRank()))
+		cmp.Compare(a.phaseRank(), b.phaseRank()), cmp.Compare(a.Instant, b.Instant))
 }
 
 // phaseRank is 0 for a fault that is not restricted to a phase.
@@ -210,10 +223,22 @@ func (a TargetedFault) phaseRank() int {
 	return 0
 }
 
+// restrictions counts what the entry is restricted to, apart from its kind.
+func (a *TargetedFault) restrictions() (n int) {
+	for _, restricted := range [...]bool{
+		a.Target != Target{}, a.Phased, a.Instant != AnyInstant,
+	} {
+		if restricted {
+			n++
+		}
+	}
+	return n
+}
+
 // Key encodes the entry, with its count, in 64 bits.
 func (a TargetedFault) Key() uint64 {
 	one, other := a.Target.one, a.Target.other
 	return uint64(a.Kind)<<56 | uint64(one.role)<<52 | uint64(other.role)<<48 |
-		uint64(one.number)<<40 | uint64(other.number)<<32 | uint64(a.phaseRank())<<16 |
-		uint64(a.Left)
+		uint64(one.number)<<40 | uint64(other.number)<<32 | uint64(a.Instant)<<24 |
+		uint64(a.phaseRank())<<16 | uint64(a.Left)
 }

@@ -295,6 +295,9 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
 			"with the real client", strategyVariable)
 	}
+	if err := exhaustive.Unsupported(&c.Scenario); err != nil {
+		t.Fatalf("%s: %v", strategyVariable, err)
+	}
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
 		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,

@@ -28,6 +28,11 @@ type Timers interface {
 	// NextInstant returns the first time after the given one at which a timer fires, periodic or
 	// not, and false if none does.
 	NextInstant(after time.Duration) (at time.Duration, ok bool)
+	// NextPing returns the first time after the given one at which the client of a process sends a
+	// ping unless it is interrupted, and false if it sends none.
+	NextPing(process int, after time.Duration) (at time.Duration, ok bool)
+	// NextExpiry returns the first time after the given one at which sessions can end.
+	NextExpiry(after time.Duration) time.Duration
 }
 
 // Unlisted reports whether the step is never among the enabled steps, so that only a strategy or a

@@ -40,21 +40,43 @@ func (c *Cluster) ShiftPings(l *Link, part, parts int) {
 // NextInstant returns the first time after the given one at which a session can end, a follower
 // reports its clients, a client pings, or one of the events of [Cluster.Deadline] happens.
 func (c *Cluster) NextInstant(after time.Duration) time.Duration {
-	clock := c.leaderClock()
-	next := clock.timeOf(c.expiryPhase +
-		floor(clock.read(after)-c.expiryPhase, c.config.TickTime) + c.config.TickTime)
+	next := c.NextExpiry(after)
 	if c.config.Lag {
 		next = min(next, c.relayedUpTo(after)+c.config.TickTime/2)
 	}
 	for _, s := range c.sessions {
-		if s.link != nil && s.link.pings && !s.unreachable {
-			next = min(next, LastPing(s.pingStart, after, s.timeout)+s.timeout/3)
+		if at, ok := s.nextPing(after); ok {
+			next = min(next, at)
 		}
 	}
 	if at, ok := c.Deadline(); ok && at > after {
 		next = min(next, at)
 	}
 	return next
+}
+
+// NextExpiry returns the first time after the given one at which sessions can end.
+func (c *Cluster) NextExpiry(after time.Duration) time.Duration {
+	clock := c.leaderClock()
+	return clock.timeOf(c.expiryPhase +
+		floor(clock.read(after)-c.expiryPhase, c.config.TickTime) + c.config.TickTime)
+}
+
+// NextPing returns the first time after the given one at which a client pings, and false if it sends
+// no pings or cannot reach a server.
+func (c *Cluster) NextPing(l *Link, after time.Duration) (at time.Duration, ok bool) {
+	if l.session == nil {
+		return 0, false
+	}
+	return l.session.nextPing(after)
+}
+
+// nextPing is [Cluster.NextPing] for a session.
+func (s *session) nextPing(after time.Duration) (at time.Duration, ok bool) {
+	if s.link == nil || !s.link.pings || s.unreachable {
+		return 0, false
+	}
+	return LastPing(s.pingStart, after, s.timeout) + s.timeout/3, true
 }
 
 // floor rounds a duration, which may be negative, down to a multiple of a period.

@@ -359,7 +359,7 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 		return errors.New("--symmetry requires --servers 1: processes that are connected to " +
 			"different servers are not interchangeable")
 	}
-	return nil
+	return exhaustive.Unsupported(&c.Scenario)
 }
 
 // limitWorkers sets the number of workers to one if the campaign supports no more. It returns an

@@ -123,8 +123,10 @@ list such as expire=1,cut@hold=2 of
   KIND@PHASE=N         only while the process is in the phase of the lock
   KIND:TARGET=N        only at the target
   KIND:TARGET@PHASE=N  both, as in kill-server:leader@hold=1
+  KIND@INSTANT=N       only at the instant, also as KIND:TARGET@PHASE@INSTANT=N
 
 Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
+Instants: ` + strings.Join(faults.InstantKeys(), ", ") + `.
 
 Targets:
 

@@ -200,7 +200,8 @@ func (c *Campaign) strategy(schedule int) engine.Strategy {
 	if c.rounds != nil {
 		return c.withFairSuffix(c.rounds.Strategy(schedule), profile, schedule)
 	}
-	s := strategy.Timed(c.factory(profile, c.Seed, schedule), profile, c.Seed, schedule)
+	s := strategy.Aimed(c.factory(profile, c.Seed, schedule), profile, c.Seed, schedule)
+	s = strategy.Timed(s, profile, c.Seed, schedule)
 	return c.withFairSuffix(s, profile, schedule)
 }
 

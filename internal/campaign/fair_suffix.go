@@ -17,6 +17,9 @@ type fairSuffix struct {
 	from int
 }
 
+// Watch lets the other strategy see the state of the run.
+func (f *fairSuffix) Watch(view engine.View) { engine.Watch(f.Strategy, view) }
+
 // Choose returns the choice of the other strategy, and begins the fair phase at the decision.
 func (f *fairSuffix) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
 	if index >= f.from {

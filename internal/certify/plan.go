@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/reportcard"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -215,6 +216,8 @@ func (p *Plan) validateLock(g *Group, group, name int) error {
 			err = fmt.Errorf("schedules must be at least 1, not %d", search.Schedules)
 		case key == "exhaustive" && search.Coverage != "":
 			err = errors.New("coverage is for sampled searches")
+		case key == "exhaustive" && exhaustive.Unsupported(scenario) != nil:
+			err = exhaustive.Unsupported(scenario)
 		case search.Coverage != "":
 			_, err = faults.ParseCoverageCells(search.Coverage, scenario.FaultKinds())
 		}

@@ -26,18 +26,27 @@ func (c *PlanLimit) spend(kind faults.Kind, phase faults.Phase, at faults.Place)
 // phaseOf returns what the process that the step strikes is doing. For a server or a link between
 // servers that is the first process connected to it.
 func (l *Loop) phaseOf(step sim.Step) faults.Phase {
+	if p := l.victim(step); p != nil {
+		return p.phase()
+	}
+	return faults.Idle
+}
+
+// victim returns the process that the step strikes. For a server or a link between servers that is
+// the first process connected to it, or nil if there is none.
+func (l *Loop) victim(step sim.Step) *Process {
 	if step.Process > 0 {
-		return l.contender(step.Process).phase()
+		return l.contender(step.Process)
 	}
 	one, other := int(-step.Process)-1, int(step.Peer)-1
 	for _, p := range l.Processes {
 		if server := p.Client.ServerIndex(); p.Client.Connected() &&
 			(server == one || server == other) &&
 			!p.done() {
-			return p.phase()
+			return p
 		}
 	}
-	return faults.Idle
+	return nil
 }
 
 // place returns what a fault strikes, as far as plans can name it.
@@ -59,6 +68,7 @@ func (l *Loop) place(step sim.Step) (at faults.Place) {
 			at.Leader = uint8(server + 1)
 		}
 	}
+	at.Instants = l.instants(step)
 	return at
 }
 

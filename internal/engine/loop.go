@@ -237,6 +237,7 @@ func (l *Loop) run() {
 		l.searched = true
 		aware.Join(View{l})
 	}
+	Watch(l.strategy, View{l})
 	if l.stop != nil && l.stop.steps == 0 {
 		l.standStill(sim.Step{})
 	}

@@ -74,6 +74,17 @@ func (s *Scenario) faultsFit() error {
 			return fmt.Errorf("the service of the lock %s has no fault %v", s.Subject.Name, k)
 		}
 	}
+	if aim, ok := s.Faults.TimedInstant(); ok {
+		_, timers := s.Subject.Service.New().(sim.Timers)
+		switch {
+		case !timers:
+			return fmt.Errorf("the fault %v cannot strike: the service of the lock %s has no "+
+				"such timer", aim, s.Subject.Name)
+		case aim.Instant == faults.BeforePing && s.Client != Model:
+			return fmt.Errorf("the fault %v needs %s: another client keeps its own time", aim,
+				faults.ModelClient)
+		}
+	}
 	clients := s.Clients
 	if s.Faults.Allows(faults.Restart) {
 		clients = sim.ClientsMax // Processes that join have the next numbers.

@@ -24,6 +24,21 @@ type stateAware interface {
 	Settled(steps int) (step sim.Step, deviates, ok bool)
 }
 
+// A watching strategy sees the state of the run when it chooses, and nothing else about the run
+// differs.
+type watching interface {
+	Strategy
+	// Watch is called before the first decision of each run.
+	Watch(View)
+}
+
+// Watch lets a strategy see the state of the run if it watches.
+func Watch(s Strategy, view View) {
+	if w, ok := s.(watching); ok {
+		w.Watch(view)
+	}
+}
+
 // A monitoring strategy has a monitor for each claim, and for each guarantee of the service, that
 // can have one; see [check.Monitor].
 type monitoring interface {

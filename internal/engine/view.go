@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -88,6 +89,16 @@ func (v View) AwaitsTime() bool { return v.loop.awaitsTime() }
 
 // Faultless reports whether the plan allows no more faults.
 func (v View) Faultless() bool { return v.loop.faultless }
+
+// Phase returns what the process that a fault strikes is doing, in the terms of fault plans.
+func (v View) Phase(fault sim.Step) faults.Phase { return v.loop.phaseOf(fault) }
+
+// Answered reports whether the process that a fault strikes has received all replies, and the
+// server has not handled the process's next request.
+func (v View) Answered(fault sim.Step) bool {
+	p := v.loop.victim(fault)
+	return p != nil && p.answered()
+}
 
 // PhasedOnServers reports whether the plan binds a fault of a server to what a process does.
 func (v View) PhasedOnServers() bool { return v.loop.budget.PhasedOnServers() }

@@ -32,9 +32,10 @@ func (c *faultSampler) sample(enabled []sim.EnabledStep, defaultIndex int) (inde
 		}
 		total += c.weights[enabled[i].Kind]
 	}
+	if i, ok := c.strikes(enabled, first); ok {
+		return i, true
+	}
 	switch {
-	case first < len(enabled) && c.Below(c.faultOdds) == 0:
-		return c.fault(enabled, first), true
 	case tick < 0:
 		return 0, false
 	case first == 1:

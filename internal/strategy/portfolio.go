@@ -79,6 +79,7 @@ type round struct {
 type configurationRound struct {
 	turns allocation
 	near  nearMisses
+	cells *rareCells // at which faults aim
 }
 
 // An allocation is the order of turns in a round, repeated. It holds indexes of scores.
@@ -91,6 +92,7 @@ type configurationScore struct {
 	fresh      float64 // new behaviours
 	strategies []strategyScore
 	near       nearMisses
+	cells      []cellScore
 }
 
 // A strategyScore is what a strategy has shown lately in a configuration.
@@ -114,7 +116,10 @@ func NewRounds(name string, configurations []Configuration, seed uint64, seen *s
 	first := round{shares: t.shares}
 	for _, configuration := range configurations {
 		turns := turnsOf(name, configuration.Profile)
-		score := configurationScore{Configuration: configuration}
+		score := configurationScore{
+			Configuration: configuration,
+			cells:         make([]cellScore, configuration.Profile.cells.len()),
+		}
 		var order allocation
 		for i := range order {
 			name := turns[i%len(turns)]
@@ -127,7 +132,9 @@ func NewRounds(name string, configurations []Configuration, seed uint64, seen *s
 			order[i] = uint8(at)
 		}
 		setShares(score.strategies, turns)
-		first.configurations = append(first.configurations, configurationRound{turns: order})
+		first.configurations = append(first.configurations, configurationRound{
+			turns: order, cells: configuration.Profile.cells,
+		})
 		t.scores = append(t.scores, score)
 	}
 	for range roundsAhead {
@@ -202,7 +209,8 @@ func (t *Rounds) Strategy(schedule int) engine.Strategy {
 	configuration, r, at := t.turn(schedule)
 	score := &t.scores[configuration]
 	if name := score.strategies[at].name; name != MarginName {
-		return Timed(Named(name)(score.Profile, t.seed, schedule), score.Profile, t.seed, schedule)
+		s := aimedAt(Named(name)(score.Profile, t.seed, schedule), r.cells, t.seed, schedule)
+		return Timed(s, score.Profile, t.seed, schedule)
 	}
 	return NewMargin(score.Profile, r.near, t.seed, schedule)
 }
@@ -212,14 +220,20 @@ type Feedback struct {
 	steps      int
 	behaviours []uint64
 	near       *nearMiss // nil if the run has no margin
+	struck     []int     // cells of the profile
+	tried      int       // the first cell at which the schedule aimed; -1 if none
 }
 
 // Feedback returns what the rounds learn from the run of a schedule.
 func (t *Rounds) Feedback(schedule int, result *engine.Result) Feedback {
-	f := Feedback{steps: result.Steps, behaviours: Behaviour(nil, result.Events)}
+	f := Feedback{steps: result.Steps, behaviours: Behaviour(nil, result.Events), tried: -1}
 	configuration, r, at := t.turn(schedule)
-	if score := &t.scores[configuration]; score.strategies[at].name == MarginName {
+	score := &t.scores[configuration]
+	f.struck = score.Profile.cells.struck(&result.Coverage)
+	if score.strategies[at].name == MarginName {
 		f.near = nearMissOf(timingOf(score.Profile, r.near, t.seed, schedule), result)
+	} else if a := drawAim(r.cells, t.seed, schedule); a != nil {
+		f.tried = a.tried
 	}
 	return f
 }
@@ -240,6 +254,12 @@ func (t *Rounds) Count(schedule int, shown Feedback) int {
 	if shown.near != nil {
 		score.near = score.near.with(shown.near)
 	}
+	for _, cell := range shown.struck {
+		score.cells[cell].struck++
+	}
+	if shown.tried >= 0 {
+		score.cells[shown.tried].tried++
+	}
 	s := &score.strategies[at]
 	s.schedules++
 	s.fresh += float64(fresh)
@@ -257,7 +277,10 @@ func (t *Rounds) deal() {
 		score := &t.scores[i]
 		rates[i] = score.fresh / max(1, score.steps)
 		next.configurations = append(next.configurations,
-			configurationRound{turns: allot(score.strategies), near: score.near})
+			configurationRound{
+				turns: allot(score.strategies), near: score.near,
+				cells: score.Profile.cells.weigh(score.cells),
+			})
 		score.forget()
 	}
 	next.shares = Favour(t.shares, rates)

@@ -23,6 +23,9 @@ type Profile struct {
 	// those of them that are interesting, by thread; see [Interesting]
 	Interesting []int
 	Shifts      []sim.Step // see [sim.Timers]
+	// the reachable cells in which the plan allows faults, with equal weights; nil for none
+	cells    *rareCells
+	instants bool // the plan has faults just before timers fire
 }
 
 // Interesting reports whether a step is one whose order locks depend on: the server handles a
@@ -60,6 +63,8 @@ func (p *profiler) Observe(view engine.View) { p.profile.Shifts = view.Shifts() 
 func ProfileOf(ctx context.Context, r *engine.Runner, scenario *engine.Scenario) *Profile {
 	strategy := new(profiler)
 	r.RunWithin(ctx, scenario, strategy)
+	_, strategy.profile.instants = scenario.Faults.TimedInstant()
+	strategy.profile.cells = evenCells(scenario.Faults.Cells(scenario.FaultKinds()))
 	return &strategy.profile
 }
 

@@ -21,6 +21,7 @@ type Random struct {
 	kinds     [faults.Kinds]uint64 // weights of the faults
 	// weight of a tick once a fault has struck; before, time matters little
 	tick uint64
+	aim  *aim // nil for none
 }
 
 // kindsDrawnFirst is how many kinds of faults there were in the first version. Kinds that came
@@ -58,8 +59,8 @@ func (r *Random) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int 
 	for first > 0 && enabled[first-1].Kind == sim.Fault {
 		first--
 	}
-	if first < len(enabled) && r.Below(r.faultOdds) == 0 {
-		return r.fault(enabled, first)
+	if i, ok := r.strikes(enabled, first); ok {
+		return i
 	}
 	total := uint64(0)
 	for i := range enabled[:first] {

@@ -18,16 +18,22 @@ type timed struct {
 // timedOdds are the values of odds that schedules draw from: half of the schedules have none.
 var timedOdds = [...]uint64{0, 0, 1, 4}
 
+// instantOdds are the odds where the plan restricts a fault to an instant before a timer fires.
+const instantOdds = 6
+
 // Timed returns the strategy with the phases and the time steps that the schedule draws, or the
-// strategy itself if no timer of the system has a phase.
+// strategy itself if no timer of the system has a phase and the plan names none.
 func Timed(s engine.Strategy, p *Profile, seed uint64, schedule int) engine.Strategy {
-	if len(p.Shifts) == 0 {
+	if len(p.Shifts) == 0 && !p.instants {
 		return s
 	}
 	draw := NewRandom(seed^0x70686173, schedule)
 	t := &timed{Strategy: s, source: draw, odds: timedOdds[draw.Below(uint64(len(timedOdds)))]}
 	if draw.Below(2) == 0 {
 		t.shifts = drawShifts(draw, p)
+	}
+	if p.instants {
+		t.odds = instantOdds
 	}
 	if t.shifts == nil && t.odds == 0 {
 		return s
@@ -44,6 +50,9 @@ func drawShifts(draw *Random, p *Profile) (shifts []sim.Step) {
 	}
 	return shifts
 }
+
+// Watch lets the other strategy see the state of the run.
+func (t *timed) Watch(view engine.View) { engine.Watch(t.Strategy, view) }
 
 // Choose asks for the phases first, and then chooses as the other strategy does.
 func (t *timed) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {

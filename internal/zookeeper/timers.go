@@ -42,3 +42,12 @@ func (z *System) Shift(step sim.Step) {
 func (z *System) NextInstant(after time.Duration) (at time.Duration, ok bool) {
 	return z.cluster.NextInstant(after), true
 }
+
+// NextPing returns when the model client of a process sends its next ping. It returns false for a
+// client that is not connected.
+func (z *System) NextPing(process int, after time.Duration) (at time.Duration, ok bool) {
+	return z.cluster.NextPing(z.clients[process-1].Link, after)
+}
+
+// NextExpiry returns when sessions can end next.
+func (z *System) NextExpiry(after time.Duration) time.Duration { return z.cluster.NextExpiry(after) }
