@@ -97,6 +97,9 @@ mutate: ## Insert each known defect into the lock and verify that its test fails
 mutate-search: ## Count how many of the published defects interlock check finds.
 	go run ./internal/lockmutation -search
 
+mutate-search-quick: ## Verify that interlock check finds the published defects that are easy to find.
+	go run ./internal/lockmutation -search -quick
+
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
 	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000
 

@@ -203,8 +203,22 @@ func TestParseErrors(t *testing.T) {
 		},
 		{
 			"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1",
-			"a plan can name at most 8 targets",
+			"a plan can name at most 8 targets and instants",
 		},
+		{"cut@=1", `unknown phase ""` + phases},
+		{"cut@hold@nap=1", `unknown phase "hold@nap"` + phases},
+		{"cut@before-ping@hold=1", `unknown phase "before-ping@hold"` + phases},
+		{"cut@before-ping@after-reply=1", `unknown phase "before-ping@after-reply"` + phases},
+		{"any@before-ping=1", `any takes no instant: name the fault for "before-ping"`},
+		{
+			"cut@wait@after-reply=1", "the fault cut@wait@after-reply cannot strike: a process " +
+				"in that phase has no request in flight",
+		},
+		{
+			"delay-rewatch@before-ping=1", "the fault delay-rewatch@before-ping cannot strike: " +
+				"it strikes a client that has no connection, and so no request in flight",
+		},
+		{"cut@before-ping=1,cut@before-ping=2", `fault "cut@before-ping" stands twice`},
 	}
 	for _, test := range tests {
 		plan, err := faults.Parse(test.text)

@@ -204,3 +204,25 @@ func TestTargetedFaultFits(t *testing.T) {
 		}
 	}
 }
+
+// A fault that is restricted to an instant strikes at that instant alone, at any target, and comes
+// before one with fewer restrictions.
+func TestSpendInstants(t *testing.T) {
+	plan, err := faults.Parse("cut@hold=1,cut@before-ping=1,cut@hold@before-ping=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ping, expiry faults.Place
+	ping.Instants = ping.Instants.With(faults.BeforePing)
+	expiry.Instants = expiry.Instants.With(faults.BeforeExpiry)
+	if plan.AllowsIn(faults.Cut, faults.Waiting, expiry) ||
+		!plan.AllowsIn(faults.Cut, faults.Waiting, ping) || plan.AllowsAnywhere(faults.Cut) {
+		t.Error("the instant is ignored")
+	}
+	for _, want := range []string{"cut@hold=1,cut@before-ping=1", "cut@hold=1", "none"} {
+		plan.Spend(faults.Cut, faults.Holding, ping)
+		if plan.String() != want {
+			t.Fatalf("%v is left, want %s", &plan, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +32,14 @@ type search struct {
 	sweeps int           // maximum, 0 for no bound
 	quick  bool          // only the defects that are marked quick, in one sweep
 	least  int           // that must be found for the search to pass; all if quick
+	json   string        // file for the results; none if empty
+}
+
+// An outcome is the result of the search for a defect, in the JSON of -json.
+type outcome struct {
+	Defect string `json:"defect"`
+	Found  bool   `json:"found"`
+	Result string `json:"result"` // how, or after how many schedules the search gave up
 }
 
 // The schedules of a check in the first sweep, and the factor from one sweep to the next.
@@ -46,6 +55,7 @@ func (s *search) define() {
 	flag.IntVar(&s.least, "least", 0, "with -search: number of defects that must be found")
 	flag.BoolVar(&s.quick, "quick", false,
 		"with -search: one sweep for the defects marked quick, which must all be found")
+	flag.StringVar(&s.json, "json", "", "with -search: file to which to write the results")
 }
 
 // run searches for every selected published defect.
@@ -58,14 +68,22 @@ func (s *search) run(directory string, names *regexp.Regexp) error {
 		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
 			!names.MatchString(d.name) || s.quick && !d.quick
 	})
-	found := 0
-	for _, result := range each(directory, defects, s.find) {
-		switch {
-		case strings.HasPrefix(result, "WRONG"):
+	found, outcomes := 0, make([]outcome, 0, len(defects))
+	for d, result := range each(directory, defects, s.find) {
+		if strings.HasPrefix(result, "WRONG") {
 			return errors.New("a search could not be run")
-		case !strings.HasPrefix(result, notFound):
+		}
+		o := outcome{
+			Defect: strings.TrimPrefix(d.name, "TestDefects/"),
+			Found:  !strings.HasPrefix(result, notFound), Result: result,
+		}
+		if o.Found {
 			found++
 		}
+		outcomes = append(outcomes, o)
+	}
+	if err := s.write(outcomes); err != nil {
+		return err
 	}
 	fmt.Printf("%d of %d defects found by interlock check\n", found, len(defects))
 	least := s.least
@@ -76,6 +94,18 @@ func (s *search) run(directory string, names *regexp.Regexp) error {
 		return fmt.Errorf("too few defects were found: %d, want at least %d", found, max(1, least))
 	}
 	return nil
+}
+
+// write writes the outcomes to the file of -json, if there is one.
+func (s *search) write(outcomes []outcome) error {
+	if s.json == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(outcomes, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.json, append(content, '\n'), 0o644)
 }
 
 // notFound begins the result of a search that finds no violation.
@@ -103,7 +133,7 @@ func (s *search) find(d defect, directory string) string {
 			arguments := []string{
 				"check", "--workers=1", "--quiet", "--lock=" + lock,
 				"--seed=" + strconv.Itoa(sweep),
-				"--schedules=" + strconv.Itoa(schedules), "--budget=" + searchLimit.String(),
+				"--schedules=" + strconv.Itoa(schedules), "--budget=" + commandLimit.String(),
 			}
 			output, used, err := measured(directory, program, arguments...)
 			spent += used
@@ -137,7 +167,7 @@ func finding(output string, err error) string {
 
 // measured runs a program and returns its output and processor time.
 func measured(directory, program string, arguments ...string) (string, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), searchLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, arguments...)
 	c.Dir = directory
