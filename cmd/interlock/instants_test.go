@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// A fault plan whose instants never come in the search is refused in one line.
+func TestImpossibleInstants(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"--strategy exhaustive --faults cut@before-ping=1": "an exhaustive search knows no " +
+			"instants, as in cut@before-ping=1: name a phase, or use another strategy",
+		"--lock redlock --faults cut@before-expiry=1": "the fault cut@before-expiry cannot " +
+			"strike: the service of the lock redlock has no such timer",
+		"--client real --faults cut@before-ping=1": "the fault cut@before-ping needs the modelled " +
+			"client: another client keeps its own time",
+	} {
+		var stdout, stderr bytes.Buffer
+		status := execute(t.Context(), t, append([]string{"check"}, strings.Fields(arguments)...),
+			&stdout, &stderr)
+		if status != statusUsage || !strings.HasPrefix(stderr.String(), "interlock: "+want) ||
+			strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: status %d, %s", arguments, status, &stderr)
+		}
+	}
+}
