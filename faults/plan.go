@@ -249,8 +249,8 @@ func (p *Plan) targetedIn(c CoverageCell) bool {
 	})
 }
 
-// Instant returns the first entry of the plan that is restricted to an instant, and whether there is
-// one.
+// Instant returns the first entry of the plan that is restricted to an instant, and whether there
+// is one.
 func (p *Plan) Instant() (fault TargetedFault, ok bool) {
 	for _, a := range p.targets() {
 		if a.Instant != AnyInstant {
@@ -294,8 +294,8 @@ func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
 		p.matching(k, phase, at) >= 0
 }
 
-// matching returns the index of the targeted fault to spend, or -1 if none matches. Of several, it is
-// the one with the most restrictions.
+// matching returns the index of the targeted fault to spend, or -1 if none matches. Of several, it
+// is the one with the most restrictions.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
 	for i := range p.Targeted {

@@ -62,8 +62,8 @@ func (c *Cluster) NextExpiry(after time.Duration) time.Duration {
 		floor(clock.read(after)-c.expiryPhase, c.config.TickTime) + c.config.TickTime)
 }
 
-// NextPing returns the first time after the given one at which a client pings, and false if it sends
-// no pings or cannot reach a server.
+// NextPing returns the first time after the given one at which a client pings, and false if it
+// sends no pings or cannot reach a server.
 func (c *Cluster) NextPing(l *Link, after time.Duration) (at time.Duration, ok bool) {
 	if l.session == nil {
 		return 0, false

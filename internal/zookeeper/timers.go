@@ -50,4 +50,6 @@ func (z *System) NextPing(process int, after time.Duration) (at time.Duration, o
 }
 
 // NextExpiry returns when sessions can end next.
-func (z *System) NextExpiry(after time.Duration) time.Duration { return z.cluster.NextExpiry(after) }
+func (z *System) NextExpiry(after time.Duration) time.Duration {
+	return z.cluster.NextExpiry(after)
+}
