@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"text/tabwriter"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hunt"
 	"github.com/interlock-sim/interlock/internal/localhttp"
@@ -34,12 +36,6 @@ type huntFlags struct {
 	turns, workers                int
 	quiet                         bool
 }
-
-// The lengths of a turn. The real client is ten times slower.
-const (
-	turnSchedules     = 1024
-	turnSchedulesReal = 64
-)
 
 func newHunt(t *testing.T) *cobra.Command {
 	var f huntFlags
@@ -68,6 +64,7 @@ Exit status:
 			if err != nil {
 				return err
 			}
+			defer h.Close()
 			return f.run(cmd.Context(), t, h, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -143,6 +140,11 @@ func (f *huntFlags) names() (names []string) {
 				names = append(names, s.Name)
 			}
 		}
+		for _, d := range subjects.Museum() {
+			if !slices.Contains(names, d.Name) {
+				names = append(names, d.Name)
+			}
+		}
 	}
 	return names
 }
@@ -156,16 +158,26 @@ func (f *huntFlags) target(name string) (*hunt.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := &hunt.Target{
-		Name: name, Configurations: configurations, Schedules: turnSchedules, Workers: f.workers,
-	}
+	target := &hunt.Target{Name: name, Configurations: configurations, Workers: f.workers}
+	target.Property, target.Broken = brokenProperty(name, configurations[0].Subject.Summary)
 	if configurations[0].Client == engine.Real {
 		if real.RaceDetector {
 			return nil, errRealUnderRace
 		}
-		target.Schedules, target.Workers = turnSchedulesReal, 1
+		target.Workers = 1
 	}
 	return target, nil
+}
+
+// brokenProperty returns the property that a lock is known to violate, empty if the lock violates
+// several, and whether it is known to be broken.
+func brokenProperty(name, summary string) (property history.Property, broken bool) {
+	for _, d := range subjects.Museum() {
+		if d.Name == name {
+			return d.Property, true
+		}
+	}
+	return "", strings.HasPrefix(summary, "broken: ")
 }
 
 // run hunts until the context ends, and reports what was found.
@@ -234,6 +246,14 @@ func (f *huntFlags) write(w io.Writer, status *hunt.Status) {
 			}
 			fmt.Fprintln(w)
 		}
+	}
+	if status.Broken > 0 {
+		fmt.Fprintf(w, "%d of %d broken locks found", status.Broken-len(status.Missing),
+			status.Broken)
+		if len(status.Missing) > 0 {
+			fmt.Fprintf(w, ", not %s", strings.Join(status.Missing, ", "))
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%s in %v, %s\n", counted(status.Schedules, "schedule"),
 		status.Elapsed.Round(time.Second), counted(status.Failures(), "distinct failure"))

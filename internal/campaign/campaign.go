@@ -3,7 +3,6 @@
 package campaign
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/stateset"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -50,9 +48,9 @@ type Campaign struct {
 	// schedules had: a set that is full there needs no keys here.
 	Seen *report.SeenRecord
 
-	// Known, if set, are behaviours that an adaptive strategy does not count as new. The campaign
-	// adds those that are.
-	Known *stateset.Set
+	// Corpus, if set, is what earlier campaigns with an adaptive strategy have shown. Their
+	// behaviours are not new, their schedules are mutated, and the campaign adds its own.
+	Corpus *strategy.Corpus
 
 	// KeepGoing continues after a failure, up to the bounds, and gathers all distinct failures.
 	KeepGoing bool
@@ -157,8 +155,7 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 		panic("the strategy " + c.Strategy + " needs the outcome of earlier schedules")
 	}
 	if strategy.Adaptive(c.Strategy) {
-		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed,
-			cmp.Or(c.Known, new(stateset.Set)))
+		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed, c.Corpus)
 	}
 }
 

@@ -1,11 +1,9 @@
 // Package hunt searches many locks in turns, for as long as it may, and remembers in a directory
 // what it has found. A hunt in the same directory continues.
 //
-// A turn is a short campaign of one lock with a new seed, whose strategy is the portfolio. Only
-// what no earlier turn of the lock has shown counts as new behaviour. After a first turn of each
-// lock, half of the turns go to all locks alike, and half by the new behaviours that a lock's late
-// turns have shown for their steps, as in [strategy.Rounds]. In memory is no more than the campaign
-// of one turn, and the findings.
+// A turn is a campaign of one lock with a new seed, whose strategy is the portfolio. Only what no
+// earlier turn of the lock has shown counts as new behaviour, and a part of the schedules mutates
+// those that have shown some. In memory is no more than the campaign of one turn, and the findings.
 package hunt
 
 import (
@@ -16,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/shrink"
-	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
 // A Hunt searches its targets in turns.
@@ -34,8 +33,9 @@ type Hunt struct {
 	Begin func(lock string)
 	Found func(lock string, f *Failure)
 
+	lock  *flock.Flock // on the directory
 	began time.Time
-	owed  []float64 // turns, by target
+	owed  []float64 // work, by target; see [Hunt.next]
 
 	mu       sync.Mutex
 	findings []Findings // by target
@@ -46,7 +46,11 @@ type Hunt struct {
 type Status struct {
 	Elapsed   time.Duration `json:"elapsed_ns"` // of the hunt since it was last started
 	Schedules int           `json:"schedules"`  // since then
-	Locks     []Findings    `json:"locks"`      // of all hunts in the directory
+	// Broken counts the locks that are known to be broken, and Missing names those of them in which
+	// no failure was found yet that shows it; see [Target.Broken].
+	Broken  int        `json:"broken"`
+	Missing []string   `json:"missing"`
+	Locks   []Findings `json:"locks"` // of all hunts in the directory
 }
 
 // Failures returns the number of distinct failures.
@@ -60,13 +64,18 @@ func (s *Status) Failures() (n int) {
 // FailuresDirectory returns the directory of the counterexamples.
 func (h *Hunt) FailuresDirectory() string { return filepath.Join(h.Directory, "failures") }
 
-// Open reads the corpus of all targets.
-func (h *Hunt) Open() error {
+// Open takes the directory for this hunt and reads the corpus of all targets. If another hunt has
+// the directory, or a corpus is damaged, it returns an error.
+func (h *Hunt) Open() (err error) {
+	if h.lock, err = lockDirectory(h.Directory); err != nil {
+		return err
+	}
 	h.began = time.Now()
 	h.owed = make([]float64, len(h.Targets))
 	for i := range h.Targets {
-		c, err := h.readCorpus(h.Targets[i].Name)
+		c, err := h.readCorpus(&h.Targets[i])
 		if err != nil {
+			h.Close()
 			return err
 		}
 		h.findings = append(h.findings, c.Findings)
@@ -74,12 +83,29 @@ func (h *Hunt) Open() error {
 	return nil
 }
 
+// Close leaves the directory to other hunts.
+func (h *Hunt) Close() error { return h.lock.Unlock() }
+
 // Status returns how far the hunt is. Any goroutine may call it.
 func (h *Hunt) Status() *Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// A turn replaces the findings of its lock, so that they can be shared.
-	return &Status{time.Since(h.began), h.ran, slices.Clone(h.findings)}
+	s := &Status{
+		Elapsed: time.Since(h.began), Schedules: h.ran, Locks: slices.Clone(h.findings),
+		Missing: []string{},
+	}
+	for i := range h.Targets {
+		target := &h.Targets[i]
+		if !target.Broken {
+			continue
+		}
+		s.Broken++
+		if !target.shown(&s.Locks[i]) {
+			s.Missing = append(s.Missing, target.Name)
+		}
+	}
+	return s
 }
 
 // Run takes turns until there were enough or the context ends. It saves what a turn has found until
@@ -93,26 +119,6 @@ func (h *Hunt) Run(ctx context.Context, t *testing.T) error {
 	return nil
 }
 
-// next returns the index of the target that has the next turn.
-func (h *Hunt) next() int {
-	if first := slices.IndexFunc(h.findings,
-		func(f Findings) bool { return f.Turns == 0 }); first >= 0 {
-		return first
-	}
-	even, rates := make([]float64, len(h.findings)), make([]float64, len(h.findings))
-	for i := range h.findings {
-		even[i], rates[i] = 1/float64(len(even)), h.findings[i].rate()
-	}
-	most := 0
-	for i, share := range strategy.Favour(even, rates) {
-		if h.owed[i] += share; h.owed[i] > h.owed[most] {
-			most = i
-		}
-	}
-	h.owed[most]--
-	return most
-}
-
 // seedOf returns the seed of a turn.
 func (h *Hunt) seedOf(turn int) uint64 { return h.Seed + uint64(turn) }
 
@@ -120,14 +126,15 @@ func (h *Hunt) seedOf(turn int) uint64 { return h.Seed + uint64(turn) }
 func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 	target := &h.Targets[index]
 	h.Begin(target.Name)
-	corpus, err := h.readCorpus(target.Name)
+	corpus, err := h.readCorpus(target)
 	if err != nil {
 		return err
 	}
-	known := corpus.behaviours()
+	known := corpus.known(target)
 	c := &campaign.Campaign{
 		Scenario: target.Configurations[0].Scenario, Seed: h.seedOf(corpus.Turns),
-		Schedules: target.Schedules, Workers: target.Workers, KeepGoing: true, Known: known,
+		Schedules: target.schedules(corpus.Turns), Workers: target.Workers, KeepGoing: true,
+		Corpus: known,
 	}
 	if len(target.Configurations) > 1 {
 		c.Configurations = target.Configurations
@@ -137,7 +144,7 @@ func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 		return nil // The context has ended before the first.
 	}
 	turn := corpus.Turns
-	corpus.add(found, known)
+	corpus.add(found, target, known)
 	fresh := &report.Campaign{Runs: report.Runs{
 		Schedules: found.Schedules, KeptGoing: true,
 		Distinct: corpus.unknown(found.Distinct),
@@ -161,23 +168,10 @@ func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 	if err := corpus.write(h.corpusPath(target.Name)); err != nil {
 		return err
 	}
+	h.spend(index, float64(found.Steps*target.stepCost()))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.findings[index] = corpus.Findings
 	h.ran += found.Schedules
 	return nil
-}
-
-// unknown counts the schedules of known failures, and returns the others.
-func (c *corpus) unknown(failures report.DistinctFailures) (fresh report.DistinctFailures) {
-	for _, d := range failures {
-		known := slices.IndexFunc(c.Failures,
-			func(f Failure) bool { return f.Signature == d.Signature })
-		if known < 0 {
-			fresh = append(fresh, d)
-			continue
-		}
-		c.Failures[known].Schedules += d.Schedules
-	}
-	return fresh
 }

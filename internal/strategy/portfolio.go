@@ -1,12 +1,12 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 
 	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/stateset"
 )
 
 // portfolio is the order of turns of [RoundRobin], and of the first rounds of a portfolio. PCT is
@@ -21,6 +21,17 @@ var portfolio = [...]string{
 var timedPortfolio = [...]string{
 	RandomName, PCTName, MarginName, POSName, SURWName, MarginName, RandomName,
 	"pct10", MarginName, DelayName, URWName, MarginName,
+}
+
+// mutantEvery is such that where there are parents, a [Mutant] follows on every third turn.
+const mutantEvery = 3
+
+// withMutants returns an order of turns with those of mutants.
+func withMutants(turns []string) (mixed []string) {
+	for group := range slices.Chunk(turns, mutantEvery) {
+		mixed = append(append(mixed, group...), MutantName)
+	}
+	return mixed
 }
 
 // turnsOf returns the order of turns in the first rounds of an adaptive strategy.
@@ -66,7 +77,8 @@ type Rounds struct {
 	// Only one goroutine uses the fields below, except for what never changes.
 
 	scores []configurationScore
-	seen   *stateset.Set // behaviour
+	corpus *Corpus
+	keeps  bool // schedules that show new behaviour
 }
 
 // A round is what its schedules depend on. It is immutable.
@@ -93,6 +105,7 @@ type configurationScore struct {
 	strategies []strategyScore
 	near       nearMisses
 	cells      []cellScore
+	parents    []Parent // never changes
 }
 
 // A strategyScore is what a strategy has shown lately in a configuration.
@@ -106,19 +119,24 @@ type strategyScore struct {
 // scoreKept is the part of a score that remains after a round.
 const scoreKept = 0.5
 
-// NewRounds returns the rounds of a new campaign with an adaptive strategy. Behaviours in the set
-// are not new; the rounds add those that are.
-func NewRounds(name string, configurations []Configuration, seed uint64, seen *stateset.Set,
-) *Rounds {
+// NewRounds returns the rounds of a new campaign with an adaptive strategy. If there is a corpus, a
+// quarter of the first schedules of each configuration that has parents there are mutants, and the
+// rounds add what is new to it.
+func NewRounds(name string, configurations []Configuration, seed uint64, corpus *Corpus) *Rounds {
 	t := &Rounds{
-		seed: seed, shares: Shares(configurations), dealt: make(chan struct{}), seen: seen,
+		seed: seed, shares: Shares(configurations), dealt: make(chan struct{}),
+		corpus: cmp.Or(corpus, new(Corpus)), keeps: corpus != nil,
 	}
+	parents := t.corpus.parents(len(configurations))
 	first := round{shares: t.shares}
-	for _, configuration := range configurations {
+	for i, configuration := range configurations {
 		turns := turnsOf(name, configuration.Profile)
+		if len(parents[i]) > 0 {
+			turns = withMutants(turns)
+		}
 		score := configurationScore{
-			Configuration: configuration,
-			cells:         make([]cellScore, configuration.Profile.cells.len()),
+			Configuration: configuration, parents: parents[i],
+			cells: make([]cellScore, configuration.Profile.cells.len()),
 		}
 		var order allocation
 		for i := range order {
@@ -208,25 +226,33 @@ func (t *Rounds) Turn(schedule int) (configuration int, strategy string) {
 func (t *Rounds) Strategy(schedule int) engine.Strategy {
 	configuration, r, at := t.turn(schedule)
 	score := &t.scores[configuration]
-	if name := score.strategies[at].name; name != MarginName {
+	switch name := score.strategies[at].name; name {
+	case MarginName:
+		return NewMargin(score.Profile, r.near, t.seed, schedule)
+	case MutantName:
+		return NewMutant(score.parents, t.seed, schedule)
+	default:
 		s := aimedAt(Named(name)(score.Profile, t.seed, schedule), r.cells, t.seed, schedule)
 		return Timed(s, score.Profile, t.seed, schedule)
 	}
-	return NewMargin(score.Profile, r.near, t.seed, schedule)
 }
 
 // Feedback is what rounds learn from a run.
 type Feedback struct {
 	steps      int
 	behaviours []uint64
-	near       *nearMiss // nil if the run has no margin
-	struck     []int     // cells of the profile
-	tried      int       // the first cell at which the schedule aimed; -1 if none
+	near       *nearMiss          // nil if the run has no margin
+	struck     []int              // cells of the profile
+	tried      int                // the first cell at which the schedule aimed; -1 if none
+	deviations []engine.Deviation // if the schedule may be kept
 }
 
 // Feedback returns what the rounds learn from the run of a schedule.
 func (t *Rounds) Feedback(schedule int, result *engine.Result) Feedback {
 	f := Feedback{steps: result.Steps, behaviours: Behaviour(nil, result.Events), tried: -1}
+	if t.keeps {
+		f.deviations = slices.Clone(result.Deviations)
+	}
 	configuration, r, at := t.turn(schedule)
 	score := &t.scores[configuration]
 	f.struck = score.Profile.cells.struck(&result.Coverage)
@@ -243,11 +269,14 @@ func (t *Rounds) Feedback(schedule int, result *engine.Result) Feedback {
 func (t *Rounds) Count(schedule int, shown Feedback) int {
 	fresh := 0
 	for _, b := range shown.behaviours {
-		if t.seen.Len() < behavioursMax && t.seen.Add(b) {
+		if seen := &t.corpus.Behaviours; seen.Len() < behavioursMax && seen.Add(b) {
 			fresh++
 		}
 	}
 	configuration, _, at := t.turn(schedule)
+	if t.keeps && fresh > 0 {
+		t.corpus.keep(configuration, shown.deviations)
+	}
 	score := &t.scores[configuration]
 	score.steps += float64(shown.steps)
 	score.fresh += float64(fresh)

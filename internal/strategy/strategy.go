@@ -23,6 +23,9 @@ const (
 	MarginName     = "margin"      // see [Margin]
 	PortfolioName  = "portfolio"   // see [Rounds]
 
+	// MutantName is the name of [Mutant] in a portfolio with a [Corpus]. It is none of [Names].
+	MutantName = "mutant"
+
 	// ExhaustiveName is no such strategy, but goes by a name too: see [exhaustive.Search].
 	ExhaustiveName = "exhaustive"
 )
