@@ -125,7 +125,10 @@ func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt,
 		}
 		h.Targets = append(h.Targets, *target)
 	}
-	return h, h.Open()
+	if err := h.Open(); err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	return h, nil
 }
 
 // names returns the names of the locks.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -355,5 +356,29 @@ func TestInterruptedHunt(t *testing.T) {
 	content := readFile(t, filepath.Join(c.command.Dir, "hunt", "corpus", "textbook.json"))
 	if err := json.Unmarshal(content, &saved); err != nil || saved.Schedules == 0 {
 		t.Errorf("%v: saved %+v", err, saved)
+	}
+}
+
+// A directory belongs to one hunt at a time. After a hunt was killed, the next one continues.
+func TestKilledHunt(t *testing.T) {
+	t.Parallel()
+	arguments := []string{"hunt", "--lock", "textbook", "--out", filepath.Join(t.TempDir(), "hunt")}
+	c := start(t, arguments...)
+	c.stderr.wait(" next textbook")
+	second := begin(t, arguments...)
+	want := fmt.Sprintf("interlock: --out: the hunt of process %d is using %s", c.command.Process.Pid,
+		arguments[4])
+	if _, status := second.end(t); status != statusUsage ||
+		!strings.HasPrefix(second.stderr.String(), want) {
+		t.Errorf("status %d, stderr %q, not %q", status, &second.stderr, want)
+	}
+	c.command.Process.Kill()
+	c.end(t)
+	third := start(t, append(arguments, "--turns", "1", "--json", "-")...)
+	text, status := third.end(t)
+	var saved hunt.Status
+	if err := json.Unmarshal([]byte("{"+text), &saved); err != nil || status != statusOK ||
+		saved.Locks[0].Turns < 2 || saved.Locks[0].Schedules <= saved.Schedules {
+		t.Errorf("%v: status %d, stderr %q, %+v", err, status, &third.stderr, saved)
 	}
 }

@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
-// newHunt returns a hunt of locks, with turns of 64 schedules.
+// newHunt returns a hunt of locks, with turns of 64 schedules, until the end of the test.
 func newHunt(t *testing.T, directory string, locks ...string) *Hunt {
 	t.Helper()
 	h := &Hunt{
@@ -32,6 +35,7 @@ func newHunt(t *testing.T, directory string, locks ...string) *Hunt {
 	if err := h.Open(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { h.Close() }) // It may be closed.
 	return h
 }
 
@@ -66,6 +70,7 @@ func TestHunt(t *testing.T) {
 			t.Errorf("%s: %v", f.Signature, err)
 		}
 	}
+	h.Close()
 	h = newHunt(t, directory, "textbook", "exists-then-wait")
 	for _, again := range run(t, h, 4) {
 		if slices.Contains(first, again) {
@@ -86,31 +91,72 @@ func TestHunt(t *testing.T) {
 	}
 }
 
-// After a turn of each, half of the turns go to all locks alike, and half by new behaviours.
-func TestShares(t *testing.T) {
-	h := newHunt(t, t.TempDir(), "textbook", "mutex", "herd", "semaphore")
-	var turns [4]int
-	for range h.findings {
-		index := h.next()
-		turns[index]++
-		h.findings[index].Turns++
+// A directory belongs to one hunt at a time.
+func TestOneHuntPerDirectory(t *testing.T) {
+	h := newHunt(t, t.TempDir(), "textbook")
+	other := &Hunt{Directory: h.Directory}
+	want := fmt.Sprintf("the hunt of process %d is using %s", os.Getpid(), h.Directory)
+	if err := other.Open(); err == nil || err.Error() != want {
+		t.Errorf("error %v, not %s", err, want)
 	}
-	if turns != [4]int{1, 1, 1, 1} {
-		t.Errorf("first turns %v", turns)
+	h.Close()
+	if err := other.Open(); err != nil {
+		t.Fatal(err)
 	}
-	h.findings[2].Fresh, h.findings[2].FreshSteps = 10, 100
-	turns = [4]int{}
-	for range 80 {
-		turns[h.next()]++
+	other.Close()
+}
+
+// A turn mutates the schedules in which earlier turns have shown new behaviour. Those of
+// configurations that are hunted no longer are left out.
+func TestMutants(t *testing.T) {
+	directory := t.TempDir()
+	mutants := func(h *Hunt) Yield { return h.Status().Locks[0].Strategies[strategy.MutantName] }
+	h := newHunt(t, directory, "textbook")
+	run(t, h, 1)
+	if f := h.Status().Locks[0]; f.Kept == 0 || mutants(h) != (Yield{}) {
+		t.Errorf("%d schedules kept; %+v", f.Kept, mutants(h))
 	}
-	if turns != [4]int{10, 10, 50, 10} {
-		t.Errorf("turns %v", turns)
+	h.Close()
+	h = newHunt(t, directory, "textbook")
+	h.Targets[0].Configurations[0].Clients = 3
+	run(t, h, 1)
+	if mutants(h) != (Yield{}) {
+		t.Errorf("schedules of another configuration were mutated: %+v", mutants(h))
+	}
+	run(t, h, 1)
+	total := Yield{}
+	f := h.Status().Locks[0]
+	for _, y := range f.Strategies {
+		total.Schedules += y.Schedules
+		total.Behaviours += y.Behaviours
+	}
+	if n := mutants(h).Schedules; n < 64/5 || n > 64/3 || total != (Yield{f.Schedules, f.Behaviours}) {
+		t.Errorf("mutants %+v of %+v; %+v", mutants(h), total, f)
+	}
+}
+
+// A broken lock is missing until a failure of the property was found that it is known to violate.
+func TestMissing(t *testing.T) {
+	h := newHunt(t, t.TempDir(), "textbook", "exists-then-wait")
+	for i, property := range []history.Property{"", history.Fencing} {
+		h.Targets[i].Broken, h.Targets[i].Property = true, property
+	}
+	run(t, h, 2)
+	missing := func(property history.Property) []string {
+		h.Targets[1].Property = property
+		return h.Status().Missing
+	}
+	if both := h.Status().Missing; h.Status().Broken != 2 ||
+		!slices.Equal(both, []string{"textbook", "exists-then-wait"}) ||
+		!slices.Equal(missing(history.Progress), both[:1]) || !slices.Equal(missing(""), both[:1]) {
+		t.Errorf("missing %v, %v, %v", both, missing(history.Progress), missing(""))
 	}
 }
 
 // A corpus that is damaged, of another lock or of another version is refused.
 func TestWrongCorpus(t *testing.T) {
 	h := newHunt(t, t.TempDir(), "textbook")
+	h.Close()
 	path := h.corpusPath("textbook")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -118,7 +164,10 @@ func TestWrongCorpus(t *testing.T) {
 	for content, want := range map[string]string{
 		`{`: "textbook.json is damaged: ",
 		`{"format": "interlock-hunt", "version": 0}`:                 "version 0",
-		`{"format": "interlock-hunt", "version": 1, "lock": "herd"}`: `is of the lock "herd"`,
+		`{"format": "interlock-hunt", "version": 2, "lock": "herd"}`: `is of the lock "herd"`,
+		`{"kept_schedules": [{"deviations": "3 serve c1,x tick"}]}`:  `deviation "x tick" of a kept`,
+		`{"kept_schedules": [{"deviations": "3 tick,3 tick"}]}`:      `deviation "3 tick" of a kept`,
+		`{"kept_schedules": [{"deviations": "3 sing c1"}]}`:          `"sing c1" is not the name of`,
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
