@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,23 +17,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hunt"
 	"github.com/interlock-sim/interlock/internal/localhttp"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/strategy"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // huntFlags holds the flags of hunt as they were given.
 type huntFlags struct {
-	locks                         []string
-	out, listen, seed, reportFile string
-	budget                        time.Duration
-	turns, workers                int
-	quiet                         bool
+	locks                   []string
+	out, plan, listen, seed string
+	reportFile              string
+	budget                  time.Duration
+	turns, workers          int
+	quiet                   bool
 }
 
 func newHunt(t *testing.T) *cobra.Command {
@@ -44,9 +40,22 @@ func newHunt(t *testing.T) *cobra.Command {
 		Short: "Search many locks day and night",
 		Long: `Hunt searches the locks in turns, with the configurations and the strategy of
 check, until it is interrupted. Locks that still show new behaviour get more
-turns. It keeps what it has found below the directory --out, and continues
-there when it is started again. It shrinks one schedule of each distinct
-failure and writes its counterexample.
+turns, and a quarter of the schedules are mutations of those that showed it. It
+keeps what it has found below the directory --out, and continues there when it
+is started again. It shrinks one schedule of each distinct failure and writes
+its counterexample.
+
+--plan reads the locks from a file, with a weight for each and with what check
+fixes by flags:
+
+  locks:
+    - names: [mutex, rwmutex]
+      weight: 3
+    - names: [redlock]
+      clients: 2
+      faults: pause@hold=1
+      max_pause: 1s
+    - names: [all]  # all others
 
 With --listen it serves a page with its status, on this machine only. The URL
 contains a secret. Port 0 is any free port.
@@ -71,6 +80,7 @@ Exit status:
 	flags := command.Flags()
 	flags.StringSliceVar(&f.locks, "lock", []string{allLocks},
 		"locks (see interlock locks), or all, also broken ones")
+	flags.StringVar(&f.plan, "plan", "", "YAML `file` that names the locks")
 	flags.StringVar(&f.out, "out", "interlock-hunt", "`directory` of the hunt")
 	flags.StringVar(&f.listen, "listen", "", "loopback `address` of the status page")
 	flags.DurationVar(&f.budget, "budget", 0, "running time, 0 for unlimited")
@@ -114,73 +124,13 @@ func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt,
 		fmt.Fprintf(progress, "%s: VIOLATION %s\n", lock, failure.Signature)
 	}
 	h.Begin = (&huntProgress{w: progress, hunt: h}).begin
-	names := f.names()
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("--lock names %s twice", name)
-		}
-		target, err := f.target(name)
-		if err != nil {
-			return nil, err
-		}
-		h.Targets = append(h.Targets, *target)
+	if h.Targets, err = f.targets(given); err != nil {
+		return nil, err
 	}
 	if err := h.Open(); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	return h, nil
-}
-
-// names returns the names of the locks.
-func (f *huntFlags) names() (names []string) {
-	for _, name := range f.locks {
-		if name != allLocks {
-			names = append(names, name)
-			continue
-		}
-		for _, s := range subjects.All() {
-			if !(s.Real && real.RaceDetector) {
-				names = append(names, s.Name)
-			}
-		}
-		for _, d := range subjects.Museum() {
-			if !slices.Contains(names, d.Name) {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	return names
-}
-
-// target returns the target for a lock, with the configurations that check has for it.
-func (f *huntFlags) target(name string) (*hunt.Target, error) {
-	var check checkFlags
-	check.defineFlags(new(cobra.Command)) // for its defaults
-	check.lock = name
-	configurations, err := check.configurations(func(string) bool { return false })
-	if err != nil {
-		return nil, err
-	}
-	target := &hunt.Target{Name: name, Configurations: configurations, Workers: f.workers}
-	target.Property, target.Broken = brokenProperty(name, configurations[0].Subject.Summary)
-	if configurations[0].Client == engine.Real {
-		if real.RaceDetector {
-			return nil, errRealUnderRace
-		}
-		target.Workers = 1
-	}
-	return target, nil
-}
-
-// brokenProperty returns the property that a lock is known to violate, empty if the lock violates
-// several, and whether it is known to be broken.
-func brokenProperty(name, summary string) (property history.Property, broken bool) {
-	for _, d := range subjects.Museum() {
-		if d.Name == name {
-			return d.Property, true
-		}
-	}
-	return "", strings.HasPrefix(summary, "broken: ")
 }
 
 // run hunts until the context ends, and reports what was found.

@@ -3,23 +3,18 @@
 package certify
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/exhaustive"
 	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/internal/yamlfile"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -33,8 +28,7 @@ type Plan struct {
 	MustFail []string `yaml:"must_fail"`
 	MustPass []string `yaml:"must_pass"`
 
-	path string
-	root yaml.Node
+	file *yamlfile.File
 }
 
 // A Group is a set of locks that are searched in the same way.
@@ -63,81 +57,12 @@ type Search struct {
 
 // Read reads a plan. The error names the file and the line.
 func Read(path string) (*Plan, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
+	p := new(Plan)
+	var err error
+	if p.file, err = yamlfile.Read(path, p, "locks or tests"); err != nil {
 		return nil, err
 	}
-	p := &Plan{path: path}
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	switch err := decoder.Decode(p); {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: the plan is empty: it needs locks or tests", path)
-	case err != nil:
-		return nil, p.syntax(err)
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: a plan is one YAML document, and this file has more", path)
-	}
-	if err := yaml.Unmarshal(content, &p.root); err != nil {
-		return nil, p.syntax(err)
-	}
 	return p, p.validate()
-}
-
-var (
-	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
-	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
-)
-
-// syntax returns an error of the YAML library with the file and the line in front.
-func (p *Plan) syntax(err error) error {
-	text := err.Error()
-	var wrong *yaml.TypeError
-	if errors.As(err, &wrong) {
-		text = wrong.Errors[0]
-	}
-	parts := lineOf.FindStringSubmatch(text)
-	if parts == nil {
-		return fmt.Errorf("%s: %w", p.path, err)
-	}
-	return fmt.Errorf("%s:%s: %s", p.path, parts[1],
-		unknown.ReplaceAllString(parts[2], "unknown field $1"))
-}
-
-// at returns an error with the file and the line of the value at a path of keys and indices or, if
-// there is none, of the last value on the way.
-func (p *Plan) at(err error, path ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s:%d: %w", p.path, p.line(path...), err)
-}
-
-// line returns the line of the value at a path, as for at.
-func (p *Plan) line(path ...any) int {
-	node := p.root.Content[0]
-	for _, step := range path {
-		next := (*yaml.Node)(nil)
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		switch step := step.(type) {
-		case int:
-			next = node.Content[step]
-		case string:
-			for i := 0; i+1 < len(node.Content); i += 2 {
-				if node.Content[i].Value == step {
-					next = node.Content[i+1]
-				}
-			}
-		}
-		if next == nil {
-			break
-		}
-		node = next
-	}
-	return node.Line
 }
 
 // Where returns the path of the plan and the line that names the lock or the package of a test, or
@@ -145,43 +70,43 @@ func (p *Plan) line(path ...any) int {
 func (p *Plan) Where(lock string) (path string, line int) {
 	for i := range p.Tests {
 		if name, _, _ := strings.Cut(lock, " "); p.Tests[i].Package == name {
-			return p.path, p.line("tests", i, "package")
+			return p.file.Path, p.file.Line("tests", i, "package")
 		}
 	}
 	for i := range p.Locks {
 		if n := slices.Index(p.Locks[i].Names, lock); n >= 0 {
-			return p.path, p.line("locks", i, "names", n)
+			return p.file.Path, p.file.Line("locks", i, "names", n)
 		}
 	}
-	return p.path, 1
+	return p.file.Path, 1
 }
 
 // validate returns the first error of the plan, or nil.
 func (p *Plan) validate() error {
 	if len(p.Locks) == 0 && len(p.Tests) == 0 {
-		return p.at(errors.New("the plan needs locks or tests"))
+		return p.file.At(errors.New("the plan needs locks or tests"))
 	}
 	for i := range p.Tests {
 		if err := p.Tests[i].validate(); err != nil {
-			return p.at(err, "tests", i)
+			return p.file.At(err, "tests", i)
 		}
 	}
 	seen := make(map[string]bool)
 	for i := range p.Locks {
 		g := &p.Locks[i]
 		if len(g.Names) == 0 || len(g.Sampled)+len(g.Exhaustive) == 0 {
-			return p.at(errors.New("locks need names, and sampled or exhaustive searches"),
+			return p.file.At(errors.New("locks need names, and sampled or exhaustive searches"),
 				"locks", i)
 		}
 		for n, property := range g.Unexercised {
 			if !slices.Contains(engine.Properties(), property) {
-				return p.at(fmt.Errorf("unknown property %q", property),
+				return p.file.At(fmt.Errorf("unknown property %q", property),
 					"locks", i, "unexercised", n)
 			}
 		}
 		for n, name := range g.Names {
 			if seen[name] {
-				return p.at(fmt.Errorf("the lock %s is named twice", name), "locks", i, "names", n)
+				return p.file.At(fmt.Errorf("the lock %s is named twice", name), "locks", i, "names", n)
 			}
 			seen[name] = true
 			if err := p.validateLock(g, i, n); err != nil {
@@ -201,13 +126,13 @@ func (p *Plan) validate() error {
 func (p *Plan) validateLock(g *Group, group, name int) error {
 	row, err := g.row(name)
 	if err != nil {
-		return p.at(err, "locks", group, "names", name)
+		return p.file.At(err, "locks", group, "names", name)
 	}
 	for i := range row.Searches {
 		key, index, search := g.search(i)
 		scenario, err := row.Scenario(&row.Searches[i])
 		if err != nil {
-			return p.at(fmt.Errorf("%s: %w", g.Names[name], err), "locks", group, key, index)
+			return p.file.At(fmt.Errorf("%s: %w", g.Names[name], err), "locks", group, key, index)
 		}
 		switch {
 		case search.Faults == "":
@@ -222,7 +147,7 @@ func (p *Plan) validateLock(g *Group, group, name int) error {
 			_, err = faults.ParseCoverageCells(search.Coverage, scenario.FaultKinds())
 		}
 		if err != nil {
-			return p.at(err, "locks", group, key, index)
+			return p.file.At(err, "locks", group, key, index)
 		}
 	}
 	return nil
@@ -263,19 +188,19 @@ const (
 // and with slashes.
 func (p *Plan) recordings(key string) (names []string, err error) {
 	patterns := map[string][]string{mustFailKey: p.MustFail, mustPassKey: p.MustPass}[key]
-	directory := filepath.Dir(p.path)
+	directory := filepath.Dir(p.file.Path)
 	for i, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(directory, pattern))
 		if err == nil && len(found) == 0 {
 			err = fmt.Errorf("no recording matches %s", pattern)
 		}
 		if err != nil {
-			return nil, p.at(err, key, i)
+			return nil, p.file.At(err, key, i)
 		}
 		for _, path := range found {
 			name, err := filepath.Rel(directory, path)
 			if err != nil {
-				return nil, p.at(err, key, i)
+				return nil, p.file.At(err, key, i)
 			}
 			names = append(names, filepath.ToSlash(name))
 		}
@@ -286,5 +211,5 @@ func (p *Plan) recordings(key string) (names []string, err error) {
 // File returns the path of a recording of the plan, which a certificate names relative to the
 // plan's directory.
 func (p *Plan) File(recording string) string {
-	return filepath.Join(filepath.Dir(p.path), filepath.FromSlash(recording))
+	return filepath.Join(filepath.Dir(p.file.Path), filepath.FromSlash(recording))
 }

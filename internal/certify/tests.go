@@ -105,7 +105,7 @@ const interruptTimeout = 10 * time.Second
 func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	command := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=0",
 		"-run="+t.Run, t.Package)
-	command.Dir = filepath.Dir(p.path)
+	command.Dir = filepath.Dir(p.file.Path)
 	command.Env = os.Environ()
 	if p.Seed != 0 {
 		command.Env = append(command.Env, "INTERLOCK_SEED="+strconv.FormatUint(p.Seed, 10))
@@ -136,7 +136,7 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 // relative makes the paths in a text relative to the plan's directory, so that a certificate does
 // not depend on that directory.
 func (p *Plan) relative(text string) string {
-	directory, err := filepath.Abs(filepath.Dir(p.path))
+	directory, err := filepath.Abs(filepath.Dir(p.file.Path))
 	if err != nil {
 		return text
 	}

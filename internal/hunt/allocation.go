@@ -20,7 +20,8 @@ func (t *Target) schedules(turns int) int {
 	if t.Schedules > 0 {
 		return t.Schedules
 	}
-	return max(leastSchedules, firstSchedules<<min(turns, doublings)/t.stepCost())
+	return max(leastSchedules, strategy.BlockSchedules*len(t.Configurations),
+		firstSchedules<<min(turns, doublings)/t.stepCost())
 }
 
 // stepCost returns how long a step takes; see [engine.Scenario.StepCost].

@@ -56,15 +56,18 @@ func TestLengths(t *testing.T) {
 	for _, tc := range []struct {
 		lock   string
 		client engine.ClientKind
+		rows   int // configurations
 		want   []int
 	}{
-		{"textbook", engine.Model, []int{128, 256, 512, 1024, 2048, 4096, 4096}},
-		{"textbook", engine.Real, []int{64, 64, 64, 64, 102, 204, 204}},
-		{"redlock", engine.Model, []int{64, 64, 64, 85, 170, 341, 341}},
+		{"textbook", engine.Model, 8, []int{128, 256, 512, 1024, 2048, 4096, 4096}},
+		{"textbook", engine.Real, 1, []int{64, 64, 64, 64, 102, 204, 204}},
+		{"redlock", engine.Model, 17, []int{136, 136, 136, 136, 170, 341, 341}},
 	} {
 		scenario := locktest.Planned(t, locktest.Named(t, tc.lock), 2, 1, "none")
 		scenario.Client = tc.client
-		target := Target{Configurations: []campaign.Configuration{{Scenario: scenario, Weight: 1}}}
+		target := Target{Configurations: slices.Repeat([]campaign.Configuration{{
+			Scenario: scenario, Weight: 1,
+		}}, tc.rows)}
 		for turns, want := range tc.want {
 			if got := target.schedules(turns); got != want {
 				t.Errorf("%s: turn %d has %d schedules, not %d", tc.lock, turns, got, want)

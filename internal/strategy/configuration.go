@@ -21,15 +21,15 @@ func Shares(configurations []Configuration) []float64 {
 	return shares
 }
 
-// blockSchedules is how many consecutive schedules have the same configuration: one for each turn
+// BlockSchedules is how many consecutive schedules have the same configuration: one for each turn
 // of [RoundRobin], so that each strategy has its share in each configuration.
-const blockSchedules = len(portfolio)
+const BlockSchedules = len(portfolio)
 
 // DrawConfiguration returns the configuration of a schedule. At first it is each configuration
 // once, in their order; then it is drawn from the shares, so that it depends on no other period in
 // the numbers of schedules.
 func DrawConfiguration(shares []float64, seed uint64, schedule int) int {
-	block, last := schedule/blockSchedules, len(shares)-1
+	block, last := schedule/BlockSchedules, len(shares)-1
 	if block <= last {
 		return block
 	}

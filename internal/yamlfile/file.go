@@ -1,0 +1,100 @@
+// Package yamlfile reads plans: YAML files without unknown keys, whose errors name the file and the
+// line.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A File is a YAML file that was read.
+type File struct {
+	Path string
+	root yaml.Node
+}
+
+// Read reads a plan into a value. Keys that the value does not have are errors. Needs says what a
+// plan needs, for the error of an empty one.
+func Read(path string, into any, needs string) (*File, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	switch err := decoder.Decode(into); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: the plan is empty: it needs %s", path, needs)
+	case err != nil:
+		return nil, f.syntax(err)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: a plan is one YAML document, and this file has more", path)
+	}
+	if err := yaml.Unmarshal(content, &f.root); err != nil {
+		return nil, f.syntax(err)
+	}
+	return f, nil
+}
+
+var (
+	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+)
+
+// syntax returns an error of the YAML library with the file and the line in front.
+func (f *File) syntax(err error) error {
+	text := err.Error()
+	var wrong *yaml.TypeError
+	if errors.As(err, &wrong) {
+		text = wrong.Errors[0]
+	}
+	parts := lineOf.FindStringSubmatch(text)
+	if parts == nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return fmt.Errorf("%s:%s: %s", f.Path, parts[1],
+		unknown.ReplaceAllString(parts[2], "unknown field $1"))
+}
+
+// At returns an error with the file and the line of the value at a path of keys and indices or, if
+// there is none, of the last value on the way. It returns nil for nil.
+func (f *File) At(err error, path ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s:%d: %w", f.Path, f.Line(path...), err)
+}
+
+// Line returns the line of the value at a path, as for At.
+func (f *File) Line(path ...any) int {
+	node := f.root.Content[0]
+	for _, step := range path {
+		next := (*yaml.Node)(nil)
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		switch step := step.(type) {
+		case int:
+			next = node.Content[step]
+		case string:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				if node.Content[i].Value == step {
+					next = node.Content[i+1]
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		node = next
+	}
+	return node.Line
+}
