@@ -201,8 +201,7 @@ func (f *huntFlags) write(w io.Writer, status *hunt.Status) {
 		}
 	}
 	if status.Broken > 0 {
-		fmt.Fprintf(w, "%d of %d broken locks found", status.Broken-len(status.Missing),
-			status.Broken)
+		fmt.Fprintf(w, "%d of %d broken locks found", status.Found(), status.Broken)
 		if len(status.Missing) > 0 {
 			fmt.Fprintf(w, ", not %s", strings.Join(status.Missing, ", "))
 		}

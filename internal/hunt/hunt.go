@@ -61,6 +61,9 @@ func (s *Status) Failures() (n int) {
 	return n
 }
 
+// Found returns the number of broken locks that are not missing.
+func (s *Status) Found() int { return s.Broken - len(s.Missing) }
+
 // FailuresDirectory returns the directory of the counterexamples.
 func (h *Hunt) FailuresDirectory() string { return filepath.Join(h.Directory, "failures") }
 

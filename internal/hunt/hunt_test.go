@@ -181,6 +181,7 @@ func TestWrongCorpus(t *testing.T) {
 // The server shows the status and the counterexamples, and no other file.
 func TestHandler(t *testing.T) {
 	h := newHunt(t, t.TempDir(), "exists-then-wait")
+	h.Targets[0].Broken = true
 	run(t, h, 1)
 	page := "failures/" + h.Status().Locks[0].Failures[0].Directory + "/timeline.html"
 	if err := os.WriteFile(filepath.Join(h.Directory, "secret"), nil, 0o644); err != nil {
@@ -194,6 +195,7 @@ func TestHandler(t *testing.T) {
 	}{
 		{"", http.StatusOK, "<td>exists-then-wait<td>1<td>64<td>"},
 		{"", http.StatusOK, `href="` + page + `"`},
+		{"", http.StatusOK, `<p id="broken">1 of 1 broken locks found.</p>`},
 		{"status.json", http.StatusOK, `"lock":"exists-then-wait","turns":1,`},
 		{page, http.StatusOK, "<!doctype html>"},
 		{"failures/..%2Fsecret/x", http.StatusBadRequest, ""},

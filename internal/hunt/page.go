@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/localhttp"
 	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
 // refreshSeconds is how often a browser loads the status page again.
@@ -64,18 +65,26 @@ var pageTemplate = template.Must(template.New("hunt").Funcs(template.FuncMap{
 	"perSecond": func(s *Status) string {
 		return fmt.Sprintf("%.0f", float64(s.Schedules)/max(1e-9, s.Elapsed.Seconds()))
 	},
+	"join": func(names []string) string { return strings.Join(names, ", ") },
+	"mutants": func(f Findings) string {
+		y := f.Strategies[strategy.MutantName]
+		return fmt.Sprintf("%d of %d", y.Behaviours, y.Schedules)
+	},
 	"cells":  func(f Findings) int { cells, _ := f.cells(); return cells },
 	"struck": func(f Findings) int { _, struck := f.cells(); return struck },
 }).Parse(`<main>
 <h1>Hunt</h1>
 <p id="summary">{{round .Elapsed}}, {{.Schedules}} schedules, {{perSecond .}}/s,
 {{len .Locks}} locks, {{.Failures}} distinct failures. <a href="status.json">JSON</a></p>
+{{if .Broken}}<p id="broken">{{.Found}} of {{.Broken}} broken locks found
+{{- if .Missing}}, not {{join .Missing}}{{end}}.</p>{{end}}
 <table id="locks">
-<thead><tr><th>lock<th>turns<th>schedules<th>steps<th>behaviours<th>fault cells covered<th>faults
+<thead><tr><th>lock<th>turns<th>schedules<th>steps<th>behaviours
+<th>of mutants<th>fault cells covered<th>faults
 <th>smallest margins<th>failures</tr></thead>
 <tbody>
 {{range .Locks}}<tr><td>{{.Lock}}<td>{{.Turns}}<td>{{.Schedules}}<td>{{.Steps}}<td>{{.Behaviours}}
-<td>{{cells .}}<td>{{struck .}}
+<td>{{mutants .}}<td>{{cells .}}<td>{{struck .}}
 <td>{{range $name, $margin := .Margins}}{{$name}} {{seconds $margin}}<br>{{end}}
 <td class="failures">{{range .Failures}}{{if .Directory -}}
 <a href="failures/{{.Directory}}/timeline.html">{{.Signature}}</a>

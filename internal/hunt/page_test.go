@@ -13,6 +13,7 @@ import (
 // A reader follows a failure on the status page to its timeline.
 func TestPage(t *testing.T) {
 	h := newHunt(t, t.TempDir(), "textbook", "exists-then-wait")
+	h.Targets[0].Broken, h.Targets[1].Broken = true, true
 	run(t, h, 2)
 	url := serve(t, h)
 	tab := chromium.Open(t, url)
@@ -22,6 +23,11 @@ func TestPage(t *testing.T) {
 		`document.querySelector("#summary").innerText`); !strings.Contains(summary,
 		"128 schedules") {
 		t.Errorf("summary %q", summary)
+	}
+	if broken := chromium.Evaluate[string](tab,
+		`document.querySelector("#broken").innerText`); broken !=
+		"1 of 2 broken locks found, not textbook." {
+		t.Errorf("broken locks: %q", broken)
 	}
 	// A long link wraps, so its centre may be beside it.
 	tab.Do(chromedp.Focus(link), chromedp.KeyEvent(kb.Enter))
