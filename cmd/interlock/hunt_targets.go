@@ -79,8 +79,8 @@ func huntedByAll() (names []string) {
 }
 
 // target returns the target for a lock, with the configurations that check has for it. A lock that
-// does not use ZooKeeper also has those of its searches in the report card, where each kind of fault
-// of its servers strikes by itself.
+// does not use ZooKeeper also has those of its searches in the report card, where each kind of
+// fault of its servers strikes by itself.
 func (g *huntGroup) target(name string, workers int) (*hunt.Target, error) {
 	var check checkFlags
 	check.defineFlags(new(cobra.Command)) // for its defaults

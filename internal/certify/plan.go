@@ -106,7 +106,8 @@ func (p *Plan) validate() error {
 		}
 		for n, name := range g.Names {
 			if seen[name] {
-				return p.file.At(fmt.Errorf("the lock %s is named twice", name), "locks", i, "names", n)
+				return p.file.At(fmt.Errorf("the lock %s is named twice", name),
+					"locks", i, "names", n)
 			}
 			seen[name] = true
 			if err := p.validateLock(g, i, n); err != nil {

@@ -78,6 +78,7 @@ func TestLayers(t *testing.T) {
 		"internal/hunt": slices.Concat(report, recording, strategy, []string{
 			"internal/campaign", "internal/localhttp", "internal/shrink", "internal/hunt",
 		}),
+		"internal/yamlfile": {"internal/yamlfile"},
 		"internal/exhaustive": slices.Concat(report, replay, strategy,
 			[]string{"internal/file", "internal/program", "internal/exhaustive"}),
 	} {

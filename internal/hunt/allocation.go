@@ -7,8 +7,8 @@ import (
 )
 
 // The lengths of turns in schedules. The first turn of a lock is short, so that all locks are
-// visited soon, and later ones are each twice as long as the one before. If the steps of a lock take
-// longer, its turns have fewer schedules, but enough for each configuration.
+// visited soon, and later ones are each twice as long as the one before. If the steps of a lock
+// take longer, its turns have fewer schedules, but enough for each configuration.
 const (
 	firstSchedules = 128
 	doublings      = 5 // up to 4096 schedules, four rounds of a portfolio

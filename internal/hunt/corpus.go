@@ -127,8 +127,8 @@ func (c *corpus) write(path string) error {
 	return os.Rename(draft, path)
 }
 
-// known returns the corpus for a campaign. Schedules of configurations that the target does not have
-// are left out.
+// known returns the corpus for a campaign. Schedules of configurations that the target does not
+// have are left out.
 func (c *corpus) known(target *Target) *strategy.Corpus {
 	known := new(strategy.Corpus)
 	for _, key := range c.Known {

@@ -9,10 +9,10 @@ import (
 )
 
 // Mutant mutates a schedule that showed behaviour which was new then, so that campaigns explore
-// what lies near it. As in the havoc stage of AFL (M. Zalewski, "Technical whitepaper for afl-fuzz",
-// 2014), one to four random changes are stacked: a deviation from the default policy is removed,
-// moved, or replaced by a random step, a random step is inserted, the phase of a timer changes, or
-// from some decision on the schedule is a random walk or that of another parent.
+// what lies near it. As in the havoc stage of AFL (M. Zalewski, "Technical whitepaper for
+// afl-fuzz", 2014), one to four random changes are stacked: a deviation from the default policy is
+// removed, moved, or replaced by a random step, a random step is inserted, the phase of a timer
+// changes, or from some decision on the schedule is a random walk or that of another parent.
 //
 // A change moves what follows. So a deviation that is not possible at its decision waits for a few
 // decisions, and its successors with it.
@@ -103,7 +103,8 @@ func (m *Mutant) leave(from int, parents []Parent) {
 
 // insert inserts a deviation behind others with its index.
 func (m *Mutant) insert(d engine.Deviation) {
-	at := slices.IndexFunc(m.plan, func(other engine.Deviation) bool { return other.Index > d.Index })
+	at := slices.IndexFunc(m.plan,
+		func(other engine.Deviation) bool { return other.Index > d.Index })
 	if at < 0 {
 		at = len(m.plan)
 	}

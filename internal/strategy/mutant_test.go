@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A campaign mutates the schedules of its corpus, counts only what they do not show as new, and adds
-// to them. It does not depend on the number of workers.
+// A campaign mutates the schedules of its corpus, counts only what they do not show as new, and
+// adds to them. It does not depend on the number of workers.
 func TestCorpus(t *testing.T) {
 	textbook := locktest.Named(t, "textbook")
 	configurations := []campaign.Configuration{
