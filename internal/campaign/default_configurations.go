@@ -19,7 +19,7 @@ var defaultRows = [...]row{
 	{clients: 3, cycles: 2, servers: 1, faults: faults.Plan{Any: 2}, weight: 6},
 	{clients: 1, cycles: 3, servers: 1, faults: faults.Plan{Any: 2}, weight: 1},
 	{clients: 4, cycles: 1, servers: 1, faults: faults.Plan{Any: 3}, weight: 2},
-	{clients: 2, cycles: 1, servers: 3, faults: partitionHolder(), weight: 4},
+	{clients: 3, cycles: 1, servers: 3, faults: partitionHolder(), weight: 4},
 	{clients: 2, cycles: 2, servers: 3, faults: faults.Plan{Any: 2}, weight: 2},
 	{clients: 3, cycles: 2, servers: 3, faults: faults.Plan{Any: 2}, weight: 2},
 	{clients: 3, cycles: 3, servers: 2, faults: faults.Plan{Any: 3}, weight: 1},
