@@ -44,9 +44,14 @@ type hold struct {
 const freshOdds = 4
 
 // NewMargin returns the strategy of a schedule. Its timing is a mutation of one of the near misses,
-// or drawn anew.
+// or drawn anew. Where no timer has a phase and there are no near misses, half of the schedules are
+// random walks: without a session that ends under its holder, the order of steps matters more than
+// times.
 func NewMargin(p *Profile, near nearMisses, seed uint64, schedule int) engine.Strategy {
 	t := timingOf(p, near, seed, schedule)
+	if t == nil {
+		return Timed(NewRandom(seed, schedule), p, seed, schedule)
+	}
 	m := &Margin{timing: t, strikes: slices.Clone(t.strikes)}
 	for i, step := range p.Shifts {
 		if step.Peer = t.phases[i]; step.Peer > 0 {
@@ -56,10 +61,13 @@ func NewMargin(p *Profile, near nearMisses, seed uint64, schedule int) engine.St
 	return m
 }
 
-// timingOf returns the timing of a schedule.
+// timingOf returns the timing of a schedule, or nil if it is a random walk.
 func timingOf(p *Profile, near nearMisses, seed uint64, schedule int) *timing {
 	draw := NewRandom(seed^0x6d617267, schedule)
-	if len(near) == 0 || draw.Below(freshOdds) == 0 {
+	switch {
+	case len(p.Shifts)+len(near) == 0 && draw.Below(2) == 0:
+		return nil
+	case len(near) == 0 || draw.Below(freshOdds) == 0:
 		return drawTiming(draw, p)
 	}
 	closer := min(draw.Below(uint64(len(near))), draw.Below(uint64(len(near))))

@@ -15,10 +15,11 @@ type nearMiss struct {
 	timing *timing
 }
 
-// nearMissOf returns the timing of a run with its margin, or nil if no holder's session ended.
+// nearMissOf returns the timing of a run with its margin, or nil if the run had no timing or no
+// holder's session ended.
 func nearMissOf(t *timing, result *engine.Result) *nearMiss {
 	m := &result.Margins[check.LossToGrant]
-	if m.Times == 0 {
+	if t == nil || m.Times == 0 {
 		return nil
 	}
 	return &nearMiss{margin: m.Smallest, timing: t}
