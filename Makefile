@@ -100,6 +100,10 @@ mutate-search: ## Count how many of the published defects interlock check finds.
 mutate-search-quick: ## Verify that interlock check finds the published defects that are easy to find.
 	go run ./internal/lockmutation -search -quick
 
+PACKAGE ?= lock
+mutation-score: ## Count the mutants of PACKAGE that its tests and searches find; needs an hour.
+	internal/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
+
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
 	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000
 
