@@ -101,7 +101,7 @@ mutate-search-quick: ## Verify that interlock check finds the published defects 
 	go run ./internal/lockmutation -search -quick
 
 PACKAGE ?= lock
-mutation-score: ## Count the mutants of PACKAGE that its tests and searches find; needs an hour.
+mutation-score: ## Count the mutants of PACKAGE that its tests and searches find.
 	internal/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
 
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.

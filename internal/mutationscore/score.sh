@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Mutates a package with gremlins and prints its score. The tests of a mutant are those of the package
-# and then searches by the harness with random schedules and faults, until one fails.
+# Mutates a package with gremlins and prints its score. The tests of a mutant are those of the
+# package and then searches by the harness with random schedules and faults, until one fails.
 #
 #	score.sh PACKAGE DIRECTORY [FLAG...]
 #
@@ -40,13 +40,16 @@ LOG=$out/log
 export ROOT BASE MODULE LANGUAGE LOG
 cut -d' ' -f1 <<<"$TESTS" | while read -r directory; do
 	mkdir -p "$BASE/$directory"
-	go list -trimpath -export -test -deps -f '{{.ImportPath}}|{{.Export}}|{{join .GoFiles " "}}' "./$directory" |
-		awk -F'|' -v base="$BASE/$directory" -v test="$MODULE/$directory.test" -v mutated="$MODULE/$PACKAGE" '
+	go list -trimpath -export -test -deps \
+		-f '{{.ImportPath}}|{{.Export}}|{{join .GoFiles " "}}' "./$directory" |
+		awk -F'|' -v base="$BASE/$directory" -v test="$MODULE/$directory.test" \
+			-v mutated="$MODULE/$PACKAGE" '
 			{ path = $1; variant = sub(/ \[.*/, "", path) ? "test" : "plain" }
 			path in kind && kind[path] == "test" { next }
 			{ kind[path] = variant; export[path] = $2; files[path] = $3 }
 			END {
-				for (path in export) if (export[path]) print "packagefile " path "=" export[path] >(base "/imports")
+				for (path in export) if (export[path])
+					print "packagefile " path "=" export[path] >(base "/imports")
 				print export[test] >(base "/main")
 				print kind[mutated], files[mutated] >(base "/files")
 			}'
@@ -56,6 +59,7 @@ GOBIN=$BASE/bin go install "$gremlins"
 PATH=$here/path:$PATH
 : >"$LOG"
 # What is not mutated must pass.
-go test -failfast >"$out/control" 2>&1 || { tail "$out/control"; exit 1; }
+go test -failfast >"$out/control" 2>&1 ||
+	{ tail "$out/control"; exit 1; }
 : >"$LOG"
 "$BASE/bin/gremlins" unleash "./$PACKAGE" --timeout-coefficient 300 --output "$out/gremlins.json" "$@"
