@@ -29,8 +29,8 @@ func (s *Scenario) DescribeContract() string {
 
 // OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
 //
-//   - [history.ClientMutualExclusion] and [history.Margin] after a pause or a clock drift beyond the
-//     contract;
+//   - [history.ClientMutualExclusion] and [history.Margin] after a pause or a clock drift beyond
+//     the contract;
 //   - [history.Validity] after a clock drift beyond the contract, and after a jump of a clock if
 //     the contract bounds the drift;
 //   - [history.ClientMutualExclusion], and a re-entry into a lost lock

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/hash64"
 )
 
-// Tuples holds distinct tuples of numbers, each of them once. The zero value is empty. One goroutine
-// at a time may add; others may call Find and At meanwhile.
+// Tuples holds distinct tuples of numbers, each of them once. The zero value is empty. One
+// goroutine at a time may add; others may call Find and At meanwhile.
 type Tuples[T ~uint32] struct {
 	words List[T] // for each tuple its length, and its elements in the same chunk
 	index Index

@@ -4,7 +4,8 @@ import "sync/atomic"
 
 // Answers holds an answer, yes or no, for each of many keys, at 11 to 22 bytes each: a hash table
 // like [Set] with a bit for each slot. The zero value is empty. One goroutine at a time may call
-// Put; others may call Get meanwhile, and then miss what was put since their last synchronized call.
+// Put; others may call Get meanwhile, and then miss what was put since their last synchronized
+// call.
 type Answers struct {
 	table atomic.Pointer[answerTable]
 	count int
