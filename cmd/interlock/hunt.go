@@ -79,7 +79,7 @@ Exit status:
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&f.locks, "lock", []string{allLocks},
-		"locks (see interlock locks), or all, also broken ones")
+		"locks, or all with the broken ones")
 	flags.StringVar(&f.plan, "plan", "", "YAML `file` that names the locks")
 	flags.StringVar(&f.out, "out", "interlock-hunt", "`directory` of the hunt")
 	flags.StringVar(&f.listen, "listen", "", "loopback `address` of the status page")

@@ -51,10 +51,10 @@ func (h *Hunt) page(w http.ResponseWriter, _ *http.Request) {
 }
 
 const pageStyle = `
-main { margin: 1rem; }
+main { display: block; margin: 1rem; }
 table { border-collapse: collapse; }
 th, td { padding: .15rem .6rem; text-align: right; vertical-align: top; }
-th:first-child, td:first-child, td.failures { text-align: left; }
+th:first-child, td:first-child, th:last-child, td.failures { text-align: left; }
 tbody tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 `
 

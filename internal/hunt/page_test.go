@@ -29,6 +29,10 @@ func TestPage(t *testing.T) {
 		"1 of 2 broken locks found, not textbook." {
 		t.Errorf("broken locks: %q", broken)
 	}
+	if left := chromium.Evaluate[float64](tab,
+		`document.querySelector("#locks").getBoundingClientRect().left`); left > 100 {
+		t.Errorf("the table begins at %v pixels", left)
+	}
 	// A long link wraps, so its centre may be beside it.
 	tab.Do(chromedp.Focus(link), chromedp.KeyEvent(kb.Enter))
 	want := "exists-then-wait violates " + string(h.Status().Locks[1].Failures[0].Property)
