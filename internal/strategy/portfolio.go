@@ -256,10 +256,14 @@ func (t *Rounds) Feedback(schedule int, result *engine.Result) Feedback {
 	configuration, r, at := t.turn(schedule)
 	score := &t.scores[configuration]
 	f.struck = score.Profile.cells.struck(&result.Coverage)
-	if score.strategies[at].name == MarginName {
+	switch score.strategies[at].name {
+	case MarginName:
 		f.near = nearMissOf(timingOf(score.Profile, r.near, t.seed, schedule), result)
-	} else if a := drawAim(r.cells, t.seed, schedule); a != nil {
-		f.tried = a.tried
+	case MutantName: // It does not aim.
+	default:
+		if a := drawAim(r.cells, t.seed, schedule); a != nil {
+			f.tried = a.tried
+		}
 	}
 	return f
 }
