@@ -42,6 +42,10 @@ type outcome struct {
 	Result string `json:"result"` // how, or after how many schedules the search gave up
 }
 
+// hangTime is the processor time after which a check that exceeds its limit counts as a hang. Other
+// checks of a first sweep take a few seconds.
+const hangTime = 30 * time.Second
+
 // The schedules of a check in the first sweep, and the factor from one sweep to the next.
 const (
 	sweepSchedules = 1000
@@ -136,6 +140,9 @@ func (s *search) find(d defect, directory string) string {
 				"--schedules=" + strconv.Itoa(schedules), "--budget=" + commandLimit.String(),
 			}
 			output, used, err := measured(directory, program, arguments...)
+			if why := cutShort(used, err); why != "" {
+				return "WRONG: " + why
+			}
 			spent += used
 			if how := finding(output, err); how != "" {
 				at, _ := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
@@ -147,6 +154,19 @@ func (s *search) find(d defect, directory string) string {
 		schedules *= sweepGrowth
 	}
 	return fmt.Sprintf("%s in %d schedules, %.1f s", notFound, ran, spent.Seconds())
+}
+
+// cutShort returns why a check shows nothing: something else ended it, or the machine was too busy
+// to tell a hang from a slow check. It returns "" for a check that counts.
+func cutShort(used time.Duration, err error) string {
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && used < hangTime:
+		return fmt.Sprintf("only %.1f s of processor time in %v", used.Seconds(), commandLimit)
+	case errors.As(err, &exit) && !exit.Exited():
+		return "a check was killed: " + exit.Error()
+	}
+	return ""
 }
 
 // finding says in which way a check has found a defect, and "" if it has found nothing.
