@@ -1,6 +1,7 @@
 package exhaustive
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/file"
+	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/program"
 	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/stateset"
@@ -49,11 +51,15 @@ type checkpoint struct {
 	Distinct               []distinctRecord `json:"distinct,omitempty"`
 	Path                   []frameRecord    `json:"path"`
 	Seen                   stateset.Keys    `json:"seen"`
+	Merged                 *mergedRecord    `json:"merged,omitempty"` // if states are merged
+
+	// if states are merged: what they and local histories are, as [flat.Encoder] writes it
+	numbers *flat.Decoder
 }
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 4
+	checkpointVersion = 5
 	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 
@@ -73,16 +79,17 @@ type distinctRecord struct {
 
 // A frameRecord is the stored form of a frame.
 type frameRecord struct {
-	Key       uint64     `json:"key"`
-	Visit     uint64     `json:"visit"`
-	Step      sim.Step   `json:"step"`
-	Default   sim.Step   `json:"default"`
-	Rest      []sim.Step `json:"rest,omitempty"`
-	Deferred  []sim.Step `json:"deferred,omitempty"`
-	IdleTicks int        `json:"idle_ticks,omitempty"`
-	Wasteful  bool       `json:"wasteful,omitempty"`
-	Stored    bool       `json:"stored,omitempty"`
-	Unstored  int        `json:"unstored,omitempty"`
+	Key       uint64       `json:"key"`
+	Visit     uint64       `json:"visit"`
+	Step      sim.Step     `json:"step"`
+	Default   sim.Step     `json:"default"`
+	Rest      []sim.Step   `json:"rest,omitempty"`
+	Deferred  []sim.Step   `json:"deferred,omitempty"`
+	IdleTicks int          `json:"idle_ticks,omitempty"`
+	Wasteful  bool         `json:"wasteful,omitempty"`
+	Stored    bool         `json:"stored,omitempty"`
+	Unstored  int          `json:"unstored,omitempty"`
+	Merged    *mergedFrame `json:"merged,omitempty"` // if states are merged
 }
 
 // description returns the parameters on which a search depends.
@@ -95,6 +102,9 @@ func (e *Search) description() string {
 	if e.KeepGoing {
 		text += ", keep going"
 	}
+	if !e.merges() {
+		text += ", not merged"
+	}
 	return text
 }
 
@@ -103,6 +113,7 @@ func (e *Search) description() string {
 // cannot be read or written, or is not a checkpoint of this search by this program.
 func (e *Search) Resume(t *testing.T) error {
 	var err error
+	e.restrict()
 	if e.program, err = program.Hash(); err != nil {
 		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
 	}
@@ -122,17 +133,40 @@ func (e *Search) Resume(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	var c checkpoint
-	if err := json.Unmarshal(content, &c); err != nil {
-		return fmt.Errorf("%s is not a checkpoint of Interlock, or is damaged: %w",
-			e.Checkpoint,
-			err)
-	}
-	if err := e.fits(&c); err != nil {
+	c, err := e.decode(content)
+	if err != nil {
 		return err
 	}
-	e.resumed = &c
-	return e.recall(t, &c)
+	if err := e.recall(t, c); err != nil {
+		return err
+	}
+	if c.Merged != nil {
+		if err := e.restore(t, c); err != nil {
+			return fmt.Errorf("%s: %w", e.Checkpoint, err)
+		}
+	}
+	e.resumed = c
+	return nil
+}
+
+// decode reads a checkpoint: a line of JSON and, if states are merged, numbers.
+func (e *Search) decode(content []byte) (*checkpoint, error) {
+	var c checkpoint
+	line, numbers, _ := bytes.Cut(content, []byte("\n"))
+	err := json.Unmarshal(line, &c)
+	if err == nil {
+		if err := e.fits(&c); err != nil {
+			return nil, err
+		}
+		if c.Merged != nil {
+			c.numbers, err = flat.NewDecoder(numbers)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a checkpoint of Interlock, or is damaged: %w",
+			e.Checkpoint, err)
+	}
+	return &c, nil
 }
 
 // fits returns why a checkpoint does not belong to this search by this program, or nil.
@@ -206,6 +240,9 @@ func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 			wasteful: w.Wasteful, stored: w.Stored, unstored: w.Unstored,
 		})
 	}
+	if c.Merged != nil {
+		x.resumeMerged(c, r)
+	}
 	r.Schedules, r.Steps, r.Transitions, r.Depth, r.CutOff = c.Schedules, c.Steps, c.Transitions,
 		c.Depth, c.CutOff
 	r.Unsettled = c.Unsettled
@@ -226,7 +263,7 @@ func (x *dfs) save(r *report.Exhaustive) error {
 		Schedules: r.Schedules, Steps: r.Steps, Transitions: r.Transitions, Depth: r.Depth,
 		CutOff: r.CutOff, Unsettled: r.Unsettled,
 		Digest: r.Digest, Coverage: r.Coverage, Targeted: r.Targeted, ElapsedNs: int64(r.Elapsed),
-		Seen:    x.known(),
+		Seen: x.known(), Merged: x.mergedRecord(r),
 		Unknown: r.Unknown, Granted: r.Granted,
 		OutOfContractSchedules: r.OutOfContractSchedules,
 	}
@@ -245,18 +282,18 @@ func (x *dfs) save(r *report.Exhaustive) error {
 			Key: b.key, Visit: b.visit, Step: b.step, Default: b.defaultStep, Rest: b.rest,
 			Deferred: b.deferred, IdleTicks: b.idleTicks,
 			Wasteful: b.wasteful, Stored: b.stored, Unstored: b.unstored,
+			Merged: x.mergedFrame(b),
 		})
-	}
-	content, err := json.Marshal(&c)
-	if err != nil {
-		return err
 	}
 	draft, err := os.CreateTemp(filepath.Dir(x.search.Checkpoint), file.DraftPrefix)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(draft.Name()) // Nothing is left to remove once it has been renamed.
-	_, err = draft.Write(content)
+	err = json.NewEncoder(draft).Encode(&c)
+	if c.Merged != nil {
+		err = errors.Join(err, x.encode(draft))
+	}
 	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}

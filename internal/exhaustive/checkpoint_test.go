@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,8 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// A search that is interrupted and resumed reports the same as an uninterrupted search. Searches
-// with a checkpoint do not merge local histories.
+// A search that is interrupted and resumed reports the same as an uninterrupted search.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range long.Sample([]bool{true, false}, 1) {
 		testCheckpoint(t, 30, exhaustive.Search{Scenario: locktest.Planned(t, subjects.Textbook(),
@@ -26,13 +26,15 @@ func TestCheckpoint(t *testing.T) {
 	}
 	testCheckpoint(t, 7, exhaustive.Search{Scenario: locktest.Planned(t, cutShort(), 2, 1,
 		"cut:c1=1")})
+	testCheckpoint(t, 30, exhaustive.Search{
+		Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1, "cancel=1"), NoMerge: true,
+	})
 }
 
 // testCheckpoint compares a search that is repeatedly interrupted after the given number of
 // schedules with an uninterrupted search.
 func testCheckpoint(t *testing.T, schedules int, search exhaustive.Search) {
 	t.Helper()
-	search.NoMerge = true
 	parts, runs := 0, 0
 	search.Each = func(*engine.Result) { runs++ }
 	uninterrupted := search.Run(context.Background(), t)
@@ -41,7 +43,7 @@ func testCheckpoint(t *testing.T, schedules int, search exhaustive.Search) {
 	var r *report.Exhaustive
 	for until := schedules; r == nil || !r.Complete; until += schedules {
 		e := search
-		e.NoMerge, e.Schedules, e.Checkpoint = false, until, file
+		e.Schedules, e.Checkpoint = until, file
 		if err := e.Resume(t); err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +60,135 @@ func testCheckpoint(t *testing.T, schedules int, search exhaustive.Search) {
 		r.States != uninterrupted.States ||
 		r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
 		r.Coverage != uninterrupted.Coverage ||
+		!search.NoMerge && (r.LocalHistories != uninterrupted.LocalHistories ||
+			r.Validated != uninterrupted.Validated) ||
 		r.Scope != uninterrupted.Scope {
 		t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the checkpoint of a completed search still exists: %v", err)
 	}
+}
+
+// Wherever a search of a bundled lock is interrupted, the resumed one reports the same, also what it
+// has found.
+func TestCheckpointOfEveryLock(t *testing.T) {
+	locks := subjects.All()
+	compared := 0
+	for _, lock := range long.Sample(locks, 8) {
+		for _, plan := range []string{"none", "any=1"} {
+			search := searchOf(t, lock.Name, 2, 1, 1, plan)
+			search.KeepGoing, search.Schedules = true, 600
+			want := search.Run(context.Background(), t)
+			if want.LocalHistories == 0 { // Without cached reactions nothing is merged.
+				continue
+			}
+			compared++
+			search.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+			var got *report.Exhaustive
+			for _, until := range []int{1, 7, 100, 350, 600} {
+				e := search
+				e.Schedules = min(until, want.Schedules)
+				if err := e.Resume(t); err != nil {
+					t.Fatalf("%v: %v", &e.Scenario, err)
+				}
+				if got = e.Run(context.Background(), t); got.Unsaved != nil {
+					t.Fatalf("%v: %v", &e.Scenario, got.Unsaved)
+				}
+				if got.Complete || got.Differing > 0 || until >= want.Schedules {
+					break
+				}
+			}
+			if !reflect.DeepEqual(withoutTime(got), withoutTime(want)) {
+				t.Errorf("%v: interrupted\n%+v, uninterrupted\n%+v", &search.Scenario, got, want)
+			}
+		}
+	}
+	if compared < 8 {
+		t.Errorf("only %d searches are compared", compared)
+	}
+}
+
+// A search that is cancelled again and again, after any number of runs, reports the same in the end.
+func TestCheckpointOfCancelledSearch(t *testing.T) {
+	search := exhaustive.Search{
+		Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1, "crash=1"), KeepGoing: true,
+	}
+	want := search.Run(context.Background(), t)
+	search.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+	var got *report.Exhaustive
+	parts := 0
+	for got == nil || !got.Complete {
+		parts++
+		e, left := search, parts
+		ctx, cancel := context.WithCancel(context.Background())
+		e.Each = func(*engine.Result) {
+			if left--; left == 0 {
+				cancel()
+			}
+		}
+		if err := e.Resume(t); err != nil {
+			t.Fatal(err)
+		}
+		if got = e.Run(ctx, t); got.Unsaved != nil || got.Interrupted == got.Complete {
+			t.Fatalf("%+v", got)
+		}
+		cancel()
+	}
+	if parts < 10 || !reflect.DeepEqual(withoutTime(got), withoutTime(want)) {
+		t.Errorf("in %d parts\n%+v, uninterrupted\n%+v", parts, got, want)
+	}
+}
+
+// A checkpoint does not fit a lock whose code reacts in another way in some schedule, although its
+// default schedule is the same.
+func TestCheckpointOfOtherReactions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoint")
+	before := &exhaustive.Search{
+		Scenario:   locktest.Planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
+		Checkpoint: file, Schedules: 100,
+	}
+	if err := before.Resume(t); err != nil {
+		t.Fatal(err)
+	}
+	before.Run(context.Background(), t)
+	after := &exhaustive.Search{
+		Scenario:   locktest.Planned(t, asksWhenCancelled(), 2, 1, "cancel=1"),
+		Checkpoint: file,
+	}
+	if err := after.Resume(t); err == nil || !strings.Contains(err.Error(), "does not run as before") ||
+		!strings.Contains(err.Error(), file) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// asksWhenCancelled is the textbook lock that asks for something once an attempt has been cancelled.
+func asksWhenCancelled() scenarios.Subject {
+	s := subjects.Textbook()
+	open := s.Open
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			hold, err := locker.Lock(ctx)
+			if err != nil {
+				_, _, _ = p.Client.Exists(p.Directory)
+			}
+			return hold, err
+		}), err
+	}
+	return s
+}
+
+// withoutTime returns a report without its time, and without the histories of violations.
+func withoutTime(r *report.Exhaustive) report.Exhaustive {
+	timeless := *r
+	timeless.Elapsed, timeless.Failure, timeless.OutOfContract = 0, nil, nil
+	timeless.Distinct, timeless.DistinctOutOfContract = nil, nil
+	for _, d := range r.Distinct {
+		d.First = &report.Failure{Schedule: d.First.Schedule, Deviations: d.First.Deviations}
+		timeless.Distinct = append(timeless.Distinct, d)
+	}
+	return timeless
 }
 
 // Resume rejects a file that is not a checkpoint of the same search.
@@ -97,8 +222,8 @@ func TestCheckpointRejections(t *testing.T) {
 		},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "is damaged"},
 		{
-			"of a later version", strings.Replace(string(written), `"version":4`, `"version":5`, 1),
-			subjects.Textbook(), "version 5",
+			"of a later version", strings.Replace(string(written), `"version":5`, `"version":6`, 1),
+			subjects.Textbook(), "version 6",
 		},
 		{
 			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,

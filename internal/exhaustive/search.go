@@ -169,8 +169,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 	}
 	runner := engine.NewRunner(t)
 	if !e.NoReplayCache {
-		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t,
-			replay.NewCache(&e.Scenario, t, e.merges()))
+		x.ValidatedRunner = replay.NewValidatedRunner(&e.Scenario, t, e.newCache(t))
 		defer x.Cache.Close()
 		x.Every = cmp.Or(e.ValidationInterval, replay.ValidationInterval)
 	}
@@ -179,7 +178,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		x.resume(c, r)
 		earlier, e.resumed = time.Duration(c.ElapsedNs), nil
 	}
-	shown, saved := earlier, earlier
+	shown, saved := earlier, newSaving(earlier)
 	for {
 		x.setSavepoint()
 		result := x.run(bounded, runner, &e.Scenario)
@@ -191,6 +190,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			}
 			return r
 		}
+		x.witness(result)
 		if x.severalConnections() {
 			e.NoReduction, e.NoReplayCache = true, true
 			return e.again(ctx, t, r.Elapsed)
@@ -219,8 +219,9 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 			shown = r.Elapsed
 			e.Progress(r)
 		}
-		if e.Checkpoint != "" && r.Elapsed-saved >= checkpointEvery {
-			r.Unsaved, saved = x.save(r), r.Elapsed
+		if e.Checkpoint != "" && saved.due(r.Elapsed) {
+			r.Unsaved = x.save(r)
+			saved.done(r.Elapsed, earlier+time.Since(began))
 		}
 	}
 }
@@ -308,14 +309,13 @@ func (e *Search) listUnjudged() {
 	}
 }
 
-// merges reports whether states are merged by what is visible from outside. A checkpoint cannot
-// store what that needs. States are not merged either where a fault that has struck can put later
-// violations out of contract.
+// merges reports whether states are merged by what is visible from outside. They are not where a
+// fault that has struck can put later violations out of contract.
 func (e *Search) merges() bool {
 	closes := e.Scenario.Faults.Names(faults.CloseSession) &&
 		(e.Scenario.Subject.Claimed(history.ClientMutualExclusion) ||
 			e.Scenario.Subject.Claimed(history.Reentrancy))
-	return !e.NoMerge && e.Checkpoint == "" && e.Bitstate == 0 &&
+	return !e.NoMerge && e.Bitstate == 0 &&
 		e.Scenario.EffectiveSeverity().Within(e.Scenario.Contract()) &&
 		!closes &&
 		len(check.Unmonitored(e.properties())) == 0
@@ -417,6 +417,8 @@ type dfs struct {
 	past    state    // that the task does not wait for
 	resumes bool     // the run under way continues one that was parked
 
+	witnesses []replay.Witness // of what the cache holds, for a checkpoint
+
 	division *division // of a search of which only a part is run, or nil
 
 	*replay.ValidatedRunner // nil in a live search
@@ -434,6 +436,12 @@ func (x *dfs) run(ctx context.Context, runner *engine.Runner,
 	}
 	if x.ValidatedRunner == nil {
 		return runner.RunWithin(ctx, scenario, x)
+	}
+	if x.saves() { // Half a run could not be undone.
+		if ctx.Err() != nil {
+			return &engine.Result{Cancelled: true}
+		}
+		ctx = context.WithoutCancel(ctx)
 	}
 	return x.ValidatedRunner.Run(ctx, runner, x, from)
 }

@@ -37,6 +37,28 @@ func (s *Tuples[T]) At(number uint32) []T {
 	return chunk[at+1 : at+1+uint32(chunk[at])]
 }
 
+// Encode writes all tuples.
+func (s *Tuples[T]) Encode(e *Encoder) {
+	e.Number(uint64(s.words.Len()))
+	for i := range s.words.count {
+		e.Number(uint64(*s.words.At(i)))
+	}
+}
+
+// Decode adds tuples that were written, with their numbers, to an empty set.
+func (s *Tuples[T]) Decode(d *Decoder) {
+	for range d.Number() {
+		s.words.Append(T(d.Number()))
+	}
+	for i := uint32(0); i < s.words.count; {
+		length := uint32(*s.words.At(i))
+		if length > 0 { // Otherwise it is no tuple, or the empty one, which can be added again.
+			s.index.Add(hashOf(s.At(i)), i)
+		}
+		i += 1 + length
+	}
+}
+
 func (s *Tuples[T]) append(tuple []T) uint32 {
 	for s.words.count&(1<<chunkBits-1)+uint32(len(tuple)) >= 1<<chunkBits {
 		s.words.Append(0)

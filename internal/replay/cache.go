@@ -85,10 +85,19 @@ func (t *Cache) follow(h LocalHistory, step uint32) LocalHistory {
 
 // execute runs the code of the process up to the local history, and stores its reaction.
 func (t *Cache) execute(h LocalHistory, initial *initialState) {
+	r, p := t.observe(h, initial)
+	t.setReaction(h, r)
+	t.predict(h, p)
+	if r.Over && r.unanswered == 0 && !t.outlives() && t.probeDeath(h) {
+		t.setReaction(h, t.died(h, r))
+	}
+}
+
+// observe runs the code of the process up to the local history. It returns the reaction, and what
+// is known then of what the process will do by itself.
+func (t *Cache) observe(h LocalHistory, initial *initialState) (r *reaction, p Prediction) {
 	parent := t.Parent(h)
-	resumes := parent != 0 && t.stepOf(h).resumes
-	var r *reaction
-	p := Prediction{ActsAfter: Never, LostAfter: Never}
+	p = Prediction{ActsAfter: Never, LostAfter: Never}
 	e := t.liveBefore(h, initial)
 	e.do(func(s *isolatedProcess) {
 		if parent != 0 {
@@ -103,18 +112,22 @@ func (t *Cache) execute(h LocalHistory, initial *initialState) {
 	})
 	e.at = h
 	r.initial = initial
-	if !resumes {
+	if !t.resumes(h) {
 		r.register = engine.Register{} // Nobody has read it.
 	}
-	r.computeHashes(resumes)
-	t.setReaction(h, r)
-	t.predict(h, p)
-	if r.Over && r.unanswered == 0 && !t.outlives() && t.probeDeath(h) {
-		dead := *r
-		dead.dead = true
-		dead.computeHashes(resumes)
-		t.setReaction(h, &dead)
-	}
+	r.computeHashes(t.resumes(h))
+	return r, p
+}
+
+// resumes reports whether a gate opens in the last step.
+func (t *Cache) resumes(h LocalHistory) bool { return t.Parent(h) != 0 && t.stepOf(h).resumes }
+
+// died returns the reaction of a process all of whose goroutines have ended.
+func (t *Cache) died(h LocalHistory, r *reaction) *reaction {
+	dead := *r
+	dead.dead = true
+	dead.computeHashes(t.resumes(h))
+	return &dead
 }
 
 // probeDeath reports whether all goroutines of a process have ended.

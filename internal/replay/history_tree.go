@@ -37,7 +37,8 @@ type historyTree struct {
 	predictionNumbers map[Prediction]uint32
 	// goroutines of the lock outlive its use, so that no process is ever dead
 	endless  bool
-	outlived int // how often goroutines were left then
+	outlived int  // how often goroutines were left then
+	learned  bool // a start or a step is new since [historyTree.Learned] was called
 }
 
 func newHistoryTree(merges bool) *historyTree {
@@ -134,6 +135,7 @@ func (t *historyTree) claimRoot(begins initialState) (h LocalHistory, fresh bool
 	}
 	h = LocalHistory(t.nodes.Append(node{}))
 	t.roots[begins] = h
+	t.learned = true
 	if !t.Merges {
 		t.setHash(h, begins.hash())
 	}
@@ -197,6 +199,7 @@ func (t *historyTree) stepNumber(after time.Duration, inputs []input,
 	}
 	number := t.steps.Append(added)
 	t.stepNumbers.Add(hash, number)
+	t.learned = true
 	return number
 }
 

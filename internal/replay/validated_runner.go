@@ -16,7 +16,7 @@ type ValidatedRunner struct {
 	scenario  *engine.Scenario
 	Cache     *Cache
 	live      *engine.Runner
-	runs      int
+	Runs      int // so far
 	Validated int
 	Every     int                    // one run in so many is validated without a reason
 	Mismatch  *engine.Nondeterminism // how a live run differed
@@ -39,7 +39,7 @@ func (h *ValidatedRunner) Run(ctx context.Context, runner *engine.Runner, strate
 	from *engine.Snapshot,
 ) *engine.Result {
 	result := runner.RunOn(ctx, h.scenario, strategy, h.Cache.On, from)
-	h.runs++
+	h.Runs++
 	if result.Cancelled || !h.samples(result) {
 		return result
 	}
@@ -47,14 +47,8 @@ func (h *ValidatedRunner) Run(ctx context.Context, runner *engine.Runner, strate
 	if len(result.Violations) > 0 {
 		ctx = context.Background() // A failure is confirmed even if the time is over.
 	}
-	end := -1
-	if result.Pruned {
-		end = result.Steps
-	}
-	played := h.live.RunWithin(ctx, h.scenario, &replayTo{
-		engine.Replay{Deviations: result.Deviations},
-		end,
-	})
+	schedule := WitnessOf(result)
+	played := h.live.RunWithin(ctx, h.scenario, schedule.strategy())
 	if played.Cancelled {
 		return played
 	}
@@ -68,7 +62,7 @@ func (h *ValidatedRunner) Run(ctx context.Context, runner *engine.Runner, strate
 
 // samples reports whether a run is validated.
 func (h *ValidatedRunner) samples(result *engine.Result) bool {
-	if len(result.Violations) > 0 || h.runs <= firstValidated || h.runs%h.Every == 0 {
+	if len(result.Violations) > 0 || h.Runs <= firstValidated || h.Runs%h.Every == 0 {
 		return true
 	}
 	return !result.Pruned && slices.ContainsFunc(h.Cache.last, h.Cache.ProbeLeak)

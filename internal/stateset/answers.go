@@ -1,6 +1,9 @@
 package stateset
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Answers holds an answer, yes or no, for each of many keys, at 11 to 22 bytes each: a hash table
 // like [Set] with a bit for each slot. The zero value is empty. One goroutine at a time may call
@@ -44,6 +47,21 @@ func (a *Answers) Put(key uint64, yes bool) {
 	}
 	t.put(key, yes)
 	a.count++
+}
+
+// Keys returns the keys with that answer in ascending order.
+func (a *Answers) Keys(yes bool) (keys []uint64) {
+	t := a.table.Load()
+	if t == nil {
+		return nil
+	}
+	for at, key := range t.keys {
+		if key != 0 && (t.yes[at/32]>>(at%32)&1 != 0) == yes {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // grow returns a table of twice the size, which holds the answers from now on.
