@@ -371,7 +371,7 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 	fmt.Fprintln(w)
 	if r.MemoryExhausted {
 		fmt.Fprintln(w, "stopped at the memory limit; GOMEMLIMIT=20GiB in the environment allows "+
-			"20 GiB, and --checkpoint needs less memory per state")
+			"20 GiB")
 	}
 }
 

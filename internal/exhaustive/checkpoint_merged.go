@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
-// A mergedRecord is what a checkpoint of a search that merges states has besides, before the numbers
-// of local histories and states.
+// A mergedRecord is what a checkpoint of a search that merges states has besides, before the
+// numbers of local histories and states.
 type mergedRecord struct {
 	Witnesses []replay.Witness `json:"witnesses"` // of the replay cache
 	// how many runs there were in all parts of the search, which decides which ones are validated

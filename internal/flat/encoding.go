@@ -62,8 +62,8 @@ type Decoder struct{ rest []byte }
 // ErrDamaged says that numbers are not as they were written.
 var ErrDamaged = errors.New("its numbers are damaged")
 
-// NewDecoder returns a decoder of all that an encoder has written, or [ErrDamaged] if the checksum is
-// wrong.
+// NewDecoder returns a decoder of all that an encoder has written, or [ErrDamaged] if the checksum
+// is wrong.
 func NewDecoder(content []byte) (*Decoder, error) {
 	end := len(content) - 8
 	if end < 0 || binary.LittleEndian.Uint64(content[end:]) != xxhash.Sum64(content[:end]) {

@@ -11,9 +11,9 @@ import (
 )
 
 // A cache can be stored, although the starts, inputs and reactions of processes have no encoding.
-// There are few different ones, and code is deterministic. So starts and inputs are stored as hashes
-// and as schedules in which they come up, which are run again. Reactions are stored as hashes, and
-// the code runs again up to one local history with each reaction. All else are numbers.
+// There are few different ones, and code is deterministic. So starts and inputs are stored as
+// hashes and as schedules in which they come up, which are run again. Reactions are stored as
+// hashes, and the code runs again up to one local history with each reaction. All else are numbers.
 
 // A Witness is a schedule in which a start or an input of a process came up first.
 type Witness struct {
@@ -130,8 +130,10 @@ func (t *Cache) Decode(d *flat.Decoder, witnesses []Witness) error {
 	first := make([]LocalHistory, len(reactions)) // with each reaction; 0 if there is none
 	end := uint32(d.Number())
 	for h := uint32(1); h < end; h++ {
-		n := node{LocalHistory(d.Difference(h)), uint32(d.Number()), uint32(d.Number()),
-			uint32(d.Number())}
+		n := node{
+			LocalHistory(d.Difference(h)), uint32(d.Number()), uint32(d.Number()),
+			uint32(d.Number()),
+		}
 		if first[n.reaction] == 0 {
 			first[n.reaction] = LocalHistory(h)
 		}
