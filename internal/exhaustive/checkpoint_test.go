@@ -84,28 +84,47 @@ func TestCheckpointOfEveryLock(t *testing.T) {
 				continue
 			}
 			compared++
-			search.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
-			var got *report.Exhaustive
-			for _, until := range []int{1, 7, 100, 350, 600} {
-				e := search
-				e.Schedules = min(until, want.Schedules)
-				if err := e.Resume(t); err != nil {
-					t.Fatalf("%v: %v", &e.Scenario, err)
-				}
-				if got = e.Run(context.Background(), t); got.Unsaved != nil {
-					t.Fatalf("%v: %v", &e.Scenario, got.Unsaved)
-				}
-				if got.Complete || got.Differing > 0 || until >= want.Schedules {
-					break
-				}
-			}
-			if !reflect.DeepEqual(withoutTime(got), withoutTime(want)) {
-				t.Errorf("%v: interrupted\n%+v, uninterrupted\n%+v", &search.Scenario, got, want)
-			}
+			compareInterrupted(t, search, want, []int{1, 7, 100, 350, 600})
 		}
 	}
 	if compared < 4 {
 		t.Errorf("only %d searches are compared", compared)
+	}
+}
+
+// A run that comes to a state of its own path again, because the lock spins, must not take it for
+// one whose continuations are all known, also after the search was resumed.
+func TestCheckpointOfRecurringStates(t *testing.T) {
+	long.Only(t)
+	search := searchOf(t, "spin", 2, 1, 1, "crash=1")
+	search.KeepGoing, search.Schedules = true, 1500
+	compareInterrupted(t, search, search.Run(context.Background(), t),
+		[]int{3, 40, 170, 400, 900, 1500})
+}
+
+// compareInterrupted interrupts a search after each of the numbers of schedules, of which the last
+// is its bound, and compares it with the report of the uninterrupted one.
+func compareInterrupted(t *testing.T, search exhaustive.Search, want *report.Exhaustive,
+	schedules []int,
+) {
+	t.Helper()
+	search.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+	var got *report.Exhaustive
+	for _, until := range schedules {
+		e := search
+		e.Schedules = min(until, want.Schedules)
+		if err := e.Resume(t); err != nil {
+			t.Fatalf("%v: %v", &e.Scenario, err)
+		}
+		if got = e.Run(context.Background(), t); got.Unsaved != nil {
+			t.Fatalf("%v: %v", &e.Scenario, got.Unsaved)
+		}
+		if got.Complete || got.Differing > 0 || until >= want.Schedules {
+			break
+		}
+	}
+	if !reflect.DeepEqual(withoutTime(got), withoutTime(want)) {
+		t.Errorf("%v: interrupted\n%+v, uninterrupted\n%+v", &search.Scenario, got, want)
 	}
 }
 
