@@ -79,13 +79,13 @@ func TestMarginAgreesWithMeasurement(t *testing.T) {
 	violated := 0
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Duration(0)
-		events := make([]history.Event, rapid.IntRange(0, 14).Draw(t, "events"))
+		events := make([]history.Event, rapid.IntRange(0, 60).Draw(t, "events"))
 		for i := range events {
 			at += time.Duration(rapid.IntRange(0, 3).Draw(t, "time"))
 			events[i] = history.Event{
 				Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), At: at,
 				Process: rapid.Int32Range(1, 2).Draw(t, "process"),
-				Session: int64(rapid.IntRange(1, 2).Draw(t, "session")),
+				Session: int64(1 + rapid.IntRange(0, 6).Draw(t, "session")/6),
 			}
 		}
 		promised := time.Duration(rapid.IntRange(-2, 4).Draw(t, "promised"))

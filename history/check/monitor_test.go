@@ -459,6 +459,9 @@ func agreeWithCheckers(t *testing.T, places int, sharing bool) {
 		}
 	}
 	for _, p := range claims {
+		if p == history.Margin { // No session ends here: see TestMarginAgreesWithMeasurement.
+			continue
+		}
 		if found[p] == 0 && (p != history.NoEarlyPass || places > 1) {
 			t.Errorf("%s was never broken", p)
 		}

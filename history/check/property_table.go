@@ -246,7 +246,7 @@ var propertyTable = [...]property{
 		statement: "a holder is told of its loss long enough before its session ends",
 		monitor:   func(r *monitorConfig) monitor { return &marginMonitor{limits: &r.limits} },
 		kinds:     marginEvents,
-		exercised: lossesToEnd, cacheable: true,
+		exercised: lossesToEnd,
 	},
 }
 
