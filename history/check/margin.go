@@ -38,6 +38,9 @@ func LossMargin(events []history.Event, promised time.Duration) *history.Violati
 type marginHold struct {
 	process int32
 	current int64         // the session that it opened last
+	over    bool          // that has ended
+	end     time.Duration // when that was
+	endedBy int           // the event of that, for the evidence alone
 	session int64         // by which it holds the lock
 	holds   bool          // it has not been told of a loss
 	lost    bool          // it was told, and its session has not ended
@@ -71,10 +74,13 @@ func (m *marginMonitor) state(_ *queue, s *State) {
 		if h.lost || h.ended {
 			since = m.now - h.at
 		}
-		if !h.holds && (!h.lost || since >= m.limits.Margin) {
+		if !h.holds && (!h.lost || since >= m.limits.Margin) && !h.over {
 			continue
 		}
-		flags := bit(h.holds, 0) | bit(h.lost, 1) | bit(h.ended, 2)
+		flags := bit(h.holds, 0) | bit(h.lost, 1) | bit(h.ended, 2) | bit(h.over, 3)
+		if h.over {
+			flags |= uint64(m.now-h.end) << 4
+		}
 		sum += fold(fold(fold(uint64(h.process), uint64(h.session)), flags), uint64(since))
 	}
 	s.fold(sum, 0)
@@ -104,10 +110,11 @@ func (m *marginMonitor) observe(_ *queue, log []history.Event, i int) *history.V
 	h := m.of(e)
 	switch e.Kind {
 	case history.SessionOpened:
-		h.current = e.Session
+		h.current, h.over = e.Session, false
 	case history.LockReturn:
 		if e.Err == "" {
-			h.session, h.holds, h.lost, h.ended = h.current, true, false, false
+			h.session, h.holds, h.lost = h.current, true, false
+			h.ended, h.at, h.event = h.over, h.end, h.endedBy
 		}
 	case history.SessionExpired:
 		return m.expired(h, log, i)
@@ -130,6 +137,9 @@ func (m *marginMonitor) observe(_ *queue, log []history.Event, i int) *history.V
 // expired notes the end of a session, which event i says.
 func (m *marginMonitor) expired(h *marginHold, log []history.Event, i int) *history.Violation {
 	e := &log[i]
+	if h.current == e.Session {
+		h.over, h.end, h.endedBy = true, e.At, i
+	}
 	if h.session != e.Session {
 		return nil
 	}

@@ -78,14 +78,31 @@ func TestMarginAgreesWithMeasurement(t *testing.T) {
 	}
 	violated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.Duration(0)
-		events := make([]history.Event, rapid.IntRange(0, 60).Draw(t, "events"))
-		for i := range events {
+		at, opened := time.Duration(0), int64(0)
+		var session [3]int64 // of each process; 0 if it has none
+		var holds [3]bool
+		var events []history.Event
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			at += time.Duration(rapid.IntRange(0, 3).Draw(t, "time"))
-			events[i] = history.Event{
-				Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), At: at,
-				Process: rapid.Int32Range(1, 2).Draw(t, "process"),
-				Session: int64(1 + rapid.IntRange(0, 6).Draw(t, "session")/6),
+			p := rapid.Int32Range(1, 2).Draw(t, "process")
+			e := history.Event{
+				Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), At: at, Process: p,
+			}
+			possible := true
+			switch e.Kind {
+			case history.SessionOpened:
+				opened++
+				e.Session, session[p] = opened, opened
+			case history.SessionExpired:
+				possible = session[p] != 0
+				e.Session, session[p] = session[p], 0
+			case history.LockReturn:
+				possible, holds[p] = session[p] != 0, holds[p] || session[p] != 0
+			default:
+				possible, holds[p] = holds[p], false
+			}
+			if possible {
+				events = append(events, e)
 			}
 		}
 		promised := time.Duration(rapid.IntRange(-2, 4).Draw(t, "promised"))
