@@ -232,7 +232,7 @@ func TestCheck(t *testing.T) {
 			"not blocked within its run: sync.Mutex.Lock in scenarios_test.",
 		},
 		"a failure is within the contract despite a pause": {[]string{
-			variantVariable + "=late", "INTERLOCK_SCHEDULES=100",
+			variantVariable + "=late", "INTERLOCK_SCHEDULES=2000",
 			"INTERLOCK_SEED=5",
 		}, false, "faults expire=1, pauses up to 10s"},
 		"bad number of schedules": {

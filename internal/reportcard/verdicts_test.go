@@ -35,7 +35,7 @@ func cardOf(t *testing.T, lock string, search reportcard.Search) (card *reportca
 // schedules. Without such faults it does.
 func TestVerdictOutOfContract(t *testing.T) {
 	card, markdown, html := cardOf(t, "redlock",
-		reportcard.Search{Faults: "jump-clock=2", Schedules: 10})
+		reportcard.Search{Faults: "jump-clock=2", Schedules: 40})
 	cell := card.Locks[0].Cell(history.Validity)
 	if cell.Verdict != reportcard.HoldsInContract || cell.Symbol() != "✓*" ||
 		cell.OutOfContract == nil || cell.OutOfContract.Schedules == 0 ||
