@@ -20,16 +20,13 @@ func (r *recipe) leaseClaims() []history.Property {
 	return claims
 }
 
-// validity is how long a lease is valid after its last confirmation.
+// validity is how long a lease is valid after its last confirmation. With several servers, the
+// leader may have last heard of the session long before; see docs/internals/lease.md.
 func (r *recipeLock) validity() time.Duration {
-	switch {
-	case r.tellsLate: // The client notices a disconnection after 2/3 of the timeout.
+	if r.tellsLate { // The client notices a disconnection after 2/3 of the timeout.
 		return r.timeout*2/3 + r.timeout
-	case r.keepsMargin:
-		return r.timeout / 3
-	default:
-		return r.timeout * 3 / 4
 	}
+	return r.timeout / 3
 }
 
 // keepLease closes lost when the node is gone, or when no request sent within the validity of the

@@ -86,7 +86,7 @@ type recipe struct {
 	singleBarrier bool // it is a single barrier: see singleBarrierRecipe
 	election      bool // it is an election: see electionRecipe
 	proclaims     bool // the leader writes its name into the directory, where observers read it
-	keepsMargin   bool // with keepsLease: notifies its holder well before its session ends
+	keepsMargin   bool // with keepsLease: promises a margin, see promisedMargin
 	// The defects, described in catalogue.
 	tellsLate      bool
 	noRecheck      bool
