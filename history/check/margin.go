@@ -19,8 +19,9 @@ const marginEvents = 1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.
 // passes.
 //
 // An event of the property is the second of both. A holder that is never told believes until it
-// unlocks or crashes: a call of Unlock after the session's end has a negative margin. The margin is
-// the measurement loss-to-end of [MeasureMargins].
+// unlocks or crashes: a call of Unlock after the session's end has a negative margin. A holder that
+// is told when it is granted the lock has never relied on it. The margin is the measurement
+// loss-to-end of [MeasureMargins].
 //
 // Unlike [ClientMutualExclusion] the property does not depend on what other processes do: it shows
 // how little time was left although nobody else was granted the lock.
@@ -43,6 +44,7 @@ type marginHold struct {
 	endedBy int           // the event of that, for the evidence alone
 	session int64         // by which it holds the lock
 	holds   bool          // it has not been told of a loss
+	since   time.Duration // when it was granted the lock
 	lost    bool          // it was told, and its session has not ended
 	ended   bool          // its session has
 	at      time.Duration // when it was told, or when its session ended
@@ -77,9 +79,10 @@ func (m *marginMonitor) state(_ *queue, s *State) {
 		if !h.holds && (!h.lost || since >= m.limits.Margin) && !h.over {
 			continue
 		}
-		flags := bit(h.holds, 0) | bit(h.lost, 1) | bit(h.ended, 2) | bit(h.over, 3)
+		flags := bit(h.holds, 0) | bit(h.lost, 1) | bit(h.ended, 2) | bit(h.over, 3) |
+			bit(h.since == m.now, 4)
 		if h.over {
-			flags |= uint64(m.now-h.end) << 4
+			flags |= uint64(m.now-h.end) << 5
 		}
 		sum += fold(fold(fold(uint64(h.process), uint64(h.session)), flags), uint64(since))
 	}
@@ -113,13 +116,17 @@ func (m *marginMonitor) observe(_ *queue, log []history.Event, i int) *history.V
 		h.current, h.over = e.Session, false
 	case history.LockReturn:
 		if e.Err == "" {
-			h.session, h.holds, h.lost = h.current, true, false
+			h.session, h.holds, h.since, h.lost = h.current, true, e.At, false
 			h.ended, h.at, h.event = h.over, h.end, h.endedBy
 		}
 	case history.SessionExpired:
 		return m.expired(h, log, i)
 	case history.Lost, history.UnlockCall:
 		at := e.At - e.Ago
+		if e.Kind == history.Lost && at <= h.since {
+			h.holds = false
+			return nil
+		}
 		if h.holds && h.ended {
 			h.holds = false
 			return m.judge(h, h.at-at, []int{h.event}, log, i)

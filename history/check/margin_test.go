@@ -54,6 +54,12 @@ func TestMargin(t *testing.T) {
 				opened(7), lockOK(1, 1, ""), ended(7, 100), timed(unlockCall(1, 1), 100),
 			},
 		},
+		{name: "told when it is granted", events: events{
+			opened(7), timed(lockOK(1, 1, ""), 95), lost(95, 0), ended(7, 100),
+		}},
+		{name: "granted after the end, and told at once", events: events{
+			opened(7), ended(7, 90), timed(lockOK(1, 1, ""), 95), lost(95, 0),
+		}},
 		{name: "unlocked before the end", events: events{
 			opened(7), lockOK(1, 1, ""), timed(unlockCall(1, 1), 99), ended(7, 100),
 		}},

@@ -79,6 +79,7 @@ type processMargin struct {
 	sent         [sendsMax]time.Duration // when requests were sent, by number
 
 	holds       bool          // it has the lock, as far as it knows
+	since       time.Duration // when it was granted the lock last
 	shares      bool          // in shared mode
 	inside      bool          // its critical section
 	lost        bool          // its hold was lost, and it was not granted the lock since
@@ -95,8 +96,9 @@ type processMargin struct {
 //
 //   - loss-to-end: for each session that expires after or while its client holds the lock, the time
 //     since the holder was told of its loss; negative if it was told later, or unlocked later
-//     without being told. With it other processes
-//     can be granted the lock, so that it is what [history.ClientMutualExclusion] has to spare.
+//     without being told. With it other processes can be granted the lock, so that it is what
+//     [history.ClientMutualExclusion] has to spare. A holder that is told when it is granted the
+//     lock has never relied on it, and does not count.
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
 //   - proof-to-end: for each session that expires, the time since its client sent the last write
@@ -152,7 +154,7 @@ func (m *marginMeter) hold(e *history.Event) {
 	case history.LockReturn:
 		if e.Err == "" {
 			p.holds, p.lost, p.shares, p.lostInside = true, false, e.Shared(), false
-			p.holdSession, p.granted = p.session, false
+			p.holdSession, p.since, p.granted = p.session, e.At, false
 			p.ended, p.end = p.sessionEnded, p.sessionEnd
 			m.grant(p, e.At)
 		}
@@ -162,6 +164,9 @@ func (m *marginMeter) hold(e *history.Event) {
 			m.margins[LossToEnd].note(p.end - e.At)
 		}
 	case history.Lost:
+		if e.At-e.Ago <= p.since {
+			break
+		}
 		p.lost, p.lostAt, p.lostInside = true, e.At-e.Ago, p.inside
 		if p.holds && p.ended {
 			m.margins[LossToEnd].note(p.end - p.lostAt)
