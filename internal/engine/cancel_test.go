@@ -314,13 +314,13 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		t.Run(fmt.Sprint("live ", live), func(t *testing.T) {
 			e := exhaustive.Search{
-				Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
-				NoMerge:  true, NoReplayCache: live,
+				Scenario:      locktest.Planned(t, subjects.Textbook(), 2, 1, "cancel=1"),
+				NoReplayCache: live,
 			}
 			uninterrupted := e.Run(context.Background(), t)
 			runs, interrupted := 0, 0
 			e.Each = func(*engine.Result) { runs++ }
-			e.NoMerge, e.Checkpoint = false, filepath.Join(t.TempDir(), "checkpoint")
+			e.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 			var r *report.Exhaustive
 			for part := int64(0); r == nil || !r.Complete; part++ {
 				call := 1 + part%2*part*3 // Every second part completes no schedule.
