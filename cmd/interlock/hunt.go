@@ -40,10 +40,10 @@ func newHunt(t *testing.T) *cobra.Command {
 		Short: "Search many locks day and night",
 		Long: `Hunt searches the locks in turns, with the configurations and the strategy of
 check, until it is interrupted. Locks that still show new behaviour get more
-turns, and a quarter of the schedules are mutations of those that showed it. It
-keeps what it has found below the directory --out, and continues there when it
-is started again. It shrinks one schedule of each distinct failure and writes
-its counterexample.
+turns. Schedules with new behaviour are kept, and a quarter of all schedules are
+mutations of them. Hunt keeps what it has found below the directory --out, and
+continues there when it is started again. It shrinks one schedule of each
+distinct failure and writes its counterexample.
 
 --plan reads the locks from a file, with a weight for each and with what check
 fixes by flags:

@@ -15,8 +15,8 @@ import (
 // A search by deviations can be divided into parts that know nothing of each other. The schedules
 // with a bound on deviations are the nodes of a tree: the root follows the default policy, and the
 // children of a schedule deviate once more, after its last deviation. The search visits them in
-// preorder. Each subtree gets a span of numbers, of which its first schedule has the lowest, and
-// the subtrees of that schedule's children divide the rest, by their estimated sizes. A part runs
+// preorder. Each subtree gets a span of numbers. Its first schedule has the lowest of them, and the
+// subtrees of that schedule's children divide the rest, by their estimated sizes. A part runs
 // the schedules whose numbers are in its share of the numbers from 0 to 1 (Mezmaz, Melab and Talbi,
 // "A Grid-enabled Branch and Bound Algorithm for Solving Challenging Combinatorial Optimization
 // Problems", IPDPS 2007).

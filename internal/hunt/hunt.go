@@ -2,8 +2,9 @@
 // what it has found. A hunt in the same directory continues.
 //
 // A turn is a campaign of one lock with a new seed, whose strategy is the portfolio. Only what no
-// earlier turn of the lock has shown counts as new behaviour, and a part of the schedules mutates
-// those that have shown some. In memory is no more than the campaign of one turn, and the findings.
+// earlier turn of the lock has shown counts as new behaviour. Some schedules are mutations of
+// schedules with new behaviour. In memory is no more than the campaign of one turn, and the
+// findings.
 package hunt
 
 import (

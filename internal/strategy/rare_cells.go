@@ -40,7 +40,7 @@ func evenCells(cells []faults.CoverageCell) *rareCells {
 	return (&rareCells{cells: cells}).weigh(make([]cellScore, len(cells)))
 }
 
-// len returns the number of cells, of which nil has none.
+// len returns the number of cells; nil has none.
 func (r *rareCells) len() int {
 	if r == nil {
 		return 0

@@ -95,7 +95,7 @@ func hold(lease *lock.Lease, err error) (*scenarios.Hold, error) {
 	}, nil
 }
 
-// ofZooKeeper returns the properties that a lock on ZooKeeper can claim, but for the promise of a
+// ofZooKeeper returns the properties that a lock on ZooKeeper can claim, except the promise of a
 // margin.
 func ofZooKeeper() []history.Property {
 	return slices.DeleteFunc(check.Properties(), func(p history.Property) bool {
