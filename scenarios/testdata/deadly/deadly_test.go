@@ -165,13 +165,20 @@ func TestFatal(t *testing.T) {
 	})
 }
 
-// free is never set. The compiler gives an empty loop without a condition no line.
+// free is never set.
 var free atomic.Bool
+
+// spin is not inlined: the instructions of its loop belong to several lines, and its call has one.
+//
+//go:noinline
+func spin() {
+	for !free.Load() {
+	}
+}
 
 func TestSpin(t *testing.T) {
 	check(t, "spin", func(*scenarios.Process) {
-		for !free.Load() { // line: spin
-		}
+		spin() // line: spin
 	})
 }
 
