@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -35,8 +38,9 @@ func newBugs(t *testing.T) *cobra.Command {
 configurations and the strategy of check in one worker, and once per seed. It
 prints the median of the schedules and the seconds that it took, and the size
 of the counterexample after shrinking. The same lock without the defect, its
-twin, must pass. Names restrict it to some of the defects (see interlock locks
---defects).
+twin, must pass. At the end it prints which strategies and configurations drew
+the schedules that found them. Names restrict it to some of the defects (see
+interlock locks --defects).
 
 Exit status:
   0  every defect found, and no twin flagged
@@ -182,7 +186,46 @@ func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, violates, e.Found,
 			e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk), twin)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return printShares(w, entries)
+}
+
+// printShares prints in how many campaigns a violation was found, how long the slowest took, and
+// each strategy's and configuration's share of the finds.
+func printShares(w io.Writer, entries []*trackrecord.Entry) error {
+	strategies, configurations := map[string]int{}, map[string]int{}
+	campaigns, found, slowest := 0, 0, 0.0
+	for _, e := range entries {
+		campaigns += e.Seeds
+		found += e.Found
+		slowest = max(slowest, e.Slowest)
+		for _, by := range e.FoundBy {
+			strategies[by.Strategy]++
+			configurations[by.Configuration]++
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d campaigns found a violation; the slowest took %.2f s\n",
+		found, campaigns, slowest)
+	return errors.Join(err, printFinds(w, "strategy", strategies, found),
+		printFinds(w, "configuration", configurations, found))
+}
+
+// printFinds prints the shares of the named parts of the search, the largest first.
+func printFinds(w io.Writer, heading string, finds map[string]int, all int) error {
+	if all == 0 {
+		return nil
+	}
+	names := slices.SortedFunc(maps.Keys(finds), func(a, b string) int {
+		return cmp.Or(finds[b]-finds[a], strings.Compare(a, b))
+	})
+	text := "\nshare  " + heading + "\n"
+	for _, name := range names {
+		text += fmt.Sprintf("%3.0f %%  %s\n", 100*float64(finds[name])/float64(all), name)
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 func shrunkText(s *trackrecord.Shrunk) string {

@@ -150,17 +150,20 @@ func (s *Scenario) Offers(condition *history.Sometimes) bool {
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	text := fmt.Sprintf("%s, %d clients × %d cycles, faults %v", s.Subject.Name, s.Clients,
-		s.Cycles,
-		s.Faults)
+	return s.Subject.Name + ", " + s.Extent() + s.DescribeRest()
+}
+
+// Extent describes how many clients, threads, cycles and servers there are, and the faults.
+func (s *Scenario) Extent() string {
+	text := fmt.Sprintf("%d clients × ", s.Clients)
 	if s.Threads > 1 {
-		text = fmt.Sprintf("%s, %d clients × %d threads × %d cycles, faults %v", s.Subject.Name,
-			s.Clients, s.Threads, s.Cycles, s.Faults)
+		text += fmt.Sprintf("%d threads × ", s.Threads)
 	}
+	text += fmt.Sprintf("%d cycles, faults %v", s.Cycles, s.Faults)
 	if s.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", s.Servers)
 	}
-	return text + s.DescribeRest()
+	return text
 }
 
 // DescribeRest describes the severity and the client, each if it is not the default.

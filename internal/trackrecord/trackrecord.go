@@ -40,6 +40,8 @@ type Entry struct {
 	Found int `json:"found"`
 	// Others are the properties that campaigns found violated before that one, in order.
 	Others []history.Property `json:"others,omitempty"`
+	// FoundBy says what drew the schedule with the violation, in order of the seeds that found one.
+	FoundBy []Finder `json:"found_by,omitempty"`
 	// Schedules and Seconds are the medians over the campaigns, whatever they found. Without a
 	// violation, a campaign runs to its bounds.
 	Schedules int     `json:"schedules_median"`
@@ -49,6 +51,12 @@ type Entry struct {
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
 	// Twin is how the lock without the defect did.
 	Twin Twin `json:"twin"`
+}
+
+// A Finder is the part of the default search that drew a schedule.
+type Finder struct {
+	Strategy      string `json:"strategy"`
+	Configuration string `json:"configuration"`
 }
 
 // Shrunk is the size of a counterexample.
@@ -95,6 +103,8 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 			continue
 		}
 		e.Found++
+		at := &c.Configurations[r.Failure.Configuration].Scenario
+		e.FoundBy = append(e.FoundBy, Finder{r.Failure.Strategy, at.Extent()})
 		if first := r.Failure.Violations[0].Property; first != d.Property &&
 			!slices.Contains(e.Others, first) {
 			e.Others = append(e.Others, first)
