@@ -105,10 +105,13 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newCheck(t), newTest(), newMerge(t), newWorker(t), newHunt(t), newExplore(t),
-		newReplay(t), newRegress(), newVerify(), newLocks(), newBugs(t), newReportCard(t),
-		newCertify(t), newServe(), newConform(), newControl(), newLaunch(), newScheduler(),
-		newDoctor(), newStrategiesTopic(), newFaultsTopic())
+	addGroup(root, "Search for violations:", newCheck(t), newTest(), newHunt(t), newMerge(t),
+		newWorker(t))
+	addGroup(root, "Examine a schedule or a history:", newReplay(t), newRegress(), newExplore(t),
+		newVerify())
+	addGroup(root, "Judge locks:", newLocks(), newBugs(t), newReportCard(t), newCertify(t))
+	addGroup(root, "Use the simulated server:", newServe(), newControl(), newLaunch(), newConform())
+	root.AddCommand(newScheduler(), newDoctor(), newStrategiesTopic(), newFaultsTopic())
 	for _, command := range root.Commands() {
 		completeFlags(command)
 	}
@@ -120,6 +123,15 @@ Exit status:
 		}
 	}
 	return root
+}
+
+// addGroup adds commands that the help shows together.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, command := range commands {
+		command.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // unknownCommand returns an error if there are arguments. The first is not a command; the error
