@@ -80,6 +80,9 @@ func (c *Cluster) Crash(l *Link) {
 		l.crashed.Store(true)
 		c.dropWatches(l)
 		l.toClient = nil
+		if l.stallRequests { // Nothing ends the stall any more.
+			l.toServer = slices.Delete(l.toServer, 0, len(l.toServer))
+		}
 		if l.session != nil && l.session.link == l {
 			c.detach(l.session)
 		}

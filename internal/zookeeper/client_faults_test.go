@@ -207,6 +207,19 @@ func TestExpireWhileCut(t *testing.T) {
 	})
 }
 
+// Stalled requests of a client that crashes are gone: nothing would end the stall, and a run would
+// wait for them.
+func TestCrashWhileStalled(t *testing.T) {
+	withClient(t, func(t *testing.T, s *faultyClient) {
+		for _, kind := range []faults.Kind{faults.StallRequests, faults.Crash} {
+			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(kind, faults.DefaultSeverity())
+		}
+		if s.conn.Unserved() > 0 {
+			t.Errorf("%d requests are in flight", s.conn.Unserved())
+		}
+	})
+}
+
 func TestCrash(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
 		zookeeper.AtClient(s.cluster, s.conn.Link).Inject(faults.Crash, faults.DefaultSeverity())
