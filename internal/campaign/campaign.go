@@ -192,14 +192,20 @@ func (c *Campaign) turn(schedule int) (configuration int, name string) {
 
 // strategy returns the strategy of a schedule.
 func (c *Campaign) strategy(schedule int) engine.Strategy {
-	configuration, _ := c.turn(schedule)
+	configuration, name := c.turn(schedule)
 	profile := c.drawn[configuration].Profile
+	var s engine.Strategy
 	if c.rounds != nil {
-		return c.withFairSuffix(c.rounds.Strategy(schedule), profile, schedule)
+		s = c.rounds.Strategy(schedule)
+	} else {
+		s = strategy.Aimed(c.factory(profile, c.Seed, schedule), profile, c.Seed, schedule)
+		s = strategy.Timed(s, profile, c.Seed, schedule)
 	}
-	s := strategy.Aimed(c.factory(profile, c.Seed, schedule), profile, c.Seed, schedule)
-	s = strategy.Timed(s, profile, c.Seed, schedule)
-	return c.withFairSuffix(s, profile, schedule)
+	s = c.withFairSuffix(s, profile, schedule)
+	if name == strategy.MarginName || name == strategy.MutantName { // They mutate whole schedules.
+		return s
+	}
+	return strategy.Shaped(s, c.Seed, schedule)
 }
 
 // runChunk runs schedules from the first on, up to the first that ends the campaign or the end of

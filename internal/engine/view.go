@@ -32,6 +32,15 @@ func (v View) Several() bool {
 // Holds reports whether a process has the lock.
 func (v View) Holds(number int32) bool { return v.process(number).Stage == holding }
 
+// Finished reports whether the last call of a process has returned, and the process lives.
+func (v View) Finished(number int32) bool { return v.process(number).Stage == finished }
+
+// LastAttempt reports whether a process is in its last attempt, or has finished.
+func (v View) LastAttempt(number int32) bool {
+	p := v.process(number)
+	return int(p.Attempt) == p.Cycles
+}
+
 // AtGate reports whether a process waits to enter or leave its critical section.
 func (v View) AtGate(number int) bool { return v.process(int32(number)).Waiting }
 

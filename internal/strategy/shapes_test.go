@@ -1,0 +1,121 @@
+package strategy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/locktest"
+	"github.com/interlock-sim/interlock/internal/strategy"
+)
+
+// Three of sixteen schedules have a shape, and a replay of such a schedule has the same trace.
+func TestShaped(t *testing.T) {
+	scenario := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
+	runner := engine.NewRunner(t)
+	const schedules = 2000
+	shaped := 0
+	for schedule := range schedules {
+		plain := strategy.NewRandom(1, schedule)
+		drawn := strategy.Shaped(plain, 1, schedule)
+		if drawn == engine.Strategy(plain) {
+			continue
+		}
+		if shaped++; shaped > 100 {
+			continue
+		}
+		result := runner.Run(scenario, drawn)
+		trace := result.TraceHash
+		if len(result.Violations) > 0 {
+			t.Errorf("schedule %d: %v", schedule, result.Violations[0])
+		}
+		replay := &engine.Replay{Deviations: slices.Clone(result.Deviations)}
+		if again := runner.Run(scenario, replay); again.TraceHash != trace {
+			t.Errorf("schedule %d differs when it is replayed", schedule)
+		}
+	}
+	if want := schedules * 3 / 16; shaped < want*4/5 || shaped > want*6/5 {
+		t.Errorf("%d of %d schedules have a shape, want about %d", shaped, schedules, want)
+	}
+}
+
+// With shapes, each course of events occurs in at least twice as many schedules.
+func TestShapesOccur(t *testing.T) {
+	runner := engine.NewRunner(t)
+	scenario := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
+	profile := strategy.ProfileOf(t.Context(), runner, scenario)
+	var plain, shaped courses
+	for schedule := range 3000 {
+		factory := strategy.Named(strategy.RoundRobin(schedule))
+		plain.count(runner.Run(scenario, factory(profile, 1, schedule)).Events)
+		drawn := strategy.Shaped(factory(profile, 1, schedule), 1, schedule)
+		shaped.count(runner.Run(scenario, drawn).Events)
+	}
+	for course, name := range courseNames {
+		if shaped[course] < 2*plain[course] || shaped[course] < 10 {
+			t.Errorf("%s: in %d schedules with shapes, %d without", name, shaped[course],
+				plain[course])
+		}
+		t.Logf("%s: in %d schedules with shapes, %d without", name, shaped[course], plain[course])
+	}
+}
+
+// courses counts the schedules in which each course of events occurs.
+type courses [3]int
+
+const (
+	lateLeaver = iota
+	quitters
+	afterlife
+)
+
+var courseNames = [...]string{
+	lateLeaver: "a process enters while one that was told of its loss is inside",
+	quitters:   "two contenders in the middle give up",
+	afterlife:  "a process that has finished sends while another is inside",
+}
+
+// count notes the courses of a run.
+func (c *courses) count(events []history.Event) {
+	var queue, inside, told, finished []int32
+	quits, found := 0, [len(courses{})]bool{}
+	for i := range events {
+		e := &events[i]
+		at := slices.Index(queue, e.Process)
+		switch {
+		case e.Kind == history.LockCall, e.Kind == history.NodeCreated && e.Session != 0:
+			queue = append(without(queue, e.Process), e.Process)
+		case e.Kind == history.LockReturn && e.Err != "", e.Kind == history.UnlockCall,
+			e.Kind == history.Crashed:
+			queue, inside = without(queue, e.Process), without(inside, e.Process)
+		case e.Kind == history.Enter:
+			found[lateLeaver] = found[lateLeaver] || slices.ContainsFunc(inside,
+				func(p int32) bool { return slices.Contains(told, p) })
+			inside = append(inside, e.Process)
+		case e.Kind == history.Leave:
+			inside, told = without(inside, e.Process), without(told, e.Process)
+		case e.Kind == history.Lost:
+			told = append(told, e.Process)
+		case e.Kind == history.Fault && e.Name == faults.Cancel.String():
+			if at > 0 && at < len(queue)-1 {
+				quits++
+			}
+			found[quitters] = quits > 1
+		case e.Kind == history.Finished:
+			finished = append(finished, e.Process)
+		case e.Kind == history.Send && len(inside) > 0:
+			found[afterlife] = found[afterlife] || slices.Contains(finished, e.Process)
+		}
+	}
+	for course := range found {
+		if found[course] {
+			c[course]++
+		}
+	}
+}
+
+func without(processes []int32, process int32) []int32 {
+	return slices.DeleteFunc(processes, func(p int32) bool { return p == process })
+}
