@@ -10,11 +10,13 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// attemptTimeout is the deadline of the first two attempts of deadline-retry.
+// attemptTimeout is the deadline of the first two attempts of deadline-retry, and of its Unlock.
 const attemptTimeout = 300 * time.Millisecond
 
 // DeadlineRetry is the production lock, acquired with a deadline and retried by the same owner
-// after the deadline expires. Another goroutine than the acquiring one unlocks it.
+// after the deadline expires. Another goroutine than the acquiring one unlocks it, also with a
+// deadline. The process remains that owner, so that it may lock again before the node of its last
+// hold is removed.
 func DeadlineRetry() scenarios.Subject {
 	s := production("deadline-retry", "lock.Mutex with a deadline, retried after it expires, "+
 		"unlocked by another goroutine", func(p *scenarios.Process) (lockFunc, error) {
@@ -22,15 +24,18 @@ func DeadlineRetry() scenarios.Subject {
 		if err != nil {
 			return nil, err
 		}
+		owner := lock.WithOwner(context.Background())
 		return func(ctx context.Context) (*scenarios.Hold, error) {
-			lease, err := lockWithTimeout(lock.WithOwner(ctx), mutex)
+			lease, err := lockWithTimeout(ownedContext{ctx, owner}, mutex)
 			h, err := hold(lease, err)
 			if err != nil {
 				return nil, err
 			}
 			h.Unlock = func(ctx context.Context) error {
+				bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+				defer cancel()
 				unlocked := make(chan error, 1)
-				go func() { unlocked <- lease.Unlock(ctx) }()
+				go func() { unlocked <- lease.Unlock(bounded) }()
 				return <-unlocked
 			}
 			return h, nil
@@ -40,6 +45,19 @@ func DeadlineRetry() scenarios.Subject {
 	// the meantime.
 	s.Limits.Requests, s.Limits.Overtakings = 30, history.Unbounded
 	return s
+}
+
+// An ownedContext is a context that identifies the owner in another one.
+type ownedContext struct {
+	context.Context
+	owner context.Context
+}
+
+func (c ownedContext) Value(key any) any {
+	if value := c.owner.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
 }
 
 // lockWithTimeout calls Lock with a deadline at most twice and then without one. Unlimited retries

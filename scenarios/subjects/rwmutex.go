@@ -53,9 +53,10 @@ func RWMutex() scenarios.Subject {
 }
 
 // ReadersWriters is the production read-write lock as its users see it: every second process reads,
-// and the others write.
+// and the others write. Every second read lock is a write lock that was downgraded.
 func ReadersWriters() scenarios.Subject {
-	s := production("readers-writers", "lock.RWMutex: every second process reads", nil)
+	s := production("readers-writers",
+		"lock.RWMutex: every second process reads, every second time after a downgrade", nil)
 	s.Shared = func(process, _ int) bool { return process%2 == 0 }
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
@@ -63,18 +64,37 @@ func ReadersWriters() scenarios.Subject {
 		if err != nil {
 			return nil, err
 		}
-		return rwLocker{mutex}, nil
+		return &rwLocker{mutex, p.Number / 2}, nil
 	}
 	return s
 }
 
 // An rwLocker is a process's handle on a production read-write lock.
-type rwLocker struct{ mutex *lock.RWMutex }
+type rwLocker struct {
+	mutex *lock.RWMutex
+	turn  int // of the next read lock; even ones are downgraded
+}
 
-func (l rwLocker) Lock(ctx context.Context) (*scenarios.Hold, error) {
+func (l *rwLocker) Lock(ctx context.Context) (*scenarios.Hold, error) {
 	return hold(l.mutex.Lock(ctx))
 }
 
-func (l rwLocker) LockShared(ctx context.Context) (*scenarios.Hold, error) {
+func (l *rwLocker) LockShared(ctx context.Context) (*scenarios.Hold, error) {
+	if l.turn++; l.turn%2 == 0 {
+		return l.lockDowngraded(ctx)
+	}
 	return hold(l.mutex.RLock(ctx))
+}
+
+// lockDowngraded acquires the lock as a writer, and becomes a reader. If the lock is lost before,
+// the hold says so.
+func (l *rwLocker) lockDowngraded(ctx context.Context) (*scenarios.Hold, error) {
+	lease, err := l.mutex.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := lease.Downgrade(ctx); err != nil && ctx.Err() != nil {
+		return nil, errors.Join(err, lease.Unlock(ctx))
+	}
+	return hold(lease, nil)
 }
