@@ -23,6 +23,10 @@ type Limits struct {
 	// Listens reports whether the lock reads the session states of its client library. If so,
 	// [SessionLoss] counts from the state "expired", otherwise only from watch events.
 	Listens bool
+
+	// NoLateRetries reports whether no attempt that has ended repeats a create. [Promptness] covers
+	// repeated creates only then, because some client libraries repeat them by themselves.
+	NoLateRetries bool
 }
 
 // Admits reports whether a lock may be held in the given mode while other processes hold it:

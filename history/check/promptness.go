@@ -23,8 +23,9 @@ const createOp = "create"
 // An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error.
 // An event of the property is one of these:
 //   - a Send of a create by a process whose attempt has ended, before its next LockCall. This
-//     attempt, or one before, must have sent a create of the path, or of a path below it, before it
-//     ended: what an earlier attempt leaves to do may overlap with the next one;
+//     attempt, or one before, must have sent a create of a path below it before it ended, or, unless
+//     Limits.NoLateRetries is set, of the path itself: what an earlier attempt leaves to do may
+//     overlap with the next one;
 //   - an event more than [history.PromptReturn] after the cancel of an attempt, and after the last
 //     Reply to its process, if no request is unanswered and no other fault has struck before. The
 //     LockReturn of the attempt must have come.
@@ -35,8 +36,8 @@ const createOp = "create"
 //
 // The check takes time linear in the events, times the number of processes and of the paths that an
 // attempt creates.
-func Promptness(events []history.Event) *history.Violation {
-	return decide(history.Promptness, new(promptnessMonitor), events)
+func Promptness(events []history.Event, limits history.Limits) *history.Violation {
+	return decide(history.Promptness, &promptnessMonitor{limits: &limits}, events)
 }
 
 // An asker is a process with an attempt that has not been granted the lock.
@@ -54,6 +55,7 @@ type asker struct {
 }
 
 type promptnessMonitor struct {
+	limits    *history.Limits
 	askers    []asker // at most one for each process
 	disturbed bool    // a fault other than a cancel has struck
 }
@@ -155,7 +157,7 @@ func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *histo
 		a := m.of(e.Process)
 		a.unanswered++
 		if e.Op == createOp {
-			return a.create(e, i)
+			return a.create(e, i, !m.limits.NoLateRetries)
 		}
 	}
 	return nil
@@ -192,8 +194,9 @@ func (a *asker) returned(e *history.Event, i int) {
 	a.open = false
 }
 
-// create records the create of an attempt, or returns a violation if the attempt has ended.
-func (a *asker) create(e *history.Event, i int) *history.Violation {
+// create records the create of an attempt, or returns a violation if the attempt has ended. Whether
+// it may then repeat its creates depends on the lock.
+func (a *asker) create(e *history.Event, i int, repeats bool) *history.Violation {
 	switch {
 	case a.ended == 0 && a.open:
 		if !slices.Contains(a.asked, e.Path) {
@@ -201,7 +204,7 @@ func (a *asker) create(e *history.Event, i int) *history.Violation {
 		}
 		return nil
 	case a.ended == 0, !a.judged, slices.ContainsFunc(a.asked, func(path string) bool {
-		return path == e.Path || strings.HasPrefix(path, e.Path+"/")
+		return repeats && path == e.Path || strings.HasPrefix(path, e.Path+"/")
 	}):
 		return nil
 	}
@@ -215,7 +218,7 @@ func (a *asker) create(e *history.Event, i int) *history.Violation {
 
 // attemptsEnded counts the attempts that are cancelled or fail while Lock is called.
 func attemptsEnded(events []history.Event) (n int) {
-	var m promptnessMonitor
+	m := promptnessMonitor{limits: new(history.Limits)}
 	for i := range events {
 		e := &events[i]
 		switch {

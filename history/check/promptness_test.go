@@ -32,7 +32,26 @@ func TestPromptness(t *testing.T) {
 	}
 	begun := events{on(history.Tick, 0), lockCall(1, 1), sends("create", "/l/a/n-")}
 	after := func(more ...history.Event) events { return slices.Concat(begun, more) }
-	judge(t, history.Promptness, check.Promptness, []verdict{
+	lenient := func(events events) *history.Violation {
+		return check.Promptness(events, history.Limits{})
+	}
+	strict := func(events events) *history.Violation {
+		return check.Promptness(events, history.Limits{NoLateRetries: true})
+	}
+	judge(t, history.Promptness, strict, []verdict{
+		{
+			name: "the same create again, which the lock rules out", reason: lateCreate, event: 4,
+			events: after(cancelled(1), sends("create", "/l/a/n-")),
+		},
+		{name: "a directory", events: after(cancelled(1), sends("create", "/l"))},
+		{name: "a retry in time", events: after(sends("create", "/l/a/n-"), cancelled(1))},
+		{
+			name: "the same create again, without a session",
+			events: after(state("disconnected"), cancelled(1), state("has-session"),
+				sends("create", "/l/a/n-")),
+		},
+	})
+	judge(t, history.Promptness, lenient, []verdict{
 		{name: "nothing"},
 		{name: "a create in the attempt", events: after(sends("create", "/l/b/n-"))},
 		{

@@ -209,7 +209,7 @@ var propertyTable = [...]property{
 	{
 		name:      history.Promptness,
 		statement: "a failed or cancelled Lock returns soon and creates no further node",
-		monitor:   func(*monitorConfig) monitor { return new(promptnessMonitor) },
+		monitor:   func(r *monitorConfig) monitor { return &promptnessMonitor{limits: &r.limits} },
 		kinds:     promptnessKinds,
 		exercised: attemptsEnded,
 	},

@@ -16,6 +16,8 @@ type shape uint8
 
 const (
 	shapeless shape = iota
+	// A call is cancelled while it searches for the node of a create whose connection broke.
+	searchers
 	// A holder that is cut off, and then told of its loss, stays inside while others enter and
 	// leave.
 	lateLeaver
@@ -29,7 +31,9 @@ const (
 )
 
 // shapeWeights are the weights of the shapes among the schedules of a campaign.
-var shapeWeights = [shapes]uint64{shapeless: 13, lateLeaver: 1, quitters: 1, afterlife: 1}
+var shapeWeights = [shapes]uint64{
+	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1,
+}
 
 // heldOdds are such that a step that is held back is allowed in one of so many decisions. Each
 // schedule draws one.
@@ -51,6 +55,9 @@ type shaped struct {
 	draw  *Random
 	view  engine.View
 	line  line
+
+	searching int32 // the process whose create the shape has broken; 0 for none
+	attempt   int32 // of that process
 
 	heldOdds, soughtOdds uint64
 
@@ -164,12 +171,18 @@ func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 		return 0, false
 	}
 	s.soughtOdds = drawOdds(s.draw, soughtOdds[:])
-	return s.indexes[s.draw.Below(uint64(len(s.indexes)))], true
+	index = s.indexes[s.draw.Below(uint64(len(s.indexes)))]
+	if fault := &enabled[index]; fault.Fault != faults.Cancel {
+		s.searching, s.attempt = fault.Process, s.view.State(fault.Process).Attempt
+	}
+	return index, true
 }
 
 // seeks reports whether the shape seeks a fault of a process.
 func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 	switch s.shape {
+	case searchers:
+		return s.seeksSearcher(fault)
 	case quitters:
 		if fault.Fault != faults.Cancel {
 			return false
@@ -186,7 +199,19 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 	return false
 }
 
-// unanswered are faults after which a release has failed as far as its process knows.
+// seeksSearcher reports whether a fault breaks the connection during a create, or cancels the call
+// that searches for the node of such a create.
+func (s *shaped) seeksSearcher(fault *sim.EnabledStep) bool {
+	phase := s.view.Phase(fault.Step)
+	if fault.Fault == faults.Cancel {
+		return fault.Process == s.searching && (phase == faults.Asking || phase == faults.Listing) &&
+			s.view.State(s.searching).Attempt == s.attempt
+	}
+	return s.searching == 0 && phase == faults.CreateInFlight &&
+		slices.Contains(unanswered[:], fault.Fault)
+}
+
+// unanswered are faults after which a request has failed as far as its process knows.
 var unanswered = [...]faults.Kind{
 	faults.Cut, faults.LoseReply, faults.Reset, faults.StallReplies,
 }
