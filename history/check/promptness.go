@@ -23,8 +23,8 @@ const createOp = "create"
 // An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error.
 // An event of the property is one of these:
 //   - a Send of a create by a process whose attempt has ended, before its next LockCall. This
-//     attempt, or one before, must have sent a create of a path below it before it ended, or, unless
-//     Limits.NoLateRetries is set, of the path itself: what an earlier attempt leaves to do may
+//     attempt, or one before, must have sent a create of a path below it before it ended, or of the
+//     path itself unless Limits.NoLateRetries is set: what an earlier attempt leaves to do may
 //     overlap with the next one;
 //   - an event more than [history.PromptReturn] after the cancel of an attempt, and after the last
 //     Reply to its process, if no request is unanswered and no other fault has struck before. The

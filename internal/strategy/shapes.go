@@ -204,8 +204,8 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 func (s *shaped) seeksSearcher(fault *sim.EnabledStep) bool {
 	phase := s.view.Phase(fault.Step)
 	if fault.Fault == faults.Cancel {
-		return fault.Process == s.searching && (phase == faults.Asking || phase == faults.Listing) &&
-			s.view.State(s.searching).Attempt == s.attempt
+		return fault.Process == s.searching && s.view.State(s.searching).Attempt == s.attempt &&
+			(phase == faults.Asking || phase == faults.Listing)
 	}
 	return s.searching == 0 && phase == faults.CreateInFlight &&
 		slices.Contains(unanswered[:], fault.Fault)
