@@ -112,6 +112,11 @@ const (
 	// leader's term, 0 if nobody leads), Path (of the leader's node), Name (of the leader)
 	Observed
 
+	// The process calls the lock, within its Lock, with a time limit: the call must give up when
+	// that is over, and at once without one. Attempt; Validity (the limit)
+	TimedCall
+	TimedReturn // that call returned. Attempt, Err
+
 	Kinds
 )
 
@@ -132,6 +137,7 @@ var kindNames = [Kinds]string{
 	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
 	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
 	Extended: "extended", Started: "started", Observed: "observed",
+	TimedCall: "timed-call", TimedReturn: "timed-return",
 }
 
 // String returns the name of the kind in a trace file.
@@ -198,7 +204,7 @@ type Event struct {
 	Err     string `json:"err,omitempty"`     // the error, or empty
 
 	// of a LockReturn and an Extended: how long the process may rely on the lock from then on, by
-	// its own clock; 0 if the lock has no validity time
+	// its own clock; 0 if the lock has no validity time. Of a TimedCall: its time limit
 	Validity time.Duration `json:"validity_ns,omitempty"`
 
 	// of a Lost: how long ago the lock told the process of the loss; 0 if that is unknown; not in

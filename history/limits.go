@@ -2,7 +2,8 @@ package history
 
 import "time"
 
-// Limits are the upper bounds that a lock guarantees for [NoHerd], [NoStarvation] and [NoLivelock].
+// Limits are the bounds that a lock guarantees for [NoHerd], [NoStarvation], [NoLivelock],
+// [Promptness] and [Margin].
 type Limits struct {
 	WakeUps           int // waiting processes that one release wakes
 	Requests          int // of one acquire, without those that changes allow
@@ -19,6 +20,10 @@ type Limits struct {
 	// Places is how many processes may hold the lock at once, as of a semaphore; 0 stands for 1.
 	// Shared holds, as of readers, have no number: any number of them excludes exclusive ones.
 	Places int
+
+	// Overrun is how long a try, or a call with a timeout, may go on after its time limit, for
+	// [Promptness]. Time in which it waits for a reply does not count.
+	Overrun time.Duration
 
 	// Listens reports whether the lock reads the session states of its client library. If so,
 	// [SessionLoss] counts from the state "expired", otherwise only from watch events.

@@ -262,7 +262,7 @@ const lockKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Enter
 	1<<history.Leave | 1<<history.Lost | 1<<history.UnlockCall |
 	1<<history.UnlockReturn | 1<<history.Finished | 1<<history.ReenterCall |
 	1<<history.ReenterReturn | 1<<history.Exited | 1<<history.Extended |
-	1<<history.Observed | resourceKinds
+	1<<history.Observed | 1<<history.TimedCall | 1<<history.TimedReturn | resourceKinds
 
 // OfLock reports whether events of the kind pass between a process and its lock.
 func OfLock(k history.Kind) bool { return lockKinds>>k&1 != 0 }

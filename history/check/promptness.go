@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 const (
 	reasonLateReturn = "a cancelled call of Lock did not return in time"
+	reasonOverrun    = "a call went on after its time limit"
 	reasonLateCreate = "a process asked for a node after its attempt had ended"
 )
 
@@ -18,7 +20,7 @@ const (
 const createOp = "create"
 
 // Promptness decides [history.Promptness]: an attempt that is cancelled or fails ends soon, and
-// creates no further node.
+// creates no further node; a call with a time limit ends when that is over.
 //
 // An attempt ends when a Fault named "cancel" strikes its process, or when Lock returns an error.
 // An event of the property is one of these:
@@ -28,7 +30,10 @@ const createOp = "create"
 //     overlap with the next one;
 //   - an event more than [history.PromptReturn] after the cancel of an attempt, and after the last
 //     Reply to its process, if no request is unanswered and no other fault has struck before. The
-//     LockReturn of the attempt must have come.
+//     LockReturn of the attempt must have come;
+//   - an event after the time limit of a TimedCall, if no fault other than a cancel has struck
+//     before. The TimedReturn must have come, unless the process has spent at most the Overrun of
+//     [history.Limits] since the limit without an unanswered request.
 //
 // The property does not cover the creates of an attempt that ends while its client has no session:
 // the client may send later what the attempt had asked for before. Neither does it cover an attempt
@@ -52,6 +57,16 @@ type asker struct {
 	ended      int      // the index of the event that ended the attempt, or 0
 	judged     bool     // the client had a session then
 	asked      []string // the paths of the creates of this attempt and of those before
+	timed      timedCall
+}
+
+// A timedCall is the call with a time limit that a process is making.
+type timedCall struct {
+	open  bool
+	until time.Duration // when its time limit is over
+	from  int           // the index of the TimedCall
+	// since then, without an unanswered request, until the last time that there was one
+	overrun time.Duration
 }
 
 type promptnessMonitor struct {
@@ -95,13 +110,17 @@ func (m *promptnessMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.askers {
 		a := &m.askers[i]
-		if s.ended(a.process) && !a.waits() {
+		if s.ended(a.process) && !a.waits() && !a.timed.open {
 			continue
 		}
 		one := fold(uint64(uint32(a.process))<<32|uint64(uint32(a.unanswered)),
-			bit(a.away, 0)|bit(a.open, 1)|bit(a.ended > 0, 2)|bit(a.judged, 3))
-		if a.waits() {
+			bit(a.away, 0)|bit(a.open, 1)|bit(a.ended > 0, 2)|bit(a.judged, 3)|
+				bit(a.timed.open, 4))
+		if a.waits() || a.timed.open {
 			one = fold(one, uint64(a.since))
+		}
+		if a.timed.open {
+			one = fold(fold(one, uint64(a.timed.until)), uint64(a.timed.overrun))
 		}
 		for _, path := range a.asked {
 			one = fold(one, s.text(path))
@@ -122,6 +141,8 @@ func (m *promptnessMonitor) visible(_ *queue, e *history.Event) bool {
 		return true
 	case history.LockReturn:
 		return m.of(e.Process).waits()
+	case history.TimedReturn:
+		return true
 	}
 	return false
 }
@@ -140,8 +161,14 @@ func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *histo
 		a.attempt, a.open, a.ended = e.Attempt, true, 0
 	case history.LockReturn:
 		m.of(e.Process).returned(e, i)
+	case history.TimedCall:
+		a := m.of(e.Process)
+		a.timed = timedCall{open: true, until: e.At + e.Validity, from: i}
+	case history.TimedReturn:
+		m.of(e.Process).timed.open = false
 	case history.Crashed:
-		m.of(e.Process).open = false
+		a := m.of(e.Process)
+		a.open, a.timed.open = false, false
 	case history.Fault:
 		if e.Name != cancelName {
 			m.disturbed = true
@@ -155,6 +182,7 @@ func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *histo
 		a.since = e.At
 	case history.Send:
 		a := m.of(e.Process)
+		a.timed.overrun = a.overrun(e.At)
 		a.unanswered++
 		if e.Op == createOp {
 			return a.create(e, i, !m.limits.NoLateRetries)
@@ -163,13 +191,32 @@ func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *histo
 	return nil
 }
 
-// late returns a violation if a cancelled Lock should have returned before an event.
+// overrun returns how long the process has spent, after the time limit of its call and until the
+// given time, without an unanswered request.
+func (a *asker) overrun(now time.Duration) time.Duration {
+	if !a.timed.open || a.unanswered > 0 {
+		return a.timed.overrun
+	}
+	return a.timed.overrun + max(0, now-max(a.since, a.timed.until))
+}
+
+// late returns a violation if a cancelled Lock, or a call with a time limit, should have returned
+// before an event.
 func (m *promptnessMonitor) late(e *history.Event, i int) *history.Violation {
 	if m.disturbed {
 		return nil
 	}
 	for n := range m.askers {
-		if a := &m.askers[n]; a.waits() && a.unanswered <= 0 &&
+		a := &m.askers[n]
+		if overrun := a.overrun(e.At); a.timed.open && overrun > m.limits.Overrun {
+			return &history.Violation{
+				Property: history.Promptness, Event: i, Reason: reasonOverrun,
+				Detail: fmt.Sprintf("c%d's call of attempt %d had waited for something other than "+
+					"a reply for %v since its time limit", a.process, a.attempt, overrun),
+				Evidence: history.Evidence{Process: a.process, Events: []int{a.timed.from}},
+			}
+		}
+		if a.waits() && a.unanswered <= 0 &&
 			e.At-a.since > history.PromptReturn {
 			return &history.Violation{
 				Property: history.Promptness, Event: i, Reason: reasonLateReturn,
@@ -216,13 +263,14 @@ func (a *asker) create(e *history.Event, i int, repeats bool) *history.Violation
 	}
 }
 
-// attemptsEnded counts the attempts that are cancelled or fail while Lock is called.
+// attemptsEnded counts the attempts that are cancelled or fail while Lock is called, and the calls
+// that give up at their time limit.
 func attemptsEnded(events []history.Event) (n int) {
-	m := promptnessMonitor{limits: new(history.Limits)}
+	m := promptnessMonitor{limits: &unboundedOverrun}
 	for i := range events {
 		e := &events[i]
 		switch {
-		case e.Kind == history.LockReturn && e.Err != "":
+		case (e.Kind == history.LockReturn || e.Kind == history.TimedReturn) && e.Err != "":
 			n++
 		case e.Kind == history.LockReturn && m.of(e.Process).waits():
 			n++
@@ -234,6 +282,9 @@ func attemptsEnded(events []history.Event) (n int) {
 	return n
 }
 
+// unboundedOverrun are limits for a monitor that only counts.
+var unboundedOverrun = history.Limits{Overrun: math.MaxInt64}
+
 const promptnessKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Fault |
 	1<<history.Send | 1<<history.Reply | 1<<history.SessionState | 1<<history.Crashed |
-	1<<history.Tick
+	1<<history.Tick | 1<<history.TimedCall | 1<<history.TimedReturn

@@ -131,3 +131,85 @@ func TestPromptness(t *testing.T) {
 		{name: "not cancelled", events: after(passed(time.Hour))},
 	})
 }
+
+func TestPromptnessOfTimedCalls(t *testing.T) {
+	const overrun = "a call went on after its time limit"
+	type events = []history.Event
+	timed := func(limit time.Duration) history.Event {
+		return history.Event{Kind: history.TimedCall, Process: 1, Validity: limit}
+	}
+	at := func(at time.Duration, kind history.Kind) history.Event {
+		return history.Event{Kind: kind, Process: 1, At: at}
+	}
+	struck := func(name string) history.Event {
+		return history.Event{Kind: history.Fault, Process: 1, Name: name}
+	}
+	judge(t, history.Promptness, check.Promptness, []verdict{
+		{
+			name: "a try that waits", reason: overrun, event: 1,
+			events: events{timed(0), at(1, history.Tick)},
+		},
+		{
+			name:   "a try that returns",
+			events: events{timed(0), at(0, history.TimedReturn), at(1, history.Tick)},
+		},
+		{
+			name: "a try that waits for a reply",
+			events: events{
+				timed(0), at(0, history.Send), at(9, history.Reply), at(9, history.TimedReturn),
+			},
+		},
+		{
+			name: "a try that waits before a request", reason: overrun, event: 3,
+			events: events{timed(0), at(0, history.Send), at(9, history.Reply), at(10, history.Send)},
+		},
+		{
+			name:   "a call within its time",
+			events: events{timed(5), at(5, history.Tick), at(5, history.TimedReturn)},
+		},
+		{
+			name: "a call that returns late", reason: overrun, event: 1,
+			events: events{timed(5), at(6, history.Tick), at(6, history.TimedReturn)},
+		},
+		{
+			name: "a call that waits on after a late reply", reason: overrun, event: 3,
+			events: events{timed(5), at(4, history.Send), at(8, history.Reply), at(9, history.Tick)},
+		},
+		{
+			name:   "a fault",
+			events: events{timed(0), struck("pause"), at(1, history.Tick)},
+		},
+		{
+			name: "a cancel", reason: overrun, event: 2,
+			events: events{timed(0), struck("cancel"), at(1, history.Tick)},
+		},
+		{name: "a crash", events: events{timed(0), crash(1), at(1, history.Tick)}},
+		{
+			name: "a second call", reason: overrun, event: 4,
+			events: events{
+				timed(0), at(0, history.TimedReturn), at(7, history.Tick),
+				{Kind: history.TimedCall, Process: 1, At: 7}, at(8, history.Tick),
+			},
+		},
+	})
+}
+
+func TestPromptnessAllowsOverrun(t *testing.T) {
+	limits := history.DefaultLimits
+	limits.Overrun = 2
+	var c check.Checker
+	c.Limits = limits
+	// The waits before the request and after the reply count together.
+	log := []history.Event{
+		{Kind: history.TimedCall, Process: 1}, {Kind: history.Send, Process: 1, At: 1},
+		{Kind: history.Reply, Process: 1, At: 7}, {Kind: history.Tick, At: 8},
+	}
+	claims := []history.Property{history.Promptness}
+	if v := c.CheckAll(claims, log); len(v) != 0 {
+		t.Errorf("with an overrun of 2: %+v", v[0])
+	}
+	log = append(log, history.Event{Kind: history.Tick, At: 9})
+	if v := c.CheckAll(claims, log); len(v) != 1 || v[0].Event != 4 {
+		t.Errorf("with an overrun of 3: %v, want a violation at event 4", v)
+	}
+}

@@ -208,7 +208,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name:      history.Promptness,
-		statement: "a failed or cancelled Lock returns soon and creates no further node",
+		statement: "an attempt that is over returns soon and creates no further node",
 		monitor:   func(r *monitorConfig) monitor { return &promptnessMonitor{limits: &r.limits} },
 		kinds:     promptnessKinds,
 		exercised: attemptsEnded,

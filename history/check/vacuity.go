@@ -75,7 +75,7 @@ const (
 //   - own-release: deletions of keys;
 //   - validity: grants after a grant with a validity time to another process;
 //   - extension: extensions, granted or refused;
-//   - promptness: attempts that are cancelled or fail;
+//   - promptness: attempts that are cancelled or fail, and calls that reach their time limit;
 //   - no-early-pass: grants;
 //   - one-leader-per-term: observations of a leader;
 //   - terms-in-order: the same, by a process that has led or has seen a leader before;

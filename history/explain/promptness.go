@@ -9,6 +9,9 @@ func (s *story) promptness() bool {
 	if !known || number == 0 || ended >= s.v.Event {
 		return false
 	}
+	if s.Events[ended].Kind == history.TimedCall {
+		return s.overrun(ended)
+	}
 	p, e := process(number), &s.Events[s.v.Event]
 	cancelled := s.Events[ended].Kind == history.Fault
 	if s.v.Evidence.Path == "" {
@@ -34,5 +37,20 @@ func (s *story) promptness() bool {
 	} else {
 		s.say("A part of the lock went on after Lock had returned.")
 	}
+	return true
+}
+
+// overrun explains a call that goes on after its time limit.
+func (s *story) overrun(call int) bool {
+	p, from, e := process(s.v.Evidence.Process), &s.Events[call], &s.Events[s.v.Event]
+	if from.Validity == 0 {
+		s.lead("%s tried the lock (event %d), and the try had not returned %v later "+
+			"(event %d).", p, s.cite(call), e.At-from.At, s.cite(s.v.Event))
+	} else {
+		s.lead("%s called the lock with a limit of %v (event %d), and the call had not "+
+			"returned %v after that (event %d).", p, from.Validity, s.cite(call),
+			e.At-from.At-from.Validity, s.cite(s.v.Event))
+	}
+	s.say("It had no request to wait for, and no fault but a cancel had struck.")
 	return true
 }

@@ -144,6 +144,14 @@ func (t *teller) ofHolder(e *history.Event) string {
 		return p + " observes that nobody leads"
 	case e.Kind == history.Observed:
 		return fmt.Sprintf("%s observes that %s leads in term %d", p, e.Name, e.Zxid)
+	case e.Kind == history.TimedCall && e.Validity == 0:
+		return p + " tries to lock"
+	case e.Kind == history.TimedCall:
+		return p + " tries to lock for " + e.Validity.String()
+	case e.Kind == history.TimedReturn && e.Err != "":
+		return p + "'s try ends" + failed(e)
+	case e.Kind == history.TimedReturn:
+		return p + "'s try succeeds"
 	case e.Kind == history.Exited:
 		return p + " unlocks once, and still holds the lock" + failed(e)
 	case e.Kind == history.ResourceRead:

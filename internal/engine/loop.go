@@ -128,7 +128,7 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	for i := range l.space {
 		p := &l.space[i]
 		l.prepare(p, l.System.Connect())
-		p.ctx, p.subject, p.Cycles = ctx, &scenario.Subject, scenario.Cycles
+		p.ctx, p.subject, p.Cycles = p.within(ctx), &scenario.Subject, scenario.Cycles
 		p.cancellable = scenario.Faults.Allows(faults.Cancel)
 		p.Register = &l.register
 		l.addProcess(p)
@@ -148,7 +148,7 @@ func (l *Loop) addProcess(p *Process) {
 		l.prepare(thread, p.Client)
 		thread.Number = int(history.ThreadNumber(int32(p.Number), t))
 		thread.random.state = uint64(thread.Number - 1)
-		thread.ctx, thread.subject, thread.Cycles = p.ctx, p.subject, p.Cycles
+		thread.ctx, thread.subject, thread.Cycles = thread.within(p.ctx), p.subject, p.Cycles
 		thread.cancellable, thread.Register, thread.first = p.cancellable, p.Register, p
 		p.Threads = append(p.Threads, thread)
 		l.Contenders = append(l.Contenders, thread)
@@ -213,8 +213,8 @@ func (l *Loop) replace(crashed *Process) {
 func (l *Loop) newcomer(cycles int, at Place) *Process {
 	p, first := new(Process), l.Processes[0]
 	l.prepare(p, l.System.Join())
-	p.ctx, p.subject, p.cancellable, p.Register = first.ctx, first.subject, first.cancellable,
-		first.Register
+	p.ctx, p.subject, p.cancellable, p.Register = p.within(first.ctx), first.subject,
+		first.cancellable, first.Register
 	p.Cycles, p.Place = cycles, at
 	l.addProcess(p)
 	if first.owners != nil {

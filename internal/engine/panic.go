@@ -102,7 +102,8 @@ func ofCode(k history.Kind) bool {
 		history.UnlockCall, history.UnlockReturn,
 		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
 		history.ReenterReturn, history.Exited, history.Extended,
-		history.ResourceRead, history.ResourceWrite, history.Observed:
+		history.ResourceRead, history.ResourceWrite, history.Observed,
+		history.TimedCall, history.TimedReturn:
 		return true
 	}
 	return false

@@ -62,11 +62,14 @@ func (c ownedContext) Value(key any) any {
 
 // lockWithTimeout calls Lock with a deadline at most twice and then without one. Unlimited retries
 // would accumulate nodes to delete while no request reaches a server.
-func lockWithTimeout(ctx context.Context, mutex *lock.Mutex) (*lock.Lease, error) {
+func lockWithTimeout(ctx context.Context, mutex *lock.Mutex) (lease *lock.Lease, err error) {
 	for range 2 {
-		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
-		lease, err := mutex.Lock(bounded)
-		cancel()
+		err = scenarios.Timed(ctx, attemptTimeout, func() (err error) {
+			bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+			defer cancel()
+			lease, err = mutex.Lock(bounded)
+			return err
+		})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return lease, err
 		}

@@ -22,7 +22,11 @@ func TryLock() scenarios.Subject {
 			}
 			return func(ctx context.Context) (*scenarios.Hold, error) {
 				for {
-					lease, err := mutex.TryLock(ctx)
+					var lease *lock.Lease
+					err := scenarios.Timed(ctx, 0, func() (err error) {
+						lease, err = mutex.TryLock(ctx)
+						return err
+					})
 					if !errors.Is(err, lock.ErrNotAcquired) {
 						return hold(lease, err)
 					}
