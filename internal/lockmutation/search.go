@@ -19,7 +19,7 @@ import (
 // searchedLocks are the bundled locks that are built on package lock.
 var searchedLocks = [...]string{
 	"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session",
-	"no-deadline", "deadline-retry", "pair", "sequence-overflow",
+	"no-deadline", "deadline-retry", "pair", "sequence-overflow", "prefixed",
 	"readers-writers", "semaphore-3", "election", "double-barrier", "barrier",
 }
 

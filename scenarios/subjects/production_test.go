@@ -21,7 +21,7 @@ func TestProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
-		subjects.Session(), subjects.SequenceOverflow(),
+		subjects.Session(), subjects.SequenceOverflow(), subjects.Prefixed(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {

@@ -1,0 +1,73 @@
+package subjects
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/scenarios"
+)
+
+// Prefixed is the production lock on a client that adds a prefix to each path, as programs do
+// because go-zookeeper/zk knows no chroot.
+func Prefixed() scenarios.Subject {
+	s := production("prefixed", "lock.Mutex on a client that adds a prefix to each path",
+		func(p *scenarios.Process) (lockFunc, error) {
+			mutex, err := lock.NewMutex(prefixedClient{p.Client, p.Directory}, "/queue",
+				p.SessionTimeout, lock.WithRandom(p.Random))
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) (*scenarios.Hold, error) {
+				lease, err := mutex.Lock(ctx)
+				h, err := hold(lease, err)
+				if err == nil {
+					h.Node = p.Directory + h.Node
+				}
+				return h, err
+			}, nil
+		})
+	// The first attempt also creates the directory.
+	s.Limits.Requests = 12
+	return s
+}
+
+// A prefixedClient adds a prefix to each path of a request. It offers no more than a [lock.Client],
+// and thus no multi. The path that Create returns has the prefix.
+type prefixedClient struct {
+	lock.Client
+	prefix string
+}
+
+func (p prefixedClient) Create(path string, data []byte, flags int32, acl []zk.ACL) (string,
+	error,
+) {
+	return p.Client.Create(p.prefix+path, data, flags, acl)
+}
+
+func (p prefixedClient) Delete(path string, version int32) error {
+	return p.Client.Delete(p.prefix+path, version)
+}
+
+func (p prefixedClient) Exists(path string) (bool, *zk.Stat, error) {
+	return p.Client.Exists(p.prefix + path)
+}
+
+func (p prefixedClient) Get(path string) ([]byte, *zk.Stat, error) {
+	return p.Client.Get(p.prefix + path)
+}
+
+func (p prefixedClient) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	return p.Client.GetW(p.prefix + path)
+}
+
+func (p prefixedClient) Set(path string, data []byte, version int32) (*zk.Stat, error) {
+	return p.Client.Set(p.prefix+path, data, version)
+}
+
+func (p prefixedClient) Children(path string) ([]string, *zk.Stat, error) {
+	return p.Client.Children(p.prefix + path)
+}
+
+func (p prefixedClient) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
