@@ -21,6 +21,13 @@ type Limits struct {
 	// Shared holds, as of readers, have no number: any number of them excludes exclusive ones.
 	Places int
 
+	// NameLength is the maximum length in bytes of the name of an ephemeral node, the last element
+	// of its path, for [NoHerd]; 0 for a lock without that guarantee.
+	NameLength int
+	// NoExistWatches reports whether no process sets a watch on a node that does not exist, for
+	// [NoHerd]. Such a watch stays for ever if no node of that name returns.
+	NoExistWatches bool
+
 	// Overrun is how long a try, or a call with a timeout, may go on after its time limit, for
 	// [Promptness]. Time in which it waits for a reply does not count.
 	Overrun time.Duration

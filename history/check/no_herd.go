@@ -12,6 +12,8 @@ import (
 const (
 	reasonHerd      = "one release woke more waiting processes than the lock allows"
 	reasonExpensive = "an acquire cost more requests than the lock allows"
+	reasonLongName  = "the name of a node is longer than the lock allows"
+	reasonLeftWatch = "a process watches a node that does not exist"
 )
 
 // A Cost is the cost of acquires and releases in a history. It counts only undisturbed acquires;
@@ -79,6 +81,10 @@ type armedWatch struct {
 //   - An acquire, which is a LockCall up to a LockReturn without an error. Its requests are those
 //     that its process sends in between, except connects, pings, auths, renewals of watches and
 //     closes.
+//   - The creation of an ephemeral node, if the limits have a NameLength: the last element of its
+//     path is no longer.
+//   - A watch that a process sets on a node that does not exist, if the limits have NoExistWatches:
+//     there is none.
 //
 // The property does not cover a disturbed acquire, because retries have no bound: a fault struck
 // the process, the state of its connection changed, or time passed while a reply or a watch event
@@ -191,6 +197,10 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 				m.armed = withoutArmed(m.armed, q.nodes[n].process)
 			}
 		}
+	case history.NodeCreated, history.WatchArmed:
+		if v := m.wasted(e, i); v != nil {
+			return v
+		}
 	case history.WatchFired:
 		if woken := m.fired(q, e); woken > m.limits.WakeUps {
 			return &history.Violation{
@@ -216,6 +226,31 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	}
 	m.watch(q, e)
 	m.costs = updateCosts(m.costs, e)
+	return nil
+}
+
+// wasted returns a violation if an event shows too long a name, or a watch that may stay for ever.
+func (m *herdMonitor) wasted(e *history.Event, i int) *history.Violation {
+	name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
+	most := m.limits.NameLength
+	switch {
+	case e.Kind == history.NodeCreated && e.Session != 0 && most > 0 && len(name) > most:
+		return &history.Violation{
+			Property: history.NoHerd, Event: i, Reason: reasonLongName,
+			Detail: fmt.Sprintf("c%d's node %s has a name of %d bytes; the lock allows %d",
+				e.Process, e.Path, len(name), most),
+			Evidence: history.Evidence{Process: e.Process, Path: e.Path, Count: len(name)},
+		}
+	case e.Kind == history.WatchArmed && e.Request != 0 && e.Name == "exist" &&
+		m.limits.NoExistWatches:
+		return &history.Violation{
+			Property: history.NoHerd, Event: i, Reason: reasonLeftWatch,
+			Detail: fmt.Sprintf("c%d set watch %d on %s", e.Process, e.Watch, e.Path),
+			Evidence: history.Evidence{
+				Process: e.Process, Path: e.Path, Watch: e.Watch,
+			},
+		}
+	}
 	return nil
 }
 

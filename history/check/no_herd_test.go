@@ -200,3 +200,39 @@ func TestCost(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
+
+func TestHerdOfNamesAndWatches(t *testing.T) {
+	type events = []history.Event
+	node := func(path string, session int64) history.Event {
+		return history.Event{Kind: history.NodeCreated, Process: 1, Path: path, Session: session}
+	}
+	watch := func(kind string, request int32) history.Event {
+		e := armed(1, 1, "/l/a", kind)
+		e.Request = request
+		return e
+	}
+	const (
+		long   = "the name of a node is longer than the lock allows"
+		leaves = "a process watches a node that does not exist"
+	)
+	limits := history.DefaultLimits
+	limits.NameLength, limits.NoExistWatches = 4, true
+	judge(t, history.NoHerd, func(e []history.Event) *history.Violation {
+		return check.NoHerd(e, limits)
+	}, []verdict{
+		{name: "a name of the greatest length", events: events{node("/long/n-01", 1)}},
+		{name: "a longer name", reason: long, event: 1, events: events{
+			node("/l/n-01", 1), node("/l/n-002", 1),
+		}},
+		{name: "a longer name of a persistent node", events: events{node("/directory", 0)}},
+		{name: "a watch on a node", events: events{watch("data", 1)}},
+		{name: "a watch on no node", reason: leaves, event: 0, events: events{watch("exist", 1)}},
+		{name: "a watch that the client sets again", events: events{watch("exist", 0)}},
+	})
+	without := func(e []history.Event) *history.Violation {
+		return check.NoHerd(e, history.DefaultLimits)
+	}
+	judge(t, history.NoHerd, without, []verdict{
+		{name: "without limits", events: events{node("/l/n-002", 1), watch("exist", 1)}},
+	})
+}

@@ -144,7 +144,10 @@ func TestPromptnessOfTimedCalls(t *testing.T) {
 	struck := func(name string) history.Event {
 		return history.Event{Kind: history.Fault, Process: 1, Name: name}
 	}
-	judge(t, history.Promptness, check.Promptness, []verdict{
+	strict := func(events []history.Event) *history.Violation {
+		return check.Promptness(events, history.Limits{})
+	}
+	judge(t, history.Promptness, strict, []verdict{
 		{
 			name: "a try that waits", reason: overrun, event: 1,
 			events: events{timed(0), at(1, history.Tick)},

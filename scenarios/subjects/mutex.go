@@ -45,7 +45,10 @@ type lockFunc = func(context.Context) (*scenarios.Hold, error)
 // after a long wait.
 var productionLimits = history.Limits{
 	WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0,
-	RequestsPerSecond: 30, NoLateRetries: true,
+	RequestsPerSecond: 30,
+	NameLength:        len("_c_-write-") + 32 + len("-2147483648"),
+	NoExistWatches:    true,
+	NoLateRetries:     true,
 }
 
 // production returns a subject for a lock of package lock. It claims all properties of a lock.
