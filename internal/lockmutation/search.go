@@ -20,6 +20,7 @@ import (
 var searchedLocks = [...]string{
 	"mutex", "rwmutex", "semaphore", "trylock", "reentrant", "multi", "guarded", "session",
 	"no-deadline", "deadline-retry", "pair", "sequence-overflow", "prefixed",
+	"refused",
 	"readers-writers", "semaphore-3", "election", "double-barrier", "barrier",
 }
 

@@ -22,6 +22,7 @@ func TestProductionLocks(t *testing.T) {
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 		subjects.Multi(), subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
 		subjects.Session(), subjects.SequenceOverflow(), subjects.Prefixed(),
+		subjects.Refused(),
 	} {
 		t.Run(subject.Name, func(t *testing.T) {
 			for _, tc := range []struct {
