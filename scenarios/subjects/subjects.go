@@ -21,7 +21,8 @@ func Correct() []scenarios.Subject {
 		ReadersWriters(), Semaphore3(), Multi(), Guarded(), Session(), Election(), DoubleBarrier(),
 		Barrier(),
 		NoDeadline(),
-		DeadlineRetry(), Pair(), SequenceOverflow(), Prefixed(), Refused(), Careful(), GuardedRecipe(),
+		DeadlineRetry(), Pair(), SequenceOverflow(), Prefixed(), Refused(),
+		Careful(), GuardedRecipe(),
 	}
 }
 
