@@ -131,7 +131,7 @@ func (c *Cluster) refreshConnectivity() {
 		case !c.leaderConnected(l.server):
 			c.markUnreachable(s)
 		case s.unreachable && !l.pingsBlocked():
-			c.attach(s, l)
+			c.resumeContact(s)
 		}
 	}
 	c.commitAcknowledged()

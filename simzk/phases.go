@@ -76,6 +76,9 @@ func (s *session) nextPing(after time.Duration) (at time.Duration, ok bool) {
 	if s.link == nil || !s.link.pings || s.unreachable {
 		return 0, false
 	}
+	if after < s.pingStart {
+		return s.pingStart, true
+	}
 	return LastPing(s.pingStart, after, s.timeout) + s.timeout/3, true
 }
 

@@ -17,8 +17,10 @@ type session struct {
 	link      *Link // connection of the session, or nil
 	timeout   time.Duration
 	pingStart time.Duration // time of the first ping that counts; see lastContact
-	contactAt time.Duration // time of the last request at the server
-	relayedAt time.Duration // the latest of these times that a follower has certainly relayed
+	// when the server last heard a request, or a ping that came late or before the client became
+	// unreachable
+	contactAt time.Duration
+	relayedAt time.Duration // the last contact before contactAt that the leader knows of
 	// When the session expires unless the leader, or the only server that knows the session, hears
 	// from the client; by the clock of that server.
 	expires      time.Duration
@@ -32,6 +34,24 @@ type session struct {
 func (c *Cluster) attach(s *session, l *Link) {
 	s.link, s.pingStart, s.contactAt, s.relayedAt, s.unreachable = l, c.now, c.now, c.now, false
 	c.restartTimer(s)
+}
+
+// resumeContact notes that the leader hears from an unreachable client again, whose connection still
+// exists. A ping that waited arrives now; if none was due, the server hears nothing yet. Later pings
+// come at their times, as both a paused process and a stalled connection keep the phase of Go's
+// ticker. A follower reports what it hears now at its next relay, as any other contact.
+func (c *Cluster) resumeContact(s *session) {
+	if !s.link.pings {
+		c.attach(s, s.link)
+		return
+	}
+	s.unreachable = false
+	if s.contactAt <= c.relayedUpTo(c.now) {
+		s.relayedAt = s.contactAt
+	}
+	if ping := s.lastPing(c.now); ping > s.contactAt {
+		s.contactAt, s.pingStart = c.now, ping+s.timeout/3
+	}
 }
 
 // restartTimer restarts the session's timeout.
@@ -67,6 +87,10 @@ func (c *Cluster) detach(s *session) {
 func (c *Cluster) markUnreachable(s *session) {
 	if !s.unreachable && s.link.pings {
 		s.expires = c.expiry(s, c.lastContact(s))
+		s.relayedAt, s.contactAt = c.relayedContact(s), max(s.contactAt, s.lastPing(c.now))
+		if !s.local && c.lagging(s.link.server) && !c.leaderConnected(s.link.server) {
+			s.contactAt = s.relayedAt // What the follower has not relayed counts when it is heard.
+		}
 	}
 	s.unreachable = true
 }
@@ -85,12 +109,17 @@ func (c *Cluster) lastContact(s *session) time.Duration {
 	case c.leaderConnected(server):
 		return c.relayTime(last)
 	}
+	return c.relayTime(c.relayedContact(s))
+}
+
+// relayedContact returns the client's last contact that a follower has relayed.
+func (c *Cluster) relayedContact(s *session) time.Duration {
 	relayed := c.relayedUpTo(c.now)
-	last = s.relayedAt
+	last := s.relayedAt
 	if s.contactAt <= relayed {
 		last = s.contactAt
 	}
-	return c.relayTime(max(last, s.lastPing(relayed)))
+	return max(last, s.lastPing(relayed))
 }
 
 // lastPing returns when the client last pinged, up to a time, or 0 if it has not.

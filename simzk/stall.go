@@ -58,7 +58,7 @@ func (c *Cluster) releaseStalled(l *Link) {
 func (c *Cluster) resumeKeepalive(l *Link) {
 	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() &&
 		(!c.config.Lag || s.local || c.leaderConnected(l.server)) {
-		c.attach(s, l)
+		c.resumeContact(s)
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *Cluster) Pause(l *Link, limit time.Duration) {
 	})
 }
 
-// Resume continues a paused process. It pings at once.
+// Resume continues a paused process. A ping that was due meanwhile is sent at once.
 func (c *Cluster) Resume(l *Link) {
 	l.each(func(l *Link) { l.paused = false })
 	c.record(history.Event{At: c.now, Kind: history.Resumed, Process: l.process})

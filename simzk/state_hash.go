@@ -120,10 +120,13 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 		h = mix(h, uint64(uint32(s.link.process))<<1|uint64(btoi(s.unreachable)))
 	}
 	if s.timingOut() {
-		return mix(h, uint64(c.clockOf(s).timeOf(s.expires)-c.now))
+		h = mix(h, uint64(c.clockOf(s).timeOf(s.expires)-c.now))
 	}
-	// The input of detach: the age of the last ping, and that of a later request. ensembleHash
-	// covers the rest in an ensemble with lag.
+	if s.link == nil {
+		return h
+	}
+	// The input of detach and of resumeContact: the age of the last ping, and that of a later
+	// request. ensembleHash covers the rest in an ensemble with lag.
 	every := s.timeout / 3
 	return mix(h, uint64((c.now-s.pingStart)%every)<<32^uint64(min(c.now-s.contactAt, every)))
 }
