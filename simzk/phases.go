@@ -32,7 +32,7 @@ func (c *Cluster) ShiftPings(l *Link, part, parts int) {
 	if l.session == nil || l.model == nil {
 		return
 	}
-	earlier := l.session.timeout / 3 * time.Duration(part) / time.Duration(parts)
+	earlier := PingInterval(l.session.timeout) * time.Duration(part) / time.Duration(parts)
 	l.session.pingStart -= earlier
 	l.model.PingsShifted(earlier)
 }
@@ -79,7 +79,7 @@ func (s *session) nextPing(after time.Duration) (at time.Duration, ok bool) {
 	if after < s.pingStart {
 		return s.pingStart, true
 	}
-	return LastPing(s.pingStart, after, s.timeout) + s.timeout/3, true
+	return LastPing(s.pingStart, after, s.timeout) + PingInterval(s.timeout), true
 }
 
 // floor rounds a duration, which may be negative, down to a multiple of a period.

@@ -50,7 +50,7 @@ func (c *Cluster) resumeContact(s *session) {
 		s.relayedAt = s.contactAt
 	}
 	if ping := s.lastPing(c.now); ping > s.contactAt {
-		s.contactAt, s.pingStart = c.now, ping+s.timeout/3
+		s.contactAt, s.pingStart = c.now, ping+PingInterval(s.timeout)
 	}
 }
 
@@ -130,10 +130,14 @@ func (s *session) lastPing(upTo time.Duration) time.Duration {
 	return LastPing(s.pingStart, upTo, s.timeout)
 }
 
+// PingInterval returns the interval of a client's pings: half of its read timeout, which is two
+// thirds of the session timeout.
+func PingInterval(sessionTimeout time.Duration) time.Duration { return sessionTimeout / 3 }
+
 // LastPing returns the time of the last ping, up to upTo, of a client that began to ping at since.
 // The beginning counts as a ping.
 func LastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
-	every := sessionTimeout / 3
+	every := PingInterval(sessionTimeout)
 	if every == 0 {
 		return since
 	}

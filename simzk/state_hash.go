@@ -127,7 +127,7 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 	}
 	// The input of detach and of resumeContact: the age of the last ping, and that of a later
 	// request. ensembleHash covers the rest in an ensemble with lag.
-	every := s.timeout / 3
+	every := PingInterval(s.timeout)
 	return mix(h, uint64((c.now-s.pingStart)%every)<<32^uint64(min(c.now-s.contactAt, every)))
 }
 

@@ -50,7 +50,7 @@ type defect struct {
 	edits []edit
 }
 
-// An edit replaces consecutive lines of a file of package lock.
+// An edit replaces consecutive lines of a file: of package lock, or of what it relies on.
 type edit struct {
 	line     int
 	file     string

@@ -6,6 +6,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 )
 
@@ -57,7 +58,7 @@ func (c *Conn) stateHash() uint64 {
 		h = hash64.Mix(h, uint64(c.keepalive.ReadDeadline-now))
 	}
 	// The times that matter once pings are no longer answered.
-	every := c.cluster.SessionTimeout() / 3
+	every := simzk.PingInterval(c.cluster.SessionTimeout())
 	h = hash64.Mix(h, hash64.Bit(c.keepalive.PingsStopped)|uint64(min(now-c.keepalive.ReceivedAt,
 		every))<<1^uint64((now-c.keepalive.PingStart)%every)<<32)
 	if c.keepalive.PingUnanswered(now, c.cluster.SessionTimeout()) {

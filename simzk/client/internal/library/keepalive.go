@@ -21,9 +21,6 @@ type Keepalive struct {
 // readTimeout returns the client's read timeout.
 func readTimeout(session time.Duration) time.Duration { return session * 2 / 3 }
 
-// pingInterval returns the interval of the client's pings.
-func pingInterval(session time.Duration) time.Duration { return readTimeout(session) / 2 }
-
 // HandshakeTimeout returns the time that the client waits for the reply to its handshake.
 func HandshakeTimeout(session time.Duration) time.Duration { return readTimeout(session) * 10 }
 
@@ -31,7 +28,7 @@ func HandshakeTimeout(session time.Duration) time.Duration { return readTimeout(
 // expire.
 func (h *Keepalive) StartPings(now, session time.Duration) {
 	h.PingStart = now
-	h.relyOnPings(now + pingInterval(session))
+	h.relyOnPings(now + simzk.PingInterval(session))
 }
 
 // relyOnPings clears the deadline if pings are answered and the next one comes in time.
@@ -68,7 +65,7 @@ func (h *Keepalive) ResumePings(pings bool, now, session time.Duration) {
 	case unanswered:
 		h.Received(now)
 	default:
-		h.relyOnPings(simzk.LastPing(h.PingStart, now, session) + pingInterval(session))
+		h.relyOnPings(simzk.LastPing(h.PingStart, now, session) + simzk.PingInterval(session))
 	}
 }
 
