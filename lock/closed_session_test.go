@@ -200,3 +200,16 @@ func TestSessionClosedTwice(t *testing.T) {
 		}
 	})
 }
+
+// The end of one lease of a Session does not make the session forget its others.
+func TestSessionClosedAfterAnUnlock(t *testing.T) {
+	inEnsemble(t, 3, 1, func(w *world) {
+		session := w.session(1)
+		first := w.acquire(must(lock.NewMutex(session, "/first", sessionTimeout)))
+		second := w.acquire(must(lock.NewMutex(session, "/second", sessionTimeout)))
+		done := second.Done()
+		w.unlock(first)
+		w.closeSession(1, 0)
+		w.wantLostSession(second, done)
+	})
+}

@@ -185,6 +185,55 @@ func (sevens) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A contender that loses its connection while it reads the order of the nodes does not take a lock
+// that is held.
+func TestSequenceWrapsWhileDisconnected(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
+		holder := w.acquire(w.mutex(1))
+		waiter := w.start(background, w.mutex(2))
+		w.awaitRequest(2, "exists", 2)
+		w.cluster.Cut(w.client(2).Link)
+		w.cluster.Heal(w.client(2).Link)
+		w.pass(2 * time.Second)
+		w.wantWaiting(waiter)
+		w.unlock(holder)
+		w.wantGranted(waiter)
+	})
+}
+
+// Where somebody has created many children in one transaction, a node's number says nothing about
+// its zxid, which then is the token. It takes one more request, which may be repeated.
+func TestTokenAfterManyChildrenAtOnce(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		inWorld(t, 1, func(w *world) {
+			w.do(func() error {
+				var children []any
+				for _, name := range []string{"a", "b", "c", "d", "e"} {
+					children = append(children, &zk.CreateRequest{
+						Path: "/lock/" + name, Acl: zk.WorldACL(zk.PermAll),
+					})
+				}
+				_, err := w.client(1).Multi(children...)
+				return err
+			})
+			c := w.start(background, w.mutex(1))
+			if lost {
+				w.awaitRequest(1, "exists", 1)
+				w.cluster.Cut(w.client(1).Link)
+				w.cluster.Heal(w.client(1).Link)
+				w.pass(time.Second)
+			}
+			w.flow()
+			w.wantGranted(c)
+			stat, _ := w.cluster.Tree().Stat(c.lease.Node())
+			if got := c.lease.Token(); got == 0 || got != stat.Czxid {
+				t.Errorf("token %d of a node with the zxid %d", got, stat.Czxid)
+			}
+		})
+	}
+}
+
 // A contender whose listing is late does not get the token of the next one.
 func TestTokensOfNeighbours(t *testing.T) {
 	inWorld(t, 2, func(w *world) {

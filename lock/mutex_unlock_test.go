@@ -49,6 +49,30 @@ func TestDuplicateIsRemoved(t *testing.T) {
 	})
 }
 
+// The same while another holds the lock: the contender still waits for it, even if the second node
+// can only be removed at the second attempt.
+func TestDuplicateIsRemovedByAWaiter(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		inWorld(t, 2, func(w *world) {
+			holder := w.acquire(w.mutex(2))
+			w.create("/lock/_c_"+strings.Repeat("11", 16)+"-lock-", zk.FlagEphemeralSequential,
+				w.client(1).SessionID())
+			waiter := w.start(background, w.guid(1, 1))
+			if lost {
+				w.awaitRequest(1, "delete", 1)
+				w.cluster.Cut(w.client(1).Link)
+				w.cluster.Heal(w.client(1).Link)
+				w.pass(2 * time.Second)
+			}
+			w.wantWaiting(waiter)
+			w.wantNodes(2)
+			w.unlock(holder)
+			w.wantGranted(waiter)
+			w.wantNodes(1)
+		})
+	}
+}
+
 func TestUnlockTwice(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -99,7 +101,7 @@ func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Even
 		for e := range events {
 			if dropped(e) {
 				for len(out) < cap(out) {
-					out <- zk.Event{Type: zk.EventNodeCreated, Path: "/other"}
+					out <- other
 				}
 				continue
 			}
@@ -130,6 +132,32 @@ func TestSessionOpenedSilently(t *testing.T) {
 		}
 	})
 }
+
+// other is an event that says nothing about a session.
+var other = zk.Event{Type: zk.EventNodeCreated, Path: "/other"}
+
+// A channel of events that was full may have dropped any, so that the Session asks its client
+// instead, and ends the leases of a session that is over.
+func TestSessionAsksAfterAnOverflow(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		client, events := &renewed{Conn: w.client(1)}, make(chan zk.Event, 1)
+		defer close(events)
+		session := lock.NewSession(client, events, sessionTimeout)
+		lease := w.acquire(must(lock.NewMutex(session, "/lock", sessionTimeout)))
+		done := lease.Done()
+		client.by.Store(1)
+		events <- other
+		w.wantLostSession(lease, done)
+	})
+}
+
+// renewed is a client that gets another session unnoticed.
+type renewed struct {
+	*model.Conn
+	by atomic.Int64
+}
+
+func (r *renewed) SessionID() int64 { return r.Conn.SessionID() + r.by.Load() }
 
 // sessionContext returns the context of a connected session.
 func (w *world) sessionContext(s *lock.Session) context.Context {

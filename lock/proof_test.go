@@ -1,0 +1,211 @@
+package lock_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/client/model"
+)
+
+// awaitRequest lets time pass, and delivers messages between the servers and one client, until the
+// client has sent so many requests of that kind. The last one is not served.
+func (w *world) awaitRequest(client int, verb string, count int) {
+	w.t.Helper()
+	link := w.client(client).Link
+	for range 100 {
+		for progress := true; progress; {
+			progress = false
+			if w.send(); w.requests(client, verb) >= count {
+				return
+			}
+			if _, ok := link.Servable(); ok {
+				w.cluster.Serve(link)
+				progress = true
+			}
+			if _, ok := link.Deliverable(); ok {
+				w.cluster.Deliver(link)
+				progress = true
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+		w.cluster.Advance(time.Since(w.began))
+	}
+	w.t.Fatalf("c%d has sent %d requests of kind %s, want %d", client, w.requests(client, verb),
+		verb, count)
+}
+
+// answer serves what the client has sent and delivers the replies, and no more.
+func (w *world) answer(client int) {
+	w.serve(client)
+	for {
+		if _, ok := w.client(client).Deliverable(); !ok {
+			break
+		}
+		w.cluster.Deliver(w.client(client).Link)
+	}
+	w.send()
+}
+
+// A node that was created under another session than the client knew when it sent the create grants
+// the lock only once the leader has confirmed it: a server that lags may read a node that is gone.
+func TestNoReadGrantsALock(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.cluster.Cut(w.client(1).Link)
+		c := w.start(background, w.mutex(1))
+		w.send()
+		w.cluster.Expire(w.client(1).SessionID())
+		w.cluster.Heal(w.client(1).Link)
+		w.awaitRequest(1, "get+watch", 1)
+		w.wantNodes(1)
+		w.answer(1)
+		if c.returned() {
+			t.Fatalf("granted by a read, error %v", c.err)
+		}
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(2 * time.Second)
+		w.wantGranted(c)
+		if _, stands := w.cluster.Tree().Stat(c.lease.Node()); !stands {
+			t.Errorf("granted by %s, which is gone", c.lease.Node())
+		}
+	})
+}
+
+// Nor does a read extend a lease, whichever node it reads.
+func TestNoReadExtendsALease(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		read func(w *world) // until the last read of a confirmation is sent
+	}{
+		{"its node", func(w *world) { w.awaitRequest(1, "get+watch", 1) }},
+		{"the directory", func(w *world) { w.awaitRequest(1, "get+watch", 2) }},
+		{"the directory, again", func(w *world) {
+			w.awaitRequest(1, "multi", 1)
+			go w.client(2).Set("/lock", []byte("changed"), -1)
+			w.serve(2)
+			w.awaitRequest(1, "get+watch", 3)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				lease := w.acquire(w.mutex(1))
+				granted := time.Now()
+				tc.read(w)
+				w.answer(1)
+				if lease.Err() != nil {
+					t.Fatalf("lost already: %v", lease.Err())
+				}
+				<-lease.Done() // Nothing more is answered.
+				if after := time.Since(granted); after > sessionTimeout/3 {
+					t.Errorf("lost after %v, want a third of %v", after, sessionTimeout)
+				}
+			})
+		})
+	}
+}
+
+// syncing is a client without Multi, whose syncs can be made to fail.
+type syncing struct {
+	lock.Client
+	fails *atomic.Bool
+}
+
+func newSyncing(conn *model.Conn) syncing { return syncing{conn, new(atomic.Bool)} }
+
+func (s syncing) Sync(path string) (string, error) {
+	if s.fails.Load() {
+		return "", zk.ErrConnectionClosed
+	}
+	return s.Client.Sync(path)
+}
+
+// Without Multi, a sync takes the place of the leader's confirmation: no lock is granted before one
+// has succeeded.
+func TestNoGrantWithoutSync(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holder, client := w.acquire(w.mutex(2)), newSyncing(w.client(1))
+		waiter := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
+		w.pass(sessionTimeout)
+		client.fails.Store(true)
+		w.unlock(holder)
+		w.pass(time.Second)
+		w.wantWaiting(waiter)
+		client.fails.Store(false)
+		w.pass(time.Second)
+		w.wantGranted(waiter)
+	})
+}
+
+// Nor is a lease extended.
+func TestNoLeaseWithoutSync(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		client := newSyncing(w.client(1))
+		lease := w.acquire(must(lock.NewMutex(client, "/lock", sessionTimeout)))
+		w.pass(3 * sessionTimeout)
+		if lease.Err() != nil {
+			t.Fatalf("lost while syncs succeed: %v", lease.Err())
+		}
+		client.fails.Store(true)
+		w.pass(sessionTimeout/3 + 100*time.Millisecond)
+		if !errors.Is(lease.Err(), lock.ErrLost) {
+			t.Errorf("the lease says %v after a third of the session timeout", lease.Err())
+		}
+	})
+}
+
+// Without Multi, a contender that has lost the reply to its create finds the node behind a sync.
+func TestNodeIsFoundBehindASync(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		client := newSyncing(w.client(1))
+		client.fails.Store(true)
+		c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
+		w.serve(1)
+		w.cluster.LoseReply(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantWaiting(c)
+		if n := w.requests(1, "create"); n != 1 {
+			t.Errorf("%d creates before a sync has succeeded, want 1", n)
+		}
+		client.fails.Store(false)
+		w.pass(time.Second)
+		w.wantGranted(c)
+		w.wantNodes(1)
+	})
+}
+
+// A lock whose node ZooKeeper refuses to confirm is lost at once, with the reason.
+func TestConfirmationRefused(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		client := &unreadable{Conn: w.client(1)}
+		lease := w.acquire(must(lock.NewMutex(client, "/lock", sessionTimeout)))
+		w.watch()
+		if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, zk.ErrNoAuth) {
+			t.Errorf("the lease says %v, want ErrLost and ErrNoAuth", err)
+		}
+	})
+}
+
+// unreadable is a client without permission to read.
+type unreadable struct{ *model.Conn }
+
+func (unreadable) GetW(string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	return nil, nil, nil, zk.ErrNoAuth
+}
+
+// The same holds for the Mutex of every second client without Multi as for all: see
+// TestMutexMachine.
+func TestMutexMachineWithoutMulti(t *testing.T) {
+	clients := 0
+	checkMachine(t, 1, func(conn *model.Conn, random lock.Option) []take {
+		var client lock.Client = conn
+		if clients++; clients%2 == 0 {
+			client = struct{ lock.Client }{conn}
+		}
+		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
+	})
+}
