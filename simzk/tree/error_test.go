@@ -78,6 +78,20 @@ func TestErrorPrecedence(t *testing.T) {
 			tree.Write{Op: wire.OpCreate, Path: "/missing/a\x00"},
 			wire.BadArguments,
 		},
+		{
+			"create: null character first", false,
+			tree.Write{Op: wire.OpCreate, Path: "\x00/a"},
+			wire.BadArguments,
+		},
+		{"create: null", false, tree.Write{Op: wire.OpCreate, Path: wire.Null}, wire.MarshallingError},
+		{"create: ephemeral node of a local session", false, tree.Write{
+			Op: wire.OpCreate, Flags: wire.EphemeralSequential, Path: wire.Null,
+			NoEphemerals: wire.EphemeralOnLocalSession,
+		}, wire.EphemeralOnLocalSession},
+		{"create: other node of a local session", false, tree.Write{
+			Op: wire.OpCreate, Flags: wire.PersistentSequential, Path: "/a", ACL: tree.Open,
+			NoEphemerals: wire.EphemeralOnLocalSession,
+		}, wire.OK},
 		{"create: ACL", false, tree.Write{Op: wire.OpCreate, Path: "/missing/.."}, wire.InvalidACL},
 		{"create: parent", false, create("/missing/.."), wire.NoNode},
 		{"create: permission", false, create("/locked/.."), wire.NoAuth},
@@ -105,6 +119,8 @@ func TestErrorPrecedence(t *testing.T) {
 		{"delete: no path", false, remove(""), wire.BadArguments},
 		{"delete: no slash", false, remove("a"), wire.BadArguments},
 		{"delete: null character", false, remove("/missing/a\x00"), wire.BadArguments},
+		{"delete: null character first", false, remove("\x00/a"), wire.BadArguments},
+		{"delete: null", false, remove(wire.Null), wire.MarshallingError},
 		{"delete: parent", false, remove("/missing/a"), wire.NoNode},
 		{"delete: permission for what is missing", false, remove("/locked/missing"), wire.NoAuth},
 		{"delete: permission", false, tree.Write{

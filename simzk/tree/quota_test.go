@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/interlock-sim/interlock/simzk/tree"
@@ -45,6 +46,47 @@ func TestQuotaTexts(t *testing.T) {
 		}
 		if got := tr.Get("/zookeeper/quota/zookeeper_stats", nil).Data; len(got) > 0 {
 			t.Errorf("the size of the root is %q", got)
+		}
+	}
+}
+
+// The size of a subtree with limits follows every write below its root, also those of an ended
+// session and of a multi, unless that fails.
+func TestQuotaCounts(t *testing.T) {
+	const stats = "/zookeeper/quota/a/zookeeper_stats"
+	data := func(op wire.Op, path, data string) tree.Write {
+		return tree.Write{
+			Op: op, Path: path, Data: []byte(data), ACL: tree.Open, Version: -1, Session: 1,
+		}
+	}
+	ephemeral := data(wire.OpCreate, "/a/e", "12345678")
+	ephemeral.Flags = wire.Ephemeral
+	end := tree.Write{Op: wire.OpCloseSession, Session: 1}
+	tr := newTree(t, tree.Rules{}, data(wire.OpCreate, "/a", "12"),
+		data(wire.OpCreate, "/a/b", "123"), create("/zookeeper/quota/a"),
+		create("/zookeeper/quota/a/zookeeper_limits"), create(stats))
+	for i, step := range []struct {
+		name         string
+		write        tree.Write
+		nodes, bytes int
+	}{
+		{"longer data", data(wire.OpSetData, "/a/b", "123456"), 2, 8},
+		{"shorter data", data(wire.OpSetData, "/a/b", "1"), 2, 3},
+		{"the root's data", data(wire.OpSetData, "/a", "123"), 2, 4},
+		{"a child", data(wire.OpCreate, "/a/b/c", "1234"), 3, 8},
+		{"a sibling", data(wire.OpCreate, "/ab", "1234"), 3, 8},
+		{"no child", remove("/a/b/c"), 2, 4},
+		{"an ephemeral child", ephemeral, 3, 12},
+		{"the end of its session", end, 2, 4},
+		{"a multi", *multi(opSet("/a", -1), opDelete("/a/b")), 1, 1},
+		{"a multi that fails", *multi(opSet("/a", -1), opDelete("/missing")), 1, 1},
+		{"no root", remove("/a"), 0, 0},
+	} {
+		step.write.Zxid = int64(100 + i)
+		tr.Apply(&step.write)
+		want := fmt.Sprintf("count=%d,bytes=%d", step.nodes, step.bytes)
+		if got := string(tr.Get(stats, nil).Data); got != want {
+			t.Errorf("%s: %s, want %s", step.name, got, want)
 		}
 	}
 }

@@ -104,6 +104,25 @@ func TestEmptyPathIsTheRoot(t *testing.T) {
 	}
 }
 
+// A null path makes a server fail where a missing node is an answer.
+func TestReadsOfNull(t *testing.T) {
+	tr := tree.New(tree.Rules{})
+	for path, want := range map[string]wire.Code{
+		wire.Null: wire.MarshallingError, "/missing": wire.NoNode, "/": wire.OK,
+	} {
+		_, descendants := tr.Descendants(path, nil)
+		for name, got := range map[string]wire.Code{
+			"Get": tr.Get(path, nil).Code, "Exists": tr.Exists(path, nil).Code,
+			"Children": tr.Children(path, nil).Code, "ACL": tr.ACL(path, nil).Code,
+			"Descendants": descendants,
+		} {
+			if got != want {
+				t.Errorf("%s of %q: %q, want %q", name, path, got, want)
+			}
+		}
+	}
+}
+
 func TestDescendantsAreBelow(t *testing.T) {
 	tr := newTree(t, tree.Rules{}, create("/a"), create("/a/b"), create("/a/b/c"), create("/ab"),
 		create("/a/bc"))
@@ -136,6 +155,56 @@ func TestHashDistinguishesTrees(t *testing.T) {
 			t.Errorf("%s and %s have the same hash", other, text)
 		}
 		seen[tr.Hash()] = text
+	}
+}
+
+// Trees that differ in anything that a client can read, except times, differ in their state hash.
+func TestStateHashDistinguishesTrees(t *testing.T) {
+	withACL := func(acl ...wire.ACL) tree.Write { return createFor("/a", acl...) }
+	withData := create("/a")
+	withData.Data = []byte("x")
+	all := wire.PermAll
+	seen := make(map[uint64]int)
+	for i, writes := range [][]tree.Write{
+		{create("/a")},
+		{withData},
+		{createEphemeral("/a", 1)},
+		{withACL(grant(all, "digest", "alice:a"))},
+		{withACL(grant(all, "digest", "alice:b"))},
+		{withACL(grant(all, "ip", "10.1.2.3"))},
+		{withACL(grant(wire.PermRead, "ip", "10.1.2.3"))},
+		{withACL(grant(all, "ip", "10.1.2.3"), grant(all, "digest", "alice:a"))},
+		{create("/a"), {Op: wire.OpSetData, Path: "/a", Version: -1}},
+		{create("/a"), {Op: wire.OpSetACL, Path: "/a", ACL: tree.Open, Version: -1}},
+		{create("/a"), create("/a/b")},
+		{create("/a"), create("/a/b"), remove("/a/b")},
+		{create("/a"), create("/a/b"), create("/a/b/c"), remove("/a/b/c"), remove("/a/b")},
+	} {
+		tr, later := newTree(t, tree.Rules{}, writes...), tree.New(tree.Rules{})
+		for zxid, w := range writes {
+			w.Zxid, w.TimeMillis = int64(zxid+1), 77
+			later.Apply(&w)
+		}
+		if tr.StateHash() != later.StateHash() {
+			t.Errorf("tree %d: the hash depends on the time", i)
+		}
+		if other, ok := seen[tr.StateHash()]; ok {
+			t.Errorf("trees %d and %d have the same hash", other, i)
+		}
+		seen[tr.StateHash()] = i
+	}
+}
+
+// A tree keeps the last transactions that changed a node's data and its children.
+func TestLastChanges(t *testing.T) {
+	tr := newTree(t, tree.Rules{}, create("/a"), tree.Write{
+		Op: wire.OpSetData, Path: "/a", Version: -1,
+	}, create("/a/b"), remove("/a/b"))
+	if data, children, ok := tr.LastChanges("/a"); data != 2 || children != 4 || !ok {
+		t.Errorf("last changes of /a: %d and %d, %v", data, children, ok)
+	}
+	if data, children, ok := tr.LastChanges("/a/b"); data != 0 || children != 0 || ok {
+		t.Errorf("last changes of a missing node: %d and %d, %v", data, children, ok)
 	}
 }
 
