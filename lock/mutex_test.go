@@ -330,14 +330,9 @@ func TestNoRandomness(t *testing.T) {
 func TestRefused(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create("/e", zk.FlagEphemeral, w.client(1).SessionID())
-		m, err := lock.NewMutex(w.client(1), "/e", sessionTimeout)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := w.start(background, m)
-		w.flow()
-		if !errors.Is(c.err, zk.ErrNoChildrenForEphemerals) {
-			t.Errorf("error %v, want ErrNoChildrenForEphemerals", c.err)
+		for _, path := range []string{"/e", "/e/parent", "/e/parent/lock"} {
+			m := must(lock.NewMutex(w.client(1), path, sessionTimeout))
+			w.wantError(w.start(background, m), zk.ErrNoChildrenForEphemerals)
 		}
 	})
 }

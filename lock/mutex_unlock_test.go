@@ -73,6 +73,29 @@ func TestDuplicateIsRemovedByAWaiter(t *testing.T) {
 	}
 }
 
+// Late creates that were presumed lost can even make a third node. Unlock removes all of them, also
+// if it loses its connection meanwhile.
+func TestDuplicatesAreRemoved(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		c := w.start(background, w.guid(1, 1))
+		w.serve(1)
+		w.cluster.LoseReply(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantGranted(c)
+		for range 2 {
+			w.create("/lock/_c_"+strings.Repeat("11", 16)+"-lock-", zk.FlagEphemeralSequential,
+				w.client(1).SessionID())
+		}
+		go c.lease.Unlock(background)
+		w.awaitRequest(1, "delete", 2)
+		w.cluster.Cut(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(2 * time.Second)
+		w.wantNodes(0)
+	})
+}
+
 func TestUnlockTwice(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		lease := w.acquire(w.mutex(1))

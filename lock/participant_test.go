@@ -122,6 +122,12 @@ func TestRevoke(t *testing.T) {
 		default:
 			t.Fatal("the holder was not notified")
 		}
+		// The holder reads its revocation again.
+		data := w.cluster.Tree().Get("/lock", nil).Data
+		if err := w.do(func() error { _, err := w.client(3).Set("/lock", data, -1); return err }); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(sessionTimeout)
 		if lease.Err() != nil {
 			t.Errorf("the lease has ended: %v", lease.Err())
 		}

@@ -133,3 +133,36 @@ func TestSemaphoreWaiterExpires(t *testing.T) {
 		}
 	})
 }
+
+// On a Session, a waiter for one of several places watches its own node too: it queues again if that
+// is deleted, and is otherwise granted a place without a request.
+func TestSemaphoreWaiterOnASession(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		inWorld(t, 3, func(w *world) {
+			first := w.take(background, w.semaphore(1, 2).Lock)
+			second := w.take(background, w.semaphore(2, 2).Lock)
+			c := w.begin(background, must(w.session(3).NewSemaphore("/lock", 2)).Lock)
+			w.watch()
+			w.wantWaiting(c)
+			nodes := 1
+			if deleted {
+				nodes = 2
+				for _, name := range w.nodes() {
+					if path := "/lock/" + name; path != first.Node() && path != second.Node() {
+						w.do(func() error { return w.client(1).Delete(path, -1) })
+					}
+				}
+				w.watch()
+			}
+			if made := w.requests(3, "create"); made != nodes {
+				t.Errorf("created %d nodes, want %d", made, nodes)
+			}
+			before := w.requests(3, "")
+			w.unlock(second)
+			w.wantGranted(c)
+			if sent := w.requests(3, "") - before; sent != 0 {
+				t.Errorf("%d requests for the grant, want none", sent)
+			}
+		})
+	}
+}

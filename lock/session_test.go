@@ -391,6 +391,71 @@ func TestSessionConfirms(t *testing.T) {
 	}
 }
 
+// A waiter whose node is gone when it begins to watch it queues again at once.
+func TestSessionWaiterRemovedEarly(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		c := w.begin(background, must(w.session(2).NewMutex("/lock")).Lock)
+		w.wantWaiting(c)
+		for _, name := range w.nodes() {
+			if path := "/lock/" + name; path != holder.Node() {
+				w.do(func() error { return w.client(1).Delete(path, -1) })
+			}
+		}
+		w.wantNodes(1)
+		w.watch()
+		w.wantWaiting(c)
+		w.wantNodes(2)
+		w.unlock(holder)
+		w.wantGranted(c)
+	})
+}
+
+// A grant that arrives while the Session is being closed is a lease that has ended.
+func TestSessionClosedDuringTheGrant(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		client := closesLate{w.client(1), make(chan struct{})}
+		defer close(client.proceed)
+		session := lock.NewSession(client, client.Events(), sessionTimeout)
+		c := w.begin(background, must(session.NewMutex("/lock")).Lock)
+		w.serve(1)
+		go session.Close()
+		w.flow()
+		w.wantGranted(c)
+		if err := c.lease.Err(); !errors.Is(err, zk.ErrClosing) {
+			t.Errorf("the lease says %v", err)
+		}
+	})
+}
+
+// closesLate is a client whose Close takes a while to begin.
+type closesLate struct {
+	*model.Conn
+	proceed chan struct{}
+}
+
+func (c closesLate) Close() {
+	<-c.proceed
+	c.Conn.Close()
+}
+
+// A wait for a session ends with its context.
+func TestSessionContextGivenUp(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.cluster.Isolate(w.client(1).Link)
+		session := w.session(1)
+		ctx, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		c := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
+			_, err := session.Context(ctx)
+			return nil, err
+		})
+		w.wantWaiting(c)
+		w.pass(1100 * time.Millisecond)
+		w.wantError(c, context.DeadlineExceeded)
+	})
+}
+
 // After a reconnect the event of the holder's end may come before that of the contender's own. The
 // session timeout is so long here that the session needs no proof.
 func TestSessionNewsOutOfOrder(t *testing.T) {
