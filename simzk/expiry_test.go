@@ -46,26 +46,19 @@ func TestPhasesOfExpiry(t *testing.T) {
 				}
 				s.cluster.ShiftExpiry(tc.expiry, 4)
 				s.cluster.ShiftRelay(tc.relay, 4)
-				run := func(name string, words ...string) {
-					t.Helper()
-					if err := s.runCommand(name, words); err != nil {
-						t.Fatalf("%s %v: %v", name, words, err)
-					}
-					s.settle()
-				}
 				client, at := fmt.Sprintf("c%d", tc.server), time.Duration(0)
 				for _, contact := range tc.contacts {
-					run("pass", (contact - at).String())
-					run("call", client, "get", "/")
-					run("serve", client)
-					run("deliver", client)
+					s.run(t, "pass", (contact - at).String())
+					s.run(t, "call", client, "get", "/")
+					s.run(t, "serve", client)
+					s.run(t, "deliver", client)
 					at = contact
 				}
-				run("pass", (tc.silent - at).String())
+				s.run(t, "pass", (tc.silent - at).String())
 				if tc.server == 3 {
-					run("isolate", client)
+					s.run(t, "isolate", client)
 				} else {
-					run("partition-server", fmt.Sprintf("s%d", tc.server))
+					s.run(t, "partition-server", fmt.Sprintf("s%d", tc.server))
 				}
 				for _, session := range s.cluster.SessionList() {
 					if session.Process != tc.server {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -32,8 +33,23 @@ func enter(t *testing.T, c *simzk.Cluster, server int, session int64, password [
 		t.Fatal(err)
 	}
 	c.Serve(l)
+	replicate(c)
 	c.Deliver(l)
 	return d, l
+}
+
+// replicate makes every server apply everything.
+func replicate(c *simzk.Cluster) {
+	for server := range c.Servers() {
+		for _, ok := c.Loggable(server); ok; _, ok = c.Loggable(server) {
+			c.Log(server)
+		}
+	}
+	for server := range c.Servers() {
+		for _, ok := c.Applicable(server); ok; _, ok = c.Applicable(server) {
+			c.Apply(server)
+		}
+	}
 }
 
 // A handshake for a session closes the connection that carries the session at the same server, even
@@ -62,9 +78,36 @@ func TestHandshakeClosesTheEarlierConnection(t *testing.T) {
 			}
 			enter(t, c, tc.server, granted.SessionID, granted.Password)
 			if earlier.closed != tc.closes {
-				t.Errorf("the earlier connection is closed: %v, want %v", earlier.closed, tc.closes)
+				t.Errorf("the earlier connection is closed: %v, want %v", earlier.closed,
+					tc.closes)
 			}
 		})
+	}
+}
+
+// The leader rejects a write on a connection from which the session has moved, as a transaction, and
+// the server closes the connection without a reply.
+func TestWriteOfAMovedSession(t *testing.T) {
+	c := simzk.New(simzk.Config{Servers: 3}, nil)
+	earlier, link := enter(t, c, 0, 0, make([]byte, 16))
+	var granted wire.ConnectResponse
+	if err := wire.DecodeConnectResponse(earlier.frame[4:], &granted); err != nil {
+		t.Fatal(err)
+	}
+	enter(t, c, 1, granted.SessionID, granted.Password)
+	before := c.Zxid()
+	if err := c.Receive(link, operation.AppendRequest(nil, &wire.Request{
+		Op: wire.OpSetData, Path: "/", Version: -1,
+	})); err != nil {
+		t.Fatal(err)
+	}
+	c.Serve(link)
+	if _, replies := link.Deliverable(); replies || !earlier.closed {
+		t.Errorf("there is a reply: %v, the connection is closed: %v", replies, earlier.closed)
+	}
+	stat, _ := c.Tree().Stat("/")
+	if c.Zxid() != before+1 || stat.Version != 0 {
+		t.Errorf("zxid %d after %d, version %d", c.Zxid(), before, stat.Version)
 	}
 }
 
