@@ -389,8 +389,8 @@ func (c *Cluster) Key() uint64 {
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
-			key = fold(fold(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
-				uint64(s.clock.read(c.now)-c.now))
+			key = fold(fold(key, uint64(i)), uint64(s.clock.percent)+uint64(s.wallOffset))
+			key = fold(key, uint64(s.clock.read(c.now)-c.now))
 		}
 	}
 	if c.config.Lag {

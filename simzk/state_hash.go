@@ -31,8 +31,8 @@ func (c *Cluster) StateHash(steady bool) uint64 {
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.clock != trueClock || s.wallOffset != 0 {
-			key = mix(mix(key, uint64(s.clock.percent)+uint64(s.wallOffset)),
-				uint64(s.clock.read(c.now)-c.now))
+			key = mix(mix(key, uint64(i)), uint64(s.clock.percent)+uint64(s.wallOffset))
+			key = mix(key, uint64(s.clock.read(c.now)-c.now))
 		}
 	}
 	key = mix(key, c.watches.stateHash())

@@ -1,0 +1,235 @@
+package simzk_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/operation"
+	"github.com/interlock-sim/interlock/simzk/tree"
+	"github.com/interlock-sim/interlock/simzk/wire"
+)
+
+// A present is an ensemble of three servers with lag, and two clients at the first.
+type present struct {
+	*testing.T
+	*simzk.Cluster
+	links []*simzk.Link
+	start time.Duration
+}
+
+// newPresent returns the ensemble after two seconds, in which the clients have sent a ping.
+func newPresent(t *testing.T, start time.Duration) *present {
+	p := &present{T: t, Cluster: simzk.New(simzk.Config{Servers: 3, Lag: true}, nil), start: start}
+	p.SetNow(start)
+	for range 2 {
+		_, link := enter(t, p.Cluster, 0, 0, make([]byte, 16))
+		p.links = append(p.links, link)
+	}
+	p.SetNow(start + 1500*time.Millisecond)
+	for client := range p.links {
+		p.serve(client, &wire.Request{Op: wire.OpPing})
+	}
+	p.SetNow(start + 2*time.Second)
+	return p
+}
+
+// send puts a request on the network.
+func (p *present) send(client int, r *wire.Request) {
+	p.Helper()
+	if err := p.Receive(p.links[client], operation.AppendRequest(nil, r)); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// serve makes the server handle a request, and delivers what it sends.
+func (p *present) serve(client int, r *wire.Request) {
+	p.Helper()
+	p.send(client, r)
+	p.Serve(p.links[client])
+	for _, ok := p.links[client].Deliverable(); ok; _, ok = p.links[client].Deliverable() {
+		p.Deliver(p.links[client])
+	}
+}
+
+// write makes a client write, and replicates nothing.
+func (p *present) write(client int, data string) {
+	p.Helper()
+	p.send(client, setRoot(data))
+	p.Serve(p.links[client])
+}
+
+func setRoot(data string) *wire.Request {
+	return &wire.Request{Op: wire.OpSetData, Path: "/", Data: []byte(data), Version: -1}
+}
+
+func read(path string, watch bool) *wire.Request {
+	return &wire.Request{Op: wire.OpGetData, Path: path, Watch: watch}
+}
+
+func auth(name string) *wire.Request {
+	return &wire.Request{Op: wire.OpAuth, Scheme: "digest", Data: []byte(name)}
+}
+
+func createWith(acl ...wire.ACL) *wire.Request {
+	return &wire.Request{Op: wire.OpCreate, Path: "/a", ACL: acl}
+}
+
+func rearm(zxid int64, data, child []string) *wire.Request {
+	return &wire.Request{Op: wire.OpSetWatches, Watches: &wire.Watches{
+		RelativeZxid: zxid, Data: data, Child: child,
+	}}
+}
+
+// presents have different futures. Those of one group differ in one thing.
+var presents = [][]func(p *present){
+	{func(*present) {}},
+	{ // the time until the next tick
+		func(p *present) { p.SetNow(p.start + 2100*time.Millisecond) },
+		func(p *present) { p.SetNow(p.start + 2200*time.Millisecond) },
+	},
+	{ // phases
+		func(p *present) { p.ShiftRelay(1, 4) },
+		func(p *present) { p.ShiftRelay(2, 4) },
+		func(p *present) { p.ShiftExpiry(1, 4) },
+		func(p *present) { p.ShiftExpiry(2, 4) },
+	},
+	{ // clocks
+		func(p *present) { p.JumpClock(0, time.Second) },
+		func(p *present) { p.JumpClock(0, 2*time.Second) },
+		func(p *present) { p.JumpClock(1, 2*time.Second) },
+		func(p *present) { p.SetClientClock(p.links[0], 50) },
+		func(p *present) { p.SetClientClock(p.links[0], 200) },
+	},
+	{ // when a client was last heard of
+		func(p *present) { p.serve(0, read("/", false)) },
+		func(p *present) { p.serve(1, read("/", false)) },
+	},
+	{ // what is cut off, and since when
+		func(p *present) { p.PartitionServer(0, true, true) },
+		func(p *present) { p.PartitionServer(1, true, true) },
+		func(p *present) { p.PartitionServer(1, true, false) },
+		func(p *present) { p.PartitionServer(1, false, true) },
+		func(p *present) {
+			p.SetNow(p.start + 1800*time.Millisecond)
+			p.PartitionServer(1, true, true)
+			p.SetNow(p.start + 2*time.Second)
+		},
+		func(p *present) { p.PartitionLink(0, 1) },
+		func(p *present) { p.PartitionLink(1, 0) },
+		func(p *present) { p.BlockClient(p.links[0], 1) },
+		func(p *present) { p.BlockClient(p.links[0], 2) },
+		func(p *present) { p.StallRequests(p.links[0]) },
+		func(p *present) { p.StallReplies(p.links[0]) },
+	},
+	{ // requests in transit
+		func(p *present) { p.send(0, read("/", false)) },
+		func(p *present) { p.send(1, read("/", false)) },
+		func(p *present) { p.send(0, read("/", true)) },
+		func(p *present) { p.send(0, read("/a", false)) },
+		func(p *present) { p.send(0, setRoot("x")) },
+		func(p *present) { p.send(0, setRoot("y")) },
+		func(p *present) { p.send(0, auth("alice:a")) },
+		func(p *present) { p.send(0, auth("bob:b")) },
+		func(p *present) { p.send(0, createWith(tree.Open...)) },
+		func(p *present) {
+			p.send(0, createWith(wire.ACL{Perms: wire.PermRead, Scheme: "ip", ID: "10.1.2.3"}))
+		},
+		func(p *present) {
+			p.send(0, createWith(wire.ACL{Perms: wire.PermAll, Scheme: "ip", ID: "10.1.2.3"}))
+		},
+		func(p *present) {
+			p.send(0, createWith(wire.ACL{Perms: wire.PermAll, Scheme: "ip", ID: "10.1.2.4"}))
+		},
+		func(p *present) {
+			p.send(0, &wire.Request{Op: wire.OpMulti, Ops: []wire.Request{*setRoot("x")}})
+		},
+		func(p *present) {
+			p.send(0, &wire.Request{Op: wire.OpMulti, Ops: []wire.Request{*setRoot("y")}})
+		},
+		func(p *present) { p.send(0, rearm(1, []string{"/"}, nil)) },
+		func(p *present) { p.send(0, rearm(2, []string{"/"}, nil)) },
+		func(p *present) { p.send(0, rearm(1, nil, []string{"/"})) },
+		func(p *present) { p.send(0, rearm(1, []string{"/a"}, nil)) },
+	},
+	{ // identities and watches
+		func(p *present) { p.serve(0, auth("alice:a")) },
+		func(p *present) { p.serve(0, auth("bob:b")) },
+		func(p *present) { p.serve(0, read("/", true)) },
+		func(p *present) { p.serve(0, read("/zookeeper", true)) },
+		func(p *present) { p.serve(1, read("/", true)) },
+		func(p *present) {
+			p.serve(0, &wire.Request{Op: wire.OpGetChildren, Path: "/", Watch: true})
+		},
+	},
+	{ // replies in transit
+		func(p *present) { p.send(0, read("/", false)); p.Serve(p.links[0]) },
+		func(p *present) { p.send(0, read("/a", false)); p.Serve(p.links[0]) },
+	},
+	{ // writes that followers have not logged, committed or applied
+		func(p *present) { p.write(0, "x"); p.write(1, "z") },
+		func(p *present) { p.write(0, "y"); p.write(1, "z") },
+		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(0) },
+		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1) },
+		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Log(1) },
+		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Apply(0) },
+		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Apply(1) },
+	},
+	{ // ends of sessions that followers have not applied
+		func(p *present) { p.Expire(p.SessionList()[0].ID) },
+		func(p *present) { p.Expire(p.SessionList()[1].ID) },
+		func(p *present) {
+			p.Expire(p.SessionList()[0].ID)
+			p.Log(0)
+		},
+	},
+}
+
+// Presents with different futures differ in their state hash, and the time before makes no
+// difference.
+func TestStateHashTellsFutures(t *testing.T) {
+	seen := make(map[uint64][2]int)
+	for group, variants := range presents {
+		for i, make := range variants {
+			var hashes []uint64
+			for _, start := range []time.Duration{0, 4 * time.Second} {
+				p := newPresent(t, start)
+				make(p)
+				hashes = append(hashes, p.StateHash(false))
+			}
+			if hashes[0] != hashes[1] {
+				t.Errorf("group %d, present %d: the hash depends on the time before", group, i)
+			}
+			if other, ok := seen[hashes[0]]; ok {
+				t.Errorf("group %d, present %d has the hash of group %d, present %d", group, i,
+					other[0], other[1])
+			}
+			seen[hashes[0]] = [2]int{group, i}
+		}
+	}
+}
+
+// Neither the order in which watches on different paths were set nor, for a steady ensemble, which
+// server has logged what is committed makes a difference.
+func TestStateHashOmitsThePast(t *testing.T) {
+	for name, pair := range map[string][2]func(p *present){
+		"order of watches": {
+			func(p *present) { p.serve(0, read("/", true)); p.serve(0, read("/zookeeper", true)) },
+			func(p *present) { p.serve(0, read("/zookeeper", true)); p.serve(0, read("/", true)) },
+		},
+		"committed and logged": {
+			func(p *present) { p.write(0, "x"); p.Log(0); p.Apply(0) },
+			func(p *present) { p.write(0, "x"); p.Log(1); p.Apply(0) },
+		},
+	} {
+		var hashes [2]uint64
+		for i, make := range pair {
+			p := newPresent(t, 0)
+			make(p)
+			hashes[i] = p.StateHash(true)
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("%s makes a difference", name)
+		}
+	}
+}
