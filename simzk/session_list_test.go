@@ -85,8 +85,8 @@ func TestHandshakeClosesTheEarlierConnection(t *testing.T) {
 	}
 }
 
-// The leader rejects a write on a connection from which the session has moved, as a transaction, and
-// the server closes the connection without a reply.
+// The leader rejects a write on a connection from which the session has moved, as a transaction,
+// and the server closes the connection without a reply.
 func TestWriteOfAMovedSession(t *testing.T) {
 	c := simzk.New(simzk.Config{Servers: 3}, nil)
 	earlier, link := enter(t, c, 0, 0, make([]byte, 16))
