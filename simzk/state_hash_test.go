@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-// A present is an ensemble of three servers with lag, and two clients at the first.
+// A present is an ensemble of three servers with lag, with two clients at the first server and one
+// at the leader.
 type present struct {
 	*testing.T
 	*simzk.Cluster
@@ -18,12 +19,15 @@ type present struct {
 	start time.Duration
 }
 
+// leads is the server that leads.
+const leads = 2
+
 // newPresent returns the ensemble after two seconds, in which the clients have sent a ping.
 func newPresent(t *testing.T, start time.Duration) *present {
 	p := &present{T: t, Cluster: simzk.New(simzk.Config{Servers: 3, Lag: true}, nil), start: start}
 	p.SetNow(start)
-	for range 2 {
-		_, link := enter(t, p.Cluster, 0, 0, make([]byte, 16))
+	for _, server := range []int{0, 0, leads} {
+		_, link := enter(t, p.Cluster, server, 0, make([]byte, 16))
 		p.links = append(p.links, link)
 	}
 	p.SetNow(start + 1500*time.Millisecond)
@@ -57,6 +61,16 @@ func (p *present) write(client int, data string) {
 	p.Helper()
 	p.send(client, setRoot(data))
 	p.Serve(p.links[client])
+}
+
+// commit makes the leader's client write one after the other, and delivers the replies.
+func (p *present) commit(writes ...string) {
+	p.Helper()
+	for _, data := range writes {
+		p.write(leads, data)
+		p.Log(1)
+		p.Deliver(p.links[leads])
+	}
 }
 
 func setRoot(data string) *wire.Request {
@@ -98,6 +112,9 @@ var presents = [][]func(p *present){
 		func(p *present) { p.JumpClock(0, time.Second) },
 		func(p *present) { p.JumpClock(0, 2*time.Second) },
 		func(p *present) { p.JumpClock(1, 2*time.Second) },
+		func(p *present) { p.SetClockRate(0, 50) },
+		func(p *present) { p.SetClockRate(0, 200) },
+		func(p *present) { p.SetClockRate(1, 200) },
 		func(p *present) { p.SetClientClock(p.links[0], 50) },
 		func(p *present) { p.SetClientClock(p.links[0], 200) },
 	},
@@ -121,6 +138,7 @@ var presents = [][]func(p *present){
 		func(p *present) { p.BlockClient(p.links[0], 2) },
 		func(p *present) { p.StallRequests(p.links[0]) },
 		func(p *present) { p.StallReplies(p.links[0]) },
+		func(p *present) { p.StallReplies(p.links[1]) },
 	},
 	{ // requests in transit
 		func(p *present) { p.send(0, read("/", false)) },
@@ -131,6 +149,9 @@ var presents = [][]func(p *present){
 		func(p *present) { p.send(0, setRoot("y")) },
 		func(p *present) { p.send(0, auth("alice:a")) },
 		func(p *present) { p.send(0, auth("bob:b")) },
+		func(p *present) {
+			p.send(0, &wire.Request{Op: wire.OpAuth, Scheme: "ip", Data: []byte("bob:b")})
+		},
 		func(p *present) { p.send(0, createWith(tree.Open...)) },
 		func(p *present) {
 			p.send(0, createWith(wire.ACL{Perms: wire.PermRead, Scheme: "ip", ID: "10.1.2.3"}))
@@ -174,6 +195,13 @@ var presents = [][]func(p *present){
 		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Log(1) },
 		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Apply(0) },
 		func(p *present) { p.write(0, "x"); p.write(1, "z"); p.Log(1); p.Apply(1) },
+	},
+	{ // writes that are answered and that followers have not applied
+		func(p *present) { p.commit("x", "z") },
+		func(p *present) { p.commit("y", "z") },
+		func(p *present) { p.commit("x", "z"); p.Apply(0) },
+		func(p *present) { p.commit("x", "z"); p.Apply(0); p.Apply(1) },
+		func(p *present) { p.commit("y", "z"); p.Apply(0); p.Apply(1) },
 	},
 	{ // ends of sessions that followers have not applied
 		func(p *present) { p.Expire(p.SessionList()[0].ID) },
