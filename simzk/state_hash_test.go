@@ -139,6 +139,12 @@ var presents = [][]func(p *present){
 		func(p *present) { p.StallRequests(p.links[0]) },
 		func(p *present) { p.StallReplies(p.links[0]) },
 		func(p *present) { p.StallReplies(p.links[1]) },
+		func(p *present) { p.StallRequests(p.links[0]); p.StallReplies(p.links[0]) },
+	},
+	{ // connections
+		func(p *present) { p.Leave(p.links[0]) },
+		func(p *present) { p.Leave(p.links[1]) },
+		func(p *present) { p.Accept(0, "127.0.0.1", new(door)) },
 	},
 	{ // requests in transit
 		func(p *present) { p.send(0, read("/", false)) },
