@@ -138,7 +138,7 @@ func (s *states) encode(e *flat.Encoder) {
 	}
 	s.histories.Encode(e)
 	for _, alike := range []bool{false, true} {
-		pairs := s.compared.alike.Keys(alike)
+		pairs := s.compared.pairs(alike)
 		e.Number(uint64(len(pairs)))
 		for _, pair := range pairs {
 			e.Key(pair)

@@ -113,14 +113,18 @@ func (s *states) flags(of state) uint32 { return atomic.LoadUint32(&s.record(of)
 func (s *states) add(key uint64, histories []replay.LocalHistory, crashed uint32, last state,
 	parent *opening,
 ) *opening {
+	own := s.find(histories)
+	continued := own
+	if parent != nil {
+		continued = s.find(s.those(parent.state, histories))
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.last(key) != last {
 		return nil
 	}
 	number := s.records.Append(stateRecord{
-		key: key, histories: s.histories.Number(histories), flags: crashed | stateOpen,
-		other: last,
+		key: key, histories: s.number(own), flags: crashed | stateOpen, other: last,
 	})
 	if last != 0 {
 		s.byKey.Replace(key, uint32(last)-1, number)
@@ -131,7 +135,7 @@ func (s *states) add(key uint64, histories []replay.LocalHistory, crashed uint32
 	s.openings[o.state] = o
 	if parent != nil {
 		parent.pending++
-		s.addContinuation(parent.state, o.state, histories)
+		s.addContinuation(parent.state, o.state, s.number(continued))
 	}
 	return o
 }
@@ -142,9 +146,10 @@ func (s *states) join(from *opening, to state, histories []replay.LocalHistory) 
 	if from == nil {
 		return
 	}
+	continued := s.find(s.those(from.state, histories))
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.addContinuation(from.state, to, histories)
+	s.addContinuation(from.state, to, s.number(continued))
 	if to != 0 && s.open(to) {
 		from.pending++
 		o := s.openings[to]
@@ -228,16 +233,41 @@ func (s *states) historiesOf(of state) []replay.LocalHistory {
 	return s.histories.At(s.record(of).histories)
 }
 
+// those returns the local histories of the processes that existed in a state. Processes that have
+// joined since do not matter to its continuations.
+func (s *states) those(of state, histories []replay.LocalHistory) []replay.LocalHistory {
+	return histories[:len(s.historiesOf(of))]
+}
+
+// A tuple is local histories of all processes, with their number in the set if it is known.
+type tuple struct {
+	of     []replay.LocalHistory
+	number uint32
+	known  bool
+}
+
+// find looks for a tuple without the mutex, so that other workers need not wait for it.
+func (s *states) find(histories []replay.LocalHistory) tuple {
+	number, known := s.histories.Find(histories)
+	return tuple{histories, number, known}
+}
+
+// number returns the number of a tuple, which it adds if it was not found.
+func (s *states) number(t tuple) uint32 {
+	if t.known {
+		return t.number
+	}
+	return s.histories.Number(t.of)
+}
+
 // addContinuation stores that a continuation of a state leads to another one, or to the end of the
-// run, with these local histories. Processes that have joined since do not matter.
-func (s *states) addContinuation(from, to state, histories []replay.LocalHistory) {
+// run, with local histories of that number.
+func (s *states) addContinuation(from, to state, histories uint32) {
 	if searchmutation.Active == searchmutation.WithoutContinuations {
 		return
 	}
 	r := s.record(from)
-	w := continuation{
-		to: to, histories: s.histories.Number(histories[:len(s.historiesOf(from))]),
-	}
+	w := continuation{to: to, histories: histories}
 	if r.last == 0 {
 		w.next = uint32(s.continuations.Len())
 		r.last = s.continuations.Append(w) + 1
@@ -270,16 +300,31 @@ func (s *states) without(of state, process int) bool {
 
 // comparisons are pairs of a state and a local history, by the result of comparing that with the
 // local history of its process in the state; see pairKey.
-type comparisons struct {
+// Workers seldom need the same of many parts at once.
+type comparisons [1 << comparisonBits]struct {
 	mutex sync.Mutex // guards additions
 	alike stateset.Answers
 }
 
+const comparisonBits = 4
+
+// part returns the index of the part that has a pair: parts are in the order of their pairs.
+func part(pair uint64) uint64 { return pair >> (64 - comparisonBits) }
+
 // get returns the result for a pair, and whether it is known.
-func (c *comparisons) get(pair uint64) (alike, known bool) { return c.alike.Get(pair) }
+func (c *comparisons) get(pair uint64) (alike, known bool) { return c[part(pair)].alike.Get(pair) }
 
 func (c *comparisons) put(pair uint64, alike bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.alike.Put(pair, alike)
+	p := &c[part(pair)]
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.alike.Put(pair, alike)
+}
+
+// pairs returns the pairs with that result in ascending order.
+func (c *comparisons) pairs(alike bool) (pairs []uint64) {
+	for i := range c {
+		pairs = append(pairs, c[i].alike.Keys(alike)...)
+	}
+	return pairs
 }

@@ -10,8 +10,13 @@ import "sync/atomic"
 // find replaced, they find in a synchronized call.
 type Index struct {
 	slots atomic.Pointer[[]uint64] // the length is a power of two
+	_     [cacheLine]byte          // Add would take slots from the processors that call Find.
 	count int
+	_     [cacheLine]byte
 }
+
+// cacheLine is at least the number of bytes for which two processors compete.
+const cacheLine = 64
 
 // A slot holds the lower half of a hash, and the number of the record + 1; 0 is an empty one.
 func slotOf(hash uint64, number uint32) uint64 { return hash<<32 | uint64(number+1) }

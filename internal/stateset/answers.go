@@ -11,8 +11,13 @@ import (
 // call.
 type Answers struct {
 	table atomic.Pointer[answerTable]
+	_     [cacheLine]byte // Put would take table from the processors that call Get.
 	count int
+	_     [cacheLine]byte
 }
+
+// cacheLine is at least the number of bytes for which two processors compete.
+const cacheLine = 64
 
 type answerTable struct {
 	keys []uint64 // a power of two; 0 where there is none
