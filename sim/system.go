@@ -227,6 +227,9 @@ type IsolatedClient interface {
 	Apply(Inputs)
 	// Reaction returns what the process has asked since the last call. The process must be blocked.
 	Reaction() Reaction
+	// Discard forgets what the process has asked since the last call of Reaction, because that is
+	// known. The process must be blocked.
+	Discard()
 	// OpenCalls returns a 64-bit hash of the calls and notifications for which the process waits,
 	// and of whether it has closed the client.
 	OpenCalls() uint64

@@ -193,7 +193,7 @@ func (s *isolatedProcess) reaction() *reaction {
 
 // drop forgets what the process has done since the last reaction.
 func (s *isolatedProcess) drop() {
-	s.connection.Reaction()
+	s.connection.Discard()
 	s.Drop()
 }
 

@@ -81,6 +81,14 @@ func (s *Isolated) Reaction() (calls []wire.Request, remaining []int32, closed b
 	return calls, remaining, c.closed.Load()
 }
 
+// Discard forgets the process's actions since the last call of Reaction. The process must be
+// blocked.
+func (s *Isolated) Discard() {
+	submitted := s.conn.takeSubmitted()
+	s.dropCalls()
+	s.calls = append(s.calls, submitted...)
+}
+
 // dropCalls drops the calls for which the process does not wait any more. It returns the numbers of
 // the remaining ones, or nil if none was dropped.
 func (s *Isolated) dropCalls() (remaining []int32) {
