@@ -30,6 +30,9 @@ type Tree struct {
 	spareUndo   undoLog       // the log that the next multi reuses
 	subOp       Write         // the operation of a multi being applied
 	resultPool  []wire.Result // backing store of the results of multis
+
+	saved         *content   // the last that was saved or restored, or nil
+	spareContents []*content // that no snapshot has
 }
 
 // Rules are the differences in behaviour between releases and configurations of ZooKeeper. The zero
