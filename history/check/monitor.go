@@ -179,7 +179,7 @@ type Monitor struct {
 	monitorState
 	unmonitored bool               // a claim has no monitor
 	properties  []history.Property // of the monitors, in canonical order
-	masks       []uint64           // the kinds of events that each monitor observes
+	observers   [64][]int          // the monitors that observe events of each kind
 	config      monitorConfig
 	texts       textHashes
 	hashed      State // of the last call of State
@@ -216,7 +216,11 @@ func (m *Monitor) add(p *property, claims []history.Property) {
 		return
 	}
 	m.properties = append(m.properties, p.name)
-	m.masks = append(m.masks, p.kinds)
+	for kind := range m.observers {
+		if p.kinds>>kind&1 != 0 {
+			m.observers[kind] = append(m.observers[kind], len(m.monitors))
+		}
+	}
 	m.monitors = append(m.monitors, p.monitor(&m.config))
 }
 
@@ -239,8 +243,8 @@ func (m *Monitor) Observe(log []history.Event) {
 		if kind&lockKinds != 0 && m.isVisible(&log[i]) {
 			m.visible = i + 1
 		}
-		for n, mask := range m.masks {
-			if mask&kind != 0 && m.violations[n] == nil {
+		for _, n := range m.observers[log[i].Kind] {
+			if m.violations[n] == nil {
 				if v := m.monitors[n].observe(&m.queue, log, i); v != nil {
 					nameThreads(v)
 					m.violations[n] = v
@@ -287,8 +291,11 @@ func (m *Monitor) State(gone func(process int32) bool) uint64 {
 	*s = State{hasEnded: gone, key: m.past, texts: &m.texts}
 	m.queue.state(s)
 	for n := range m.monitors {
-		s.fold(uint64(n), 0)
+		before := s.key
 		m.monitors[n].state(&m.queue, s)
+		if s.key != before { // Many monitors have no state.
+			s.fold(uint64(n), 0)
+		}
 	}
 	return s.key
 }
