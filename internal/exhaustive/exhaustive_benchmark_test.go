@@ -17,10 +17,10 @@ import (
 )
 
 // BenchmarkExhaustive searches all schedules of the production lock like interlock check --strategy
-// exhaustive: on one processor, with GOGC=200. MB-heap is the maximum heap in use, sampled twice a
+// exhaustive: on one processor, with its GOGC. MB-heap is the maximum heap in use, sampled twice a
 // second.
 func BenchmarkExhaustive(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
 	for _, tc := range []struct {
 		clients, cycles, servers int
 		plan                     string

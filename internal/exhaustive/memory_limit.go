@@ -46,6 +46,6 @@ func (x *dfs) memoryExhausted(schedules int) bool {
 }
 
 // GCPercent is the garbage collection target percentage for programs that search. It lets the heap
-// grow to three times its live data: a run leaves little live data behind, but many states take
-// gigabytes.
-const GCPercent = 200
+// grow to a little more than twice its live data. States take most of that and have no pointers, so
+// that a collection costs little.
+const GCPercent = 125
