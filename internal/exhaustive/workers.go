@@ -40,7 +40,7 @@ import (
 
 // soloSchedules is how many schedules one worker runs before others join, so that a short search
 // reports the same for any number of workers.
-const soloSchedules = 1 << 15
+const soloSchedules = 3 << 13
 
 // Shares reports whether the search has several workers. With a bound that ends it in the middle,
 // and if it keeps going, what is reported would depend on their speed.
