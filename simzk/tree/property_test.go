@@ -22,8 +22,14 @@ type machine struct {
 	model         *model
 	zxid          int64
 
-	saved     *model // the model at the time of the snapshots, nil without snapshots
-	hash      uint64 // of the tree at the time of the snapshots
+	saved []*savedMachine // in the order in which they were
+	spare []*savedMachine // whose memory can be reused
+}
+
+// A savedMachine is a machine at the time of its snapshots.
+type savedMachine struct {
+	model     *model
+	hash      uint64 // of the tree
 	snapshots [2]tree.Snapshot
 }
 
@@ -304,21 +310,30 @@ func several(t *rapid.T, action func(*rapid.T)) {
 }
 
 func (m *machine) save(*rapid.T) {
-	m.tree.Save(&m.snapshots[0])
-	m.replica.Save(&m.snapshots[1])
-	m.saved, m.hash = m.model.clone(), m.tree.Hash()
+	s := new(savedMachine)
+	if last := len(m.spare) - 1; last >= 0 {
+		s, m.spare = m.spare[last], m.spare[:last]
+	}
+	m.tree.Save(&s.snapshots[0])
+	m.replica.Save(&s.snapshots[1])
+	s.model, s.hash = m.model.clone(), m.tree.Hash()
+	m.saved = append(m.saved, s)
 }
 
 func (m *machine) restore(t *rapid.T) {
-	if m.saved == nil {
+	if len(m.saved) == 0 {
 		t.Skip("there is no snapshot")
 	}
-	m.tree.Restore(&m.snapshots[0])
-	m.replica.Restore(&m.snapshots[1])
-	if m.tree.Hash() != m.hash {
+	at := rapid.IntRange(0, len(m.saved)-1).Draw(t, "snapshot")
+	s := m.saved[at]
+	m.spare = append(m.spare, m.saved[at+1:]...)
+	m.saved = m.saved[:at+1]
+	m.tree.Restore(&s.snapshots[0])
+	m.replica.Restore(&s.snapshots[1])
+	if m.tree.Hash() != s.hash {
 		t.Fatal("the restored tree has another hash than the saved one")
 	}
-	m.model = m.saved.clone()
+	m.model = s.model.clone()
 }
 
 // resetTree returns a reset tree that had other nodes before.
