@@ -191,7 +191,8 @@ func TestPromptnessOfTimedCalls(t *testing.T) {
 			name: "a second call", reason: overrun, event: 4,
 			events: events{
 				timed(0), at(0, history.TimedReturn), at(7, history.Tick),
-				{Kind: history.TimedCall, Process: 1, At: 7}, at(8, history.Tick),
+				{Kind: history.TimedCall, Process: 1, At: 7},
+				at(8, history.Tick),
 			},
 		},
 	})
@@ -204,8 +205,10 @@ func TestPromptnessAllowsOverrun(t *testing.T) {
 	c.Limits = limits
 	// The waits before the request and after the reply count together.
 	log := []history.Event{
-		{Kind: history.TimedCall, Process: 1}, {Kind: history.Send, Process: 1, At: 1},
-		{Kind: history.Reply, Process: 1, At: 7}, {Kind: history.Tick, At: 8},
+		{Kind: history.TimedCall, Process: 1},
+		{Kind: history.Send, Process: 1, At: 1},
+		{Kind: history.Reply, Process: 1, At: 7},
+		{Kind: history.Tick, At: 8},
 	}
 	claims := []history.Property{history.Promptness}
 	if v := c.CheckAll(claims, log); len(v) != 0 {
