@@ -36,9 +36,9 @@ func (c *Cluster) attach(s *session, l *Link) {
 	c.restartTimer(s)
 }
 
-// resumeContact notes that the leader hears from an unreachable client again, whose connection still
-// exists. A ping that waited arrives now; if none was due, the server hears nothing yet. Later pings
-// come at their times, as both a paused process and a stalled connection keep the phase of Go's
+// resumeContact notes that an unreachable client whose connection still exists can reach its server
+// again. A ping that waited arrives now; if none was due, the server hears nothing yet. Later pings
+// come at their times: a paused process and a stalled connection both keep the phase of Go's
 // ticker. A follower reports what it hears now at its next relay, as any other contact.
 func (c *Cluster) resumeContact(s *session) {
 	if !s.link.pings {
