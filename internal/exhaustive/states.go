@@ -302,8 +302,9 @@ func (s *states) without(of state, process int) bool {
 // local history of its process in the state; see pairKey.
 // Workers seldom need the same of many parts at once.
 type comparisons [1 << comparisonBits]struct {
-	mutex sync.Mutex // guards additions
 	alike stateset.Answers
+	mutex sync.Mutex // guards additions
+	_     [64]byte   // Its owner would take the next part from the processors that read it.
 }
 
 const comparisonBits = 4
