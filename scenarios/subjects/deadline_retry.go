@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -15,7 +16,7 @@ const attemptTimeout = 300 * time.Millisecond
 
 // DeadlineRetry is the production lock, acquired with a deadline and retried by the same owner
 // after the deadline expires. Another goroutine than the acquiring one unlocks it, also with a
-// deadline. The process remains that owner, so that it may lock again before the node of its last
+// deadline. A thread remains that owner, so that it may lock again before the node of its last
 // hold is removed.
 func DeadlineRetry() scenarios.Subject {
 	s := production("deadline-retry", "lock.Mutex with a deadline, retried after it expires, "+
@@ -24,14 +25,17 @@ func DeadlineRetry() scenarios.Subject {
 		if err != nil {
 			return nil, err
 		}
-		owner := lock.WithOwner(context.Background())
+		var idle idleOwners
 		return func(ctx context.Context) (*scenarios.Hold, error) {
+			owner := idle.take()
 			lease, err := lockWithTimeout(ownedContext{ctx, owner}, mutex)
 			h, err := hold(lease, err)
 			if err != nil {
+				idle.put(owner)
 				return nil, err
 			}
 			h.Unlock = func(ctx context.Context) error {
+				defer idle.put(owner)
 				bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
 				defer cancel()
 				unlocked := make(chan error, 1)
@@ -45,6 +49,32 @@ func DeadlineRetry() scenarios.Subject {
 	// the meantime.
 	s.Limits.Requests, s.Limits.Overtakings = 30, history.Unbounded
 	return s
+}
+
+// idleOwners are the owners of a process that neither acquire nor hold the lock. A single thread
+// remains the same owner; threads that overlap are different ones.
+type idleOwners struct {
+	mu     sync.Mutex
+	owners []context.Context
+}
+
+// take returns the owner that was put last, or a new one.
+func (o *idleOwners) take() context.Context {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last := len(o.owners) - 1
+	if last < 0 {
+		return lock.WithOwner(context.Background())
+	}
+	owner := o.owners[last]
+	o.owners = o.owners[:last]
+	return owner
+}
+
+func (o *idleOwners) put(owner context.Context) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.owners = append(o.owners, owner)
 }
 
 // An ownedContext is a context that identifies the owner in another one.

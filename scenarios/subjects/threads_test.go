@@ -1,0 +1,38 @@
+package subjects_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// Correct locks keep all that they claim when threads share what their Open returns.
+func TestThreadsOfCorrectLocks(t *testing.T) {
+	oneThread := []string{
+		// A recipe's handle has the state of one attempt.
+		subjects.Textbook().Name, subjects.Herd().Name, subjects.Careful().Name,
+		subjects.GuardedRecipe().Name,
+		// A leader proclaims the name of its process.
+		subjects.Election().Name,
+	}
+	runner := engine.NewRunner(t)
+	for _, subject := range subjects.Correct() {
+		if slices.Contains(oneThread, subject.Name) {
+			continue
+		}
+		scenario := &engine.Scenario{
+			Subject: conversion.Subject(subject), Clients: 2, Cycles: 2, Threads: 2,
+		}
+		for i := range 40 {
+			result := runner.Run(scenario, strategy.NewRandom(1, i))
+			if len(result.Violations) > 0 {
+				t.Errorf("%v, schedule %d: %v", scenario, i, result.Violations[0].Detail)
+				break
+			}
+		}
+	}
+}
