@@ -158,7 +158,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name:      history.NoHerd,
-		statement: "a release wakes one waiter, and an acquire costs limited requests",
+		statement: "a release wakes one waiter; requests, watches and names are limited",
 		monitor:   func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
 		kinds: queueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
 			1<<history.WatchEvent | 1<<history.SessionState |

@@ -148,15 +148,24 @@ func (s *story) noLivelock() bool {
 	return true
 }
 
-// noHerd explains a release that woke several processes, or an acquire that cost many requests.
+// noHerd explains a release that woke several processes, or what an acquire spends or leaves.
 func (s *story) noHerd() bool {
-	e := &s.Events[s.v.Event]
-	if e.Kind == history.LockReturn {
+	switch s.Events[s.v.Event].Kind {
+	case history.LockReturn:
 		return s.expensive()
+	case history.NodeCreated:
+		return s.longName()
+	case history.WatchArmed:
+		return s.leftWatch()
+	case history.WatchFired:
+		return s.wokenTogether()
 	}
-	if e.Kind != history.WatchFired {
-		return false
-	}
+	return false
+}
+
+// wokenTogether explains a release that woke several processes.
+func (s *story) wokenTogether() bool {
+	e := &s.Events[s.v.Event]
 	var woken []string
 	change := -1
 	same := s.sameWatch()
