@@ -1,6 +1,11 @@
 package explain
 
-import "github.com/interlock-sim/interlock/history"
+import (
+	"slices"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
+)
 
 // promptness explains an attempt that goes on after its end.
 func (s *story) promptness() bool {
@@ -52,5 +57,20 @@ func (s *story) overrun(call int) bool {
 			e.At-from.At-from.Validity, s.cite(s.v.Event))
 	}
 	s.say("It had no request to wait for, and no fault but a cancel had struck.")
+	if r := s.watching(s.v.Evidence.Process, call); r != nil {
+		s.say("It waited for its watch on %s (event %d).", s.node(r.Path), s.cite(r.Reply))
+	}
 	return true
+}
+
+// watching returns the last request since an event by which a process set a watch that it still has
+// at the violation, or nil.
+func (s *story) watching(number int32, since int) *cause.Request {
+	for _, r := range slices.Backward(s.Requests()) {
+		if r.Process == number && r.Watch != nil && r.Send > since && 0 <= r.Reply &&
+			r.Reply < s.v.Event && (r.Watch.Event < 0 || r.Watch.Event > s.v.Event) {
+			return r
+		}
+	}
+	return nil
 }

@@ -246,6 +246,15 @@ var museum = []exhibit{
 		func(r *recipe) { r.steps.release = (*recipeLock).releaseAll }, nil,
 	}},
 
+	// Calls with a time limit.
+	{entry: entry{
+		"try-waits", history.Promptness,
+		"a try that finds the lock held waits until it is free",
+		"python-zk/kazoo#321: the try of a semaphore waits for its inner lock; and #315",
+		polled,
+		func(r *recipe) { r.steps.wait = (*recipeLock).wait }, nil,
+	}, setUp: allowPolling},
+
 	// Single barriers.
 	{servers: 3, entry: entry{
 		"stale-barrier", history.NoEarlyPass,
