@@ -76,23 +76,41 @@ func (c *Cluster) touchSession(s *session, l *Link) {
 
 // detach removes the connection.
 func (c *Cluster) detach(s *session) {
-	if s.link.pings && !s.unreachable {
-		s.expires = c.expiry(s, c.lastContact(s))
-	}
+	c.silence(s)
 	s.link = nil
 }
 
 // markUnreachable notes that the client's requests and pings no longer reach the leader, though its
-// connection exists.
+// connection exists. It has an effect on an unreachable client too, if the leader is lost after the
+// client.
 func (c *Cluster) markUnreachable(s *session) {
-	if !s.unreachable && s.link.pings {
+	c.silence(s)
+	s.unreachable = true
+}
+
+// silence computes when the session expires if the leader hears no further contact of the client,
+// be it because the client's pings stop, because its server has lost the leader, or both in either
+// order.
+func (c *Cluster) silence(s *session) {
+	if s.link.pings && !s.unreachable {
 		s.expires = c.expiry(s, c.lastContact(s))
 		s.relayedAt, s.contactAt = c.relayedContact(s), max(s.contactAt, s.lastPing(c.now))
-		if !s.local && c.lagging(s.link.server) && !c.leaderConnected(s.link.server) {
-			s.contactAt = s.relayedAt // What the follower has not relayed counts when it is heard.
-		}
 	}
-	s.unreachable = true
+	server := s.link.server
+	if !s.local && c.lagging(server) && !c.leaderConnected(server) {
+		c.loseReport(s)
+	}
+}
+
+// loseReport notes that the leader never receives the contacts that the client's follower has not
+// relayed. They count when the follower hears of the client again. A new leader knows of no
+// contact; see [Cluster.lead].
+func (c *Cluster) loseReport(s *session) {
+	if s.contactAt <= c.relayedUpTo(c.now) || c.servers[s.link.server].epoch != c.epoch {
+		return
+	}
+	s.contactAt = c.relayedContact(s)
+	s.expires = c.expiry(s, c.relayTime(s.contactAt))
 }
 
 // lastContact returns when the leader last heard from a connected client. A simulated client pings
