@@ -19,6 +19,21 @@ type present struct {
 	start time.Duration
 }
 
+// A pinger is the end of a simulated client of which the ensemble knows nothing but its pings.
+type pinger struct{ simzk.ModelEnd }
+
+func (pinger) Connected() bool            { return true }
+func (pinger) PingsShifted(time.Duration) {}
+func (pinger) StateHash() uint64          { return 0 }
+
+// joinPinger adds a client whose pings begin earlier, by quarters of the ping interval.
+func (p *present) joinPinger(quarters int) {
+	l := new(simzk.Link)
+	p.AddClient(l, pinger{})
+	p.GrantSession(l)
+	p.ShiftPings(l, quarters, 4)
+}
+
 // leads is the server that leads.
 const leads = 2
 
@@ -121,6 +136,11 @@ var presents = [][]func(p *present){
 	{ // when a client was last heard of
 		func(p *present) { p.serve(0, read("/", false)) },
 		func(p *present) { p.serve(1, read("/", false)) },
+	},
+	{ // when a client pings
+		func(p *present) { p.joinPinger(0) },
+		func(p *present) { p.joinPinger(1) },
+		func(p *present) { p.joinPinger(2) },
 	},
 	{ // what is cut off, and since when
 		func(p *present) { p.PartitionServer(0, true, true) },
@@ -243,13 +263,17 @@ func TestStateHashTellsFutures(t *testing.T) {
 	}
 }
 
-// Neither the order in which watches on different paths were set nor, for a steady ensemble, which
-// server has logged what is committed makes a difference.
+// These make no difference: the order in which watches on different paths were set, the number of a
+// client's pings, and, for a steady ensemble, which server has logged what is committed.
 func TestStateHashOmitsThePast(t *testing.T) {
 	for name, pair := range map[string][2]func(p *present){
 		"order of watches": {
 			func(p *present) { p.serve(0, read("/", true)); p.serve(0, read("/zookeeper", true)) },
 			func(p *present) { p.serve(0, read("/zookeeper", true)); p.serve(0, read("/", true)) },
+		},
+		"number of pings": {
+			func(p *present) { p.joinPinger(1) },
+			func(p *present) { p.joinPinger(5) },
 		},
 		"committed and logged": {
 			func(p *present) { p.write(0, "x"); p.Log(0); p.Apply(0) },

@@ -211,9 +211,12 @@ func TestExpireWhileCut(t *testing.T) {
 // wait for them.
 func TestCrashWhileStalled(t *testing.T) {
 	withClient(t, func(t *testing.T, s *faultyClient) {
-		for _, kind := range []faults.Kind{faults.StallRequests, faults.Crash} {
-			zookeeper.AtClient(s.cluster, s.conn.Link).Inject(kind, faults.DefaultSeverity())
+		client := zookeeper.AtClient(s.cluster, s.conn.Link)
+		client.Inject(faults.StallRequests, faults.DefaultSeverity())
+		if s.conn.Unserved() != 1 {
+			t.Fatalf("%d requests are in flight before the crash, want 1", s.conn.Unserved())
 		}
+		client.Inject(faults.Crash, faults.DefaultSeverity())
 		if s.conn.Unserved() > 0 {
 			t.Errorf("%d requests are in flight", s.conn.Unserved())
 		}
