@@ -196,8 +196,8 @@ type monitorState struct {
 }
 
 // NewMonitor returns a monitor for the claims that can be decided event by event. The limits are
-// those of [history.NoStarvation], [history.NoLivelock], [history.NoHerd] and
-// [history.SessionLoss].
+// those of [history.NoStarvation], [history.NoLivelock], [history.NoHerd], [history.SessionLoss]
+// and [history.Promptness].
 func NewMonitor(claims []history.Property, limits history.Limits) *Monitor {
 	m := &Monitor{
 		config: newMonitorConfig(claims, limits), unmonitored: len(Unmonitored(claims)) > 0,

@@ -1,7 +1,8 @@
-// Command lockmutation inserts known defects into package lock, one at a time, and verifies that
-// the test of each defect fails with it and passes without it. It also drives interlock check: with
-// -search, interlock check looks for the published defects, given nothing but the names of the
-// locks, and lockmutation counts those that it finds.
+// Command lockmutation inserts known defects into package lock, or into the part of simzk on which
+// the lock's timing depends, one at a time. It verifies that the test of each defect fails with it
+// and passes without it. It also drives interlock check: with -search, interlock check looks for
+// the published defects, given nothing but the names of the locks, and lockmutation counts those
+// that it finds.
 //
 // The defects are in internal/lockmutation/defects.txt, which describes its own format. The command
 // changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
