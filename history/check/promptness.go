@@ -264,13 +264,15 @@ func (a *asker) create(e *history.Event, i int, repeats bool) *history.Violation
 }
 
 // attemptsEnded counts the attempts that are cancelled or fail while Lock is called, and the calls
-// that give up at their time limit.
+// that fail once their time limit is over.
 func attemptsEnded(events []history.Event) (n int) {
 	m := promptnessMonitor{limits: &unboundedOverrun}
 	for i := range events {
 		e := &events[i]
 		switch {
-		case (e.Kind == history.LockReturn || e.Kind == history.TimedReturn) && e.Err != "":
+		case e.Kind == history.LockReturn && e.Err != "":
+			n++
+		case e.Kind == history.TimedReturn && e.Err != "" && e.At >= m.of(e.Process).timed.until:
 			n++
 		case e.Kind == history.LockReturn && m.of(e.Process).waits():
 			n++

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -150,6 +151,10 @@ func TestExercise(t *testing.T) {
 		{history.MonotonicToken, "two", events{token(1, 1, 5), token(2, 1, 6)}, 1},
 		{history.MonotonicToken, "one", events{token(1, 1, 5), token(2, 1, 0)}, 0},
 		{history.Linearizable, "grants", after(two, first, lockFailed(2, 1)), 1},
+		{history.Promptness, "a call gives up in time", timedOut(5, 5), 1},
+		{history.Promptness, "a call gives up late", timedOut(5, 6), 1},
+		{history.Promptness, "a call fails before", timedOut(5, 4), 0},
+		{history.Promptness, "a try fails", timedOut(0, 0), 1},
 		{"none", "no such property", after(two, first), 0},
 	} {
 		var x, sum check.Vacuity
@@ -162,5 +167,13 @@ func TestExercise(t *testing.T) {
 		if got := sum.Of(tc.property); got != 2*tc.want {
 			t.Errorf("%s, %s: %d twice, want %d", tc.property, tc.name, got, 2*tc.want)
 		}
+	}
+}
+
+// timedOut are the events of a call with a time limit that fails at a time.
+func timedOut(limit, at time.Duration) []history.Event {
+	return []history.Event{
+		{Kind: history.TimedCall, Process: 1, Validity: limit},
+		{Kind: history.TimedReturn, Process: 1, At: at, Err: "timeout"},
 	}
 }
