@@ -195,9 +195,8 @@ type monitorState struct {
 	past       uint64               // hash of all events observed, if a claim has no monitor
 }
 
-// NewMonitor returns a monitor for the claims that can be decided event by event. The limits are
-// those of [history.NoStarvation], [history.NoLivelock], [history.NoHerd], [history.SessionLoss]
-// and [history.Promptness].
+// NewMonitor returns a monitor for the claims that can be decided event by event. Each property
+// reads those of the limits that its statement names.
 func NewMonitor(claims []history.Property, limits history.Limits) *Monitor {
 	m := &Monitor{
 		config: newMonitorConfig(claims, limits), unmonitored: len(Unmonitored(claims)) > 0,
