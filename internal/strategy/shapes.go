@@ -35,12 +35,12 @@ var shapeWeights = [shapes]uint64{
 	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1,
 }
 
-// heldOdds are such that a step that is held back is allowed in one of so many decisions. Each
-// schedule draws one.
+// The odds N mean that a step that is held back is allowed in one decision of N. Each schedule draws
+// one of these.
 var heldOdds = [...]uint64{16, 64}
 
-// soughtOdds are such that a fault that the shape seeks strikes in one of so many decisions in
-// which it can. They are drawn anew after each.
+// The odds N mean that a fault that the shape seeks strikes in one decision of N in which it can.
+// They are drawn anew after each.
 var soughtOdds = [...]uint64{2, 8, 32}
 
 // heldTimeMax is how long a schedule may hold steps back. Waits of many session timeouts show
