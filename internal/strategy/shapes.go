@@ -207,8 +207,14 @@ func (s *shaped) seeksSearcher(fault *sim.EnabledStep) bool {
 		return fault.Process == s.searching && s.view.State(s.searching).Attempt == s.attempt &&
 			(phase == faults.Asking || phase == faults.Listing)
 	}
-	return s.searching == 0 && phase == faults.CreateInFlight &&
+	return s.searchOver() && phase == faults.CreateInFlight &&
 		slices.Contains(unanswered[:], fault.Fault)
+}
+
+// searchOver reports whether no attempt searches for the node of a create that the shape has broken.
+func (s *shaped) searchOver() bool {
+	p := s.searching
+	return p == 0 || s.view.State(p).Attempt != s.attempt || s.view.Holds(p) || s.view.Finished(p)
 }
 
 // unanswered are faults after which a request has failed as far as its process knows.
