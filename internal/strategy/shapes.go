@@ -35,8 +35,8 @@ var shapeWeights = [shapes]uint64{
 	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1,
 }
 
-// The odds N mean that a step that is held back is allowed in one decision of N. Each schedule draws
-// one of these.
+// The odds N mean that a step that is held back is allowed in one decision of N. Each schedule
+// draws one of these.
 var heldOdds = [...]uint64{16, 64}
 
 // The odds N mean that a fault that the shape seeks strikes in one decision of N in which it can.
@@ -211,7 +211,8 @@ func (s *shaped) seeksSearcher(fault *sim.EnabledStep) bool {
 		slices.Contains(unanswered[:], fault.Fault)
 }
 
-// searchOver reports whether no attempt searches for the node of a create that the shape has broken.
+// searchOver reports whether no attempt searches for the node of a create that the shape has
+// broken.
 func (s *shaped) searchOver() bool {
 	p := s.searching
 	return p == 0 || s.view.State(p).Attempt != s.attempt || s.view.Holds(p) || s.view.Finished(p)
