@@ -34,7 +34,9 @@ func TestPhasesOfExpiry(t *testing.T) {
 		{"it was not reported", 1, 2, 0, []time.Duration{1100 * ms}, 1200 * ms, "", 0, 5000 * ms},
 		{"one of two", 1, 2, 0, []time.Duration{900 * ms, 1100 * ms}, 1200 * ms, "", 0, 7000 * ms},
 		{
-			"the first at once", 1, 2, 0, []time.Duration{1000 * ms, 1100 * ms}, 1200 * ms, "", 0,
+			"the first at once", 1, 2, 0,
+			[]time.Duration{1000 * ms, 1100 * ms},
+			1200 * ms, "", 0,
 			7000 * ms,
 		},
 		{"reports at 0.5 s", 1, 2, 2, []time.Duration{400 * ms}, 600 * ms, "", 0, 5000 * ms},
