@@ -306,7 +306,11 @@ func (b *browser) scroll(pixels int) scrolled {
 	b.Helper()
 	return evaluate[scrolled](b, fmt.Sprintf(`(async () => {
 		const box = document.querySelector(".timeline");
-		const frame = () => new Promise(requestAnimationFrame);
+		// Chromium can leave out a frame on a busy machine.
+		const frame = () => new Promise((done) => {
+			requestAnimationFrame(done);
+			setTimeout(done, 1000);
+		});
 		const heads = box.querySelector(".heads").offsetHeight;
 		const covered = () => {
 			const rows = [...box.querySelectorAll(".row")];
