@@ -98,6 +98,7 @@ func (e *liveExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool
 func (e *liveExecutor) sleep(activity <-chan struct{}) (acted bool) {
 	for {
 		holder, lost := e.firstHolder()
+		e.loop.progress.Add(1) // A timer can wake a process that writes what was read.
 		select {
 		case <-e.timer.C:
 			return false
