@@ -53,11 +53,3 @@ func TestLeaseAfterLatePing(t *testing.T) {
 		})
 	}
 }
-
-// passUntil lets time pass up to an instant, and delivers every message on the way.
-func (w *world) passUntil(at time.Duration) {
-	for w.flow(); time.Since(w.began) < at; w.flow() {
-		time.Sleep(min(100*time.Millisecond, at-time.Since(w.began)))
-		w.cluster.Advance(time.Since(w.began))
-	}
-}

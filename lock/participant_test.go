@@ -124,7 +124,11 @@ func TestRevoke(t *testing.T) {
 		}
 		// The holder reads its revocation again.
 		data := w.cluster.Tree().Get("/lock", nil).Data
-		if err := w.do(func() error { _, err := w.client(3).Set("/lock", data, -1); return err }); err != nil {
+		err := w.do(func() error {
+			_, err := w.client(3).Set("/lock", data, -1)
+			return err
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		w.pass(sessionTimeout)

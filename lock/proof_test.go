@@ -12,45 +12,6 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
-// awaitRequest lets time pass, and delivers messages between the servers and one client, until the
-// client has sent so many requests of that kind. The last one is not served.
-func (w *world) awaitRequest(client int, verb string, count int) {
-	w.t.Helper()
-	link := w.client(client).Link
-	for range 100 {
-		for progress := true; progress; {
-			progress = false
-			if w.send(); w.requests(client, verb) >= count {
-				return
-			}
-			if _, ok := link.Servable(); ok {
-				w.cluster.Serve(link)
-				progress = true
-			}
-			if _, ok := link.Deliverable(); ok {
-				w.cluster.Deliver(link)
-				progress = true
-			}
-		}
-		time.Sleep(50 * time.Millisecond)
-		w.cluster.Advance(time.Since(w.began))
-	}
-	w.t.Fatalf("c%d has sent %d requests of kind %s, want %d", client, w.requests(client, verb),
-		verb, count)
-}
-
-// answer serves what the client has sent and delivers the replies, and no more.
-func (w *world) answer(client int) {
-	w.serve(client)
-	for {
-		if _, ok := w.client(client).Deliverable(); !ok {
-			break
-		}
-		w.cluster.Deliver(w.client(client).Link)
-	}
-	w.send()
-}
-
 // A node that was created under another session than the client knew when it sent the create grants
 // the lock only once the leader has confirmed it: a server that lags may read a node that is gone.
 func TestNoReadGrantsALock(t *testing.T) {

@@ -140,14 +140,58 @@ func (w *world) serve(client int) {
 }
 
 // pass lets time pass, and delivers every message on the way.
-func (w *world) pass(duration time.Duration) {
-	for end := time.Now().Add(duration); time.Now().Before(end); {
-		w.flow()
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		w.cluster.Advance(time.Since(w.began))
+func (w *world) pass(duration time.Duration) { w.passUntil(time.Since(w.began) + duration) }
+
+// passUntil lets time pass up to a time since the beginning, and delivers every message on the way.
+func (w *world) passUntil(at time.Duration) {
+	for w.flow(); time.Since(w.began) < at; w.flow() {
+		w.advance(min(100*time.Millisecond, at-time.Since(w.began)))
 	}
-	w.flow()
+}
+
+// advance lets time pass for the clients and the servers, and delivers nothing.
+func (w *world) advance(pause time.Duration) {
+	time.Sleep(pause) // Virtual time: the world is in a bubble of synctest.
+	synctest.Wait()
+	w.cluster.Advance(time.Since(w.began))
+}
+
+// awaitRequest lets time pass, and delivers messages between the servers and one client, until the
+// client has sent a number of requests of that kind. The last one is not served.
+func (w *world) awaitRequest(client int, verb string, count int) {
+	w.t.Helper()
+	link := w.client(client).Link
+	for range 100 {
+		for progress := true; progress; {
+			progress = false
+			if w.send(); w.requests(client, verb) >= count {
+				return
+			}
+			if _, ok := link.Servable(); ok {
+				w.cluster.Serve(link)
+				progress = true
+			}
+			if _, ok := link.Deliverable(); ok {
+				w.cluster.Deliver(link)
+				progress = true
+			}
+		}
+		w.advance(50 * time.Millisecond)
+	}
+	w.t.Fatalf("c%d has sent %d requests of kind %s, want %d", client, w.requests(client, verb),
+		verb, count)
+}
+
+// answer serves what the client has sent and delivers the replies, and no more.
+func (w *world) answer(client int) {
+	w.serve(client)
+	for {
+		if _, ok := w.client(client).Deliverable(); !ok {
+			break
+		}
+		w.cluster.Deliver(w.client(client).Link)
+	}
+	w.send()
 }
 
 // reconnect heals the client's link and waits until it has its session again. Its requests are not
