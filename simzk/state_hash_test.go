@@ -19,7 +19,7 @@ type present struct {
 	start time.Duration
 }
 
-// A pinger is the end of a simulated client of which the ensemble knows nothing but its pings.
+// A pinger is the end of a simulated client that shows the ensemble nothing but its pings.
 type pinger struct{ simzk.ModelEnd }
 
 func (pinger) Connected() bool            { return true }

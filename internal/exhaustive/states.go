@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
@@ -299,12 +301,12 @@ func (s *states) without(of state, process int) bool {
 }
 
 // comparisons are pairs of a state and a local history, by the result of comparing that with the
-// local history of its process in the state; see pairKey.
-// Workers seldom need the same of many parts at once.
+// local history of its process in the state; see pairKey. Workers seldom need the same part at
+// once: each part has its own mutex and cache lines.
 type comparisons [1 << comparisonBits]struct {
 	alike stateset.Answers
 	mutex sync.Mutex // guards additions
-	_     [64]byte   // Its owner would take the next part from the processors that read it.
+	_     cpu.CacheLinePad
 }
 
 const comparisonBits = 4

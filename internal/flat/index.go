@@ -1,6 +1,10 @@
 package flat
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
+)
 
 // An Index finds records by a hash, at 11 to 21 bytes each: a hash table with linear probing that
 // holds the records' numbers and half of their hashes. Slots go by the lowest bits of a hash. The
@@ -10,13 +14,10 @@ import "sync/atomic"
 // find replaced, they find in a synchronized call.
 type Index struct {
 	slots atomic.Pointer[[]uint64] // the length is a power of two
-	_     [cacheLine]byte          // Add would take slots from the processors that call Find.
+	_     cpu.CacheLinePad         // Add would take slots from the processors that call Find.
 	count int
-	_     [cacheLine]byte
+	_     cpu.CacheLinePad
 }
-
-// cacheLine is at least the number of bytes for which two processors compete.
-const cacheLine = 64
 
 // A slot holds the lower half of a hash, and the number of the record + 1; 0 is an empty one.
 func slotOf(hash uint64, number uint32) uint64 { return hash<<32 | uint64(number+1) }

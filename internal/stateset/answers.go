@@ -3,6 +3,8 @@ package stateset
 import (
 	"slices"
 	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
 )
 
 // Answers holds an answer, yes or no, for each of many keys, at 11 to 22 bytes each: a hash table
@@ -11,13 +13,10 @@ import (
 // call.
 type Answers struct {
 	table atomic.Pointer[answerTable]
-	_     [cacheLine]byte // Put would take table from the processors that call Get.
+	_     cpu.CacheLinePad // Put would take table from the processors that call Get.
 	count int
-	_     [cacheLine]byte
+	_     cpu.CacheLinePad
 }
-
-// cacheLine is at least the number of bytes for which two processors compete.
-const cacheLine = 64
 
 type answerTable struct {
 	keys []uint64 // a power of two; 0 where there is none

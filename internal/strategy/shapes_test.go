@@ -76,7 +76,7 @@ const (
 
 var courseNames = [...]string{
 	searchers:  "a call is cancelled while it searches for the node of a create that failed",
-	lateLeaver: "a process enters while one that was told of its loss is inside",
+	lateLeaver: "a process enters while a holder that was told of its loss is inside",
 	quitters:   "two contenders in the middle give up",
 	afterlife:  "a process that has finished sends while another is inside",
 }
