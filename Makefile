@@ -15,7 +15,7 @@ test: ## Run the tests.
 
 # Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
 # code as other tests: `make test` runs these tests, and all scripts of the command.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$|MarginComesCloser
+searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$|MarginComesCloser|OutOfContract|RunsEachConfiguration|FavorsNew|AimsAtRareCells|ShapesOccur|AgainstPublished|Authenticated|CheckStrategy|TestDistinct$$
 concurrent = serve|json|budget|real
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
 # answer, see https://github.com/go-zookeeper/zk/pull/35: `make test` runs these tests.
@@ -24,11 +24,11 @@ reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnectio
 long: ## Run everything that the tests can do; `make test` runs a sample of long tests.
 	INTERLOCK_LONG=1 go test -timeout=60m ./...
 
-race: ## Run the tests under the race detector, except long searches.
-	go test -race -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(reconnections)|$(searches)' \
+race: ## Run the tests under the race detector, except long searches; `make lint` vets them.
+	go test -race -vet=off -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(reconnections)|$(searches)' \
 		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/history/check$$' -e '/trackrecord$$' -e '/cmd/interlock$$')
-	go test -race -skip='^TestScripts$$' ./cmd/interlock
-	go test -race -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
+	go test -race -vet=off -skip='^TestScripts$$' ./cmd/interlock
+	go test -race -vet=off -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage internal/page/web/node_modules
