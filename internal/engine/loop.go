@@ -477,6 +477,9 @@ func (l *Loop) beginFairPhase() {
 	}
 	now := l.System.Now()
 	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
+	if slices.ContainsFunc(l.Contenders, func(p *Process) bool { return p.Client.Paused() }) {
+		l.fairFrom += l.bounds.Pause // Until then it cannot return.
+	}
 	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
 }
 
