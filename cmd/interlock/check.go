@@ -93,8 +93,8 @@ Exit status:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.lock == allLocks {
-				return f.checkAll(cmd.Context(), t, cmd.Flags().Changed, cmd.OutOrStdout(),
-					cmd.ErrOrStderr())
+				return f.checkAll(cmd.Context(), t, subjects.Correct(), cmd.Flags().Changed,
+					cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			campaign, err := f.campaign(cmd.Flags().Changed)
 			if err != nil {

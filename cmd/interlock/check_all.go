@@ -2,83 +2,154 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"runtime"
+	"strconv"
+	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // allLocks is the value of --lock for all correct bundled locks.
 const allLocks = "all"
 
-// checkAll checks each correct bundled lock within the bounds of the flags, and prints a line for
-// each. It returns the error of the first lock that fails.
-func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, given func(string) bool,
-	stdout, stderr io.Writer,
-) (first error) {
+// An allReport is the JSON report of check of several locks. Readers should ignore unknown fields.
+type allReport struct {
+	Version     int            `json:"version"`
+	Status      int            `json:"status"` // the exit status
+	Interrupted bool           `json:"interrupted"`
+	Locks       []*checkReport `json:"locks"` // those that were searched
+	Error       string         `json:"error,omitempty"`
+}
+
+// A checkedLock is what the search of one of several locks has shown.
+type checkedLock struct {
+	line    string        // of the text
+	margins check.Margins // an exhaustive search measures none
+	report  *checkReport
+	outcome error // with which a check of this lock alone ends
+}
+
+// checkAll checks each of the locks within the bounds of the flags. It prints a line for each, then
+// the smallest margins of all. It returns the outcome of the first lock that fails.
+func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenarios.Subject,
+	given func(string) bool, stdout, stderr io.Writer,
+) error {
+	if err := f.validateAll(locks, given); err != nil {
+		return err
+	}
+	text, outputs, err := f.openOutputs(stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer outputs.close()
+	if f.json != "" { // The report is written even if the reader of the text has gone.
+		signal.Ignore(syscall.SIGPIPE)
+		defer signal.Reset(syscall.SIGPIPE)
+	}
+	checked, err := f.checkEach(ctx, t, locks, given, text, stderr)
+	if err != nil {
+		return err
+	}
+	interrupted := ctx.Err() != nil
+	outcome := firstOutcome(checked)
+	if outcome == nil && interrupted {
+		outcome = &statusError{statusPartial, nil}
+	}
+	err = outputs.write(outputs.json, func(w io.Writer) error {
+		return encodeJSON(w, newAllReport(checked, interrupted, outcome))
+	})
+	writeMarginTable(text, checked)
+	if interrupted {
+		fmt.Fprintf(text, "\ninterrupted in lock %d of %d\n", len(checked), len(locks))
+	}
+	if err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	}
+	return outcome
+}
+
+// validateAll returns an error that names a wrong flag, or nil. It draws a random seed, so that all
+// locks have the same.
+func (f *checkFlags) validateAll(locks []scenarios.Subject, given func(string) bool) error {
 	for _, flag := range []string{
-		"json", "junit", "sarif", "shard", "nats", "checkpoint", "threads", schedulerFlag,
+		"junit", "sarif", "shard", "nats", "checkpoint", "threads", schedulerFlag,
 	} {
 		if given(flag) {
 			return fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
 		}
 	}
-	if err := checkWritable(f.out); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	locks := subjects.Correct()
-	for i := range locks { // Before any search, so that a wrong flag costs no time.
-		f.lock = locks[i].Name
-		if _, err := f.campaign(given); err != nil {
-			return fmt.Errorf("%s: %w", f.lock, err)
-		}
-	}
 	for i := range locks {
 		f.lock = locks[i].Name
-		line, err := f.checkOne(ctx, t, given, stderr)
-		if line == "" {
-			return err
+		c, err := f.campaign(given)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.lock, err)
 		}
-		if _, failed := fmt.Fprintf(stdout, "%-20s%s\n", f.lock, line); failed != nil {
-			return &statusError{statusInternal, failed}
+		f.seed = strconv.FormatUint(c.Seed, 10)
+	}
+	return nil
+}
+
+// checkEach checks the locks in order and prints a line for each. It ends early after a signal, and
+// if the text cannot be written, unless its reader has closed the pipe.
+func (f *checkFlags) checkEach(ctx context.Context, t *testing.T, locks []scenarios.Subject,
+	given func(string) bool, text, stderr io.Writer,
+) (checked []*checkedLock, err error) {
+	lines := &errorWriter{w: text}
+	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
+	for i := range locks {
+		f.lock = locks[i].Name
+		c, err := f.campaign(given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.lock, err)
 		}
-		if first == nil {
-			first = err
+		one, err := f.checkOne(ctx, t, c, stderr)
+		if err != nil {
+			return nil, err
 		}
-		if ctx.Err() != nil {
-			fmt.Fprintf(stdout, "interrupted in lock %d of %d\n", i+1, len(locks))
-			if first == nil {
-				first = &statusError{statusPartial, nil}
-			}
+		checked = append(checked, one)
+		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, f.lock, one.line)
+		if lines.err != nil && !errors.Is(lines.err, syscall.EPIPE) || ctx.Err() != nil {
 			break
 		}
 	}
-	return first
+	return checked, nil
 }
 
-// checkOne checks the lock that f.lock names, and returns its line and its outcome. If the line is
-// empty, the lock could not be searched.
-func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, given func(string) bool,
+// checkOne checks one of several locks. It returns an error if the lock cannot be searched.
+func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, c *campaign.Campaign,
 	stderr io.Writer,
-) (line string, err error) {
-	c, err := f.campaign(given)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.lock, err)
-	}
+) (*checkedLock, error) {
 	progress := newProgress(f.progressTo(stderr), c)
 	progress.label = f.lock + ": "
 	run, err := f.search(t, c, progress)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(c.Workers, runtime.GOMAXPROCS(0))))
 	searched := run(ctx)
 	progress.clear()
 	found, unshown := shorten(ctx, t, c, searched, f.out, progress)
 	outcome := outcomeOf(c, searched, found, unshown)
+	one := &checkedLock{
+		line:   summary(c, searched, found),
+		report: jsonReport(c, searched, found, outcome), outcome: outcome,
+	}
+	if ofCampaign, ok := searched.(*report.Campaign); ok {
+		one.margins = ofCampaign.Totals.Margins
+	}
+	return one, nil
+}
+
+// summary returns what a search has shown, in a line.
+func summary(c *campaign.Campaign, searched report.Report, found []*finding) string {
 	runs := searched.Common()
 	ran := counted(runs.Schedules, "schedule")
 	if exhaustive, ok := searched.(*report.Exhaustive); ok {
@@ -86,13 +157,35 @@ func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, given func(stri
 			ran = "incomplete after " + counted(runs.Schedules, "schedule")
 		}
 	}
-	if runs.Failure == nil {
-		return fmt.Sprintf("%s, %s", conclusion(c, searched), ran), outcome
+	line := fmt.Sprintf("%s, %s", conclusion(c, searched), ran)
+	if runs.Failure != nil {
+		line = fmt.Sprintf("VIOLATION %s, in schedule %d", runs.Failure.Violations[0].Signature(),
+			runs.Failure.Schedule)
 	}
-	line = fmt.Sprintf("VIOLATION %s, in schedule %d", runs.Failure.Violations[0].Signature(),
-		runs.Failure.Schedule)
-	if len(found) > 0 {
+	if len(runs.Distinct) > 1 {
+		line += fmt.Sprintf(", first of %d distinct failures", len(runs.Distinct))
+	}
+	if len(found) > 0 && found[0].replay != "" {
 		line += ", replay: " + found[0].replay
 	}
-	return line, outcome
+	return line
+}
+
+// firstOutcome returns the outcome of the first lock that failed, or nil.
+func firstOutcome(checked []*checkedLock) error {
+	for _, one := range checked {
+		if one.outcome != nil {
+			return one.outcome
+		}
+	}
+	return nil
+}
+
+func newAllReport(checked []*checkedLock, interrupted bool, outcome error) *allReport {
+	all := &allReport{Version: reportVersion, Interrupted: interrupted}
+	for _, one := range checked {
+		all.Locks = append(all.Locks, one.report)
+	}
+	all.Status, all.Error = exitStatus(outcome)
+	return all
 }

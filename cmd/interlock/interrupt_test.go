@@ -160,6 +160,32 @@ func TestInterruptedCheck(t *testing.T) {
 	}
 }
 
+// An interrupted check of all locks reports those that were searched, and their margins.
+func TestInterruptedCheckOfAllLocks(t *testing.T) {
+	t.Parallel()
+	c := start(t, "check", "--lock", "all", "--budget", "10m", "--json", "report.json")
+	if c.first != "checking 23 locks, seed 1\n" {
+		t.Fatalf("first line %q", c.first)
+	}
+	c.signal(t, os.Interrupt)
+	text, status := c.end(t)
+	content := readFile(t, filepath.Join(c.command.Dir, "report.json"))
+	var all allReport
+	if err := json.Unmarshal(content, &all); err != nil {
+		t.Fatalf("the report is incomplete: %v\n%s", err, content)
+	}
+	if status != statusPartial || all.Status != statusPartial || !all.Interrupted ||
+		len(all.Locks) != 1 || !all.Locks[0].Interrupted {
+		t.Fatalf("status %d, stderr %q, report %s", status, &c.stderr, content)
+	}
+	margins := strings.Contains(text, "\nsmallest margin (s) ")
+	if margins != (len(all.Locks[0].Margins) > 0) ||
+		!strings.HasPrefix(text, "\nmutex               interrupted before it ") ||
+		!strings.HasSuffix(text, "\n\ninterrupted in lock 1 of 23\n") {
+		t.Errorf("stdout\n%s", text)
+	}
+}
+
 // An interrupted card has what was judged before, and says that it is partial.
 func TestInterruptedReportCard(t *testing.T) {
 	t.Parallel()

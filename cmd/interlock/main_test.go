@@ -29,6 +29,7 @@ func TestReportIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, value := range []any{
+		allReport{},
 		checkReport{},
 		CampaignReport{},
 		ExhaustiveReport{},

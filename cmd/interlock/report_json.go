@@ -15,6 +15,9 @@ import (
 	"github.com/interlock-sim/interlock/internal/report"
 )
 
+// reportVersion is the version of the form of the JSON reports of check.
+const reportVersion = 4
+
 // A checkReport is the JSON report of check. Readers should ignore unknown fields.
 type checkReport struct {
 	Version        int                   `json:"version"`
@@ -170,7 +173,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 ) *checkReport {
 	r := found.Common()
 	out := &checkReport{
-		Version: 4, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
+		Version: reportVersion, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
 		Threads: c.Scenario.Threads, Client: c.Scenario.Client.String(), Strategy: c.Strategy,
 		Configurations: configurationReports(c, found), Seed: c.Seed,
 		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
