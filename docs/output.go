@@ -6,7 +6,8 @@
 //
 // is followed by a fenced block, which is replaced by the command and what it prints; the command
 // is run by sh, with the directory that holds interlock in its path. It is shown up to its first
-// pipe, or as what stands behind " ## ". A line
+// pipe, or as what stands behind " ## ". Its output is shown without white space at the ends of
+// lines. A line
 //
 //	<!-- file PATH -->
 //
@@ -100,5 +101,15 @@ func block(marker string) (string, error) {
 		shown, _, _ = strings.Cut(command, " | ")
 		shown = strings.TrimSuffix(shown, " 2>/dev/null")
 	}
-	return "$ " + shown + "\n" + string(printed), nil
+	return "$ " + shown + "\n" + withoutTrailingSpace(string(printed)), nil
+}
+
+// withoutTrailingSpace returns the text without white space at the ends of lines, which column -t
+// prints for empty cells.
+func withoutTrailingSpace(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " \t")
+	}
+	return strings.Join(lines, "\n")
 }
