@@ -460,11 +460,10 @@ func Clock(at time.Duration) string {
 // duration renders a length of time.
 func duration(d time.Duration) string {
 	switch {
-	case d >= time.Hour:
-		if d < 2*time.Hour {
-			return d.Truncate(time.Second).String()
-		}
+	case d >= 2*time.Hour:
 		return fmt.Sprintf("%.0f hours", d.Hours())
+	case d >= 10*time.Minute:
+		return fmt.Sprintf("%.0f minutes", d.Minutes())
 	case d >= time.Second || d == 0:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
 	}

@@ -301,7 +301,7 @@ func TestStillWaits(t *testing.T) {
                c1
 !   0  0.000s  ●  c1 asks for the lock
 !              └ progress: stuck
-               │  1h0m0s later
+               │  60 minutes later
 ! end          ●  c1 STILL WAITS
 
 lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ● event   ✂ fault   ! violation

@@ -202,8 +202,10 @@ const (
 	// tickMax is the longest duration of a tick that is not a time jump.
 	tickMax = time.Second
 	// timeJumpMax is the longest time jump. A process that does nothing for so long counts as
-	// waiting for ever.
-	timeJumpMax = 100 * time.Hour
+	// waiting for ever. All that a lock waits for happens sooner: [history.Progress] demands that
+	// it returns within fairPhaseMax, and a pause lasts at most [faults.PauseMax]. A longer jump
+	// costs locks that look every few milliseconds at a variable: each look takes real time.
+	timeJumpMax = 10 * time.Minute
 	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase:
 	// enough for the expiry of every dead session, one after the other.
 	fairPhaseMax = 60 * time.Second

@@ -52,7 +52,7 @@ import (
 //   - in jumps to the next instant at which something happens: a transaction, a timer of a process,
 //     or a new step.
 //
-// A process that does nothing for 100 hours of virtual time counts as waiting for ever.
+// A process that does nothing for 10 minutes of virtual time counts as waiting for ever.
 //
 // Properties of the fair phase are judged at the end of each run, or from every state if
 // FairSuffixes is set. [report.Exhaustive.Reach] says for which schedules a complete search has

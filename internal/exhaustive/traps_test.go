@@ -120,9 +120,9 @@ var traps = []trap{
 		},
 	},
 
-	// The run continues after a sleep of any length.
+	// The run continues after a sleep of up to 10 minutes.
 	sleepTrap("15 s", 15*time.Second), sleepTrap("16 s", 16*time.Second),
-	sleepTrap("a day", 24*time.Hour),
+	sleepTrap("10 min", 10*time.Minute),
 
 	// A delayed grant refers to a deleted node.
 	{

@@ -50,7 +50,7 @@ func withoutTimeJump(events []history.Event) []history.Event {
 	jumped := time.Duration(0)
 	for i := range events {
 		events[i].At -= jumped
-		if i > 0 && events[i].Kind == history.Tick && events[i].At-events[i-1].At > time.Hour {
+		if i > 0 && events[i].Kind == history.Tick && events[i].At-events[i-1].At > time.Minute {
 			jumped = events[i].At - events[i-1].At - time.Second
 			events[i].At -= jumped
 		}
