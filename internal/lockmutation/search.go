@@ -117,7 +117,7 @@ func (s *search) write(outcomes []outcome) error {
 const notFound = "not found"
 
 // find inserts the defect and describes how interlock check finds it. A panic and a hang count as
-// found.
+// found, and nothing does beyond the budget.
 func (s *search) find(d defect, directory string) string {
 	// The binaries and counterexamples of all defects together would take gigabytes.
 	defer os.RemoveAll(directory)
@@ -147,8 +147,12 @@ func (s *search) find(d defect, directory string) string {
 			spent += used
 			if how := finding(output, err); how != "" {
 				at, _ := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
-				return fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock,
+				how = fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock,
 					sweep, ran+at, spent.Seconds())
+				if s.budget > 0 && spent > s.budget {
+					how = notFound + " in time: " + how
+				}
+				return how
 			}
 			ran += schedules
 		}
