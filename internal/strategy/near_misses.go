@@ -33,8 +33,9 @@ const nearMissesMax = 32
 type nearMisses []*nearMiss
 
 // with returns the timings with one more, and does not change the receiver. Of two with the same
-// margin it keeps the later, so that a search leaves a plateau.
-func (n nearMisses) with(near *nearMiss) nearMisses {
+// margin it keeps the later, so that a search leaves a plateau. It reports whether the margin is
+// new among them.
+func (n nearMisses) with(near *nearMiss) (all nearMisses, added bool) {
 	at, found := slices.BinarySearchFunc(n, near, func(a, b *nearMiss) int {
 		return cmp.Compare(a.margin, b.margin)
 	})
@@ -42,10 +43,10 @@ func (n nearMisses) with(near *nearMiss) nearMisses {
 	case found:
 		n = slices.Clone(n)
 		n[at] = near
-		return n
+		return n, false
 	case at == nearMissesMax:
-		return n
+		return n, false
 	}
 	n = slices.Insert(slices.Clone(n), at, near)
-	return n[:min(len(n), nearMissesMax)]
+	return n[:min(len(n), nearMissesMax)], true
 }

@@ -101,7 +101,7 @@ type allocation [ChunkSchedules]uint8
 type configurationScore struct {
 	Configuration
 	steps      float64
-	fresh      float64 // new behaviours
+	fresh      float64 // new behaviours and near misses
 	strategies []strategyScore
 	near       nearMisses
 	cells      []cellScore
@@ -113,7 +113,7 @@ type strategyScore struct {
 	name      string
 	share     float64 // of the turns that do not depend on new behaviours
 	schedules float64
-	fresh     float64 // new behaviours
+	fresh     float64 // new behaviours and near misses
 }
 
 // scoreKept is the part of a score that remains after a round.
@@ -281,12 +281,15 @@ func (t *Rounds) Count(schedule int, shown Feedback) int {
 	if t.keeps && fresh > 0 {
 		t.corpus.keep(configuration, shown.deviations)
 	}
-	score := &t.scores[configuration]
-	score.steps += float64(shown.steps)
-	score.fresh += float64(fresh)
+	score, showed := &t.scores[configuration], float64(fresh)
 	if shown.near != nil {
-		score.near = score.near.with(shown.near)
+		var added bool
+		if score.near, added = score.near.with(shown.near); added {
+			showed++
+		}
 	}
+	score.steps += float64(shown.steps)
+	score.fresh += showed
 	for _, cell := range shown.struck {
 		score.cells[cell].struck++
 	}
@@ -295,7 +298,7 @@ func (t *Rounds) Count(schedule int, shown Feedback) int {
 	}
 	s := &score.strategies[at]
 	s.schedules++
-	s.fresh += float64(fresh)
+	s.fresh += showed
 	if (schedule+1)%roundSchedules == 0 {
 		t.deal()
 	}
