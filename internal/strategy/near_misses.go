@@ -26,7 +26,7 @@ func nearMissOf(t *timing, result *engine.Result) *nearMiss {
 }
 
 // nearMissesMax is how many timings are kept.
-const nearMissesMax = 32
+const nearMissesMax = 12
 
 // nearMisses are the timings with the smallest margins, ascending. There is one for each margin, so
 // that equal timings do not displace all others.
