@@ -61,6 +61,8 @@ const (
 // the configurations; later rounds favour strategies whose schedules keep showing new behaviour,
 // and configurations that show more of it for their steps (as in Fest: Li, Desai and Padhye,
 // "Feedback-guided Adaptive Testing of Distributed Systems Designs", NSDI 2026; see [Behaviour]).
+// A timing that joins the near misses of its configuration counts as a new behaviour: [Margin] may
+// come ever closer to a violation by the same courses of events.
 // Half of the schedules are always allocated as in the first rounds, because a strategy that shows
 // nothing new may still find the bug.
 //
