@@ -2,6 +2,7 @@ package simzk_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-sim/interlock/simzk"
@@ -289,5 +290,61 @@ func TestStateHashOmitsThePast(t *testing.T) {
 		if hashes[0] != hashes[1] {
 			t.Errorf("%s makes a difference", name)
 		}
+	}
+}
+
+// On one server, too, the hash tells when a request came, because the end of the session depends on
+// it once the client falls silent. Sessions end at odd half seconds, the timeout is 4 s, and the
+// client pings at 1.333 s.
+func TestStateHashTellsContactAtOneServer(t *testing.T) {
+	hashes, ends := make(map[uint64]bool), make(map[time.Duration]bool)
+	for _, served := range []time.Duration{1400 * time.Millisecond, 1600 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newHarness(t)
+			defer s.tearDown()
+			s.join()
+			s.cluster.ShiftExpiry(3, 4)
+			var plan agenda
+			plan.add(1400*time.Millisecond, "call", "c1", "get", "/")
+			plan.add(served, "serve", "c1")
+			plan.add(1800*time.Millisecond, "deliver", "c1")
+			plan.add(2*time.Second, "flow")
+			plan.run(t, s)
+			hashes[s.cluster.StateHash(false)] = true
+			s.run(t, "isolate", "c1")
+			ends[s.cluster.SessionList()[0].Expires] = true
+		})
+	}
+	if len(ends) != 2 {
+		t.Errorf("the session ends at one of %v: the hash need not tell", ends)
+	}
+	if len(hashes) != len(ends) {
+		t.Errorf("%d hashes, want %d", len(hashes), len(ends))
+	}
+}
+
+// A hash depends on the state and not on the hashes that were computed before: the server overwrites
+// the session of a handshake whose hash is known.
+func TestStateHashHasNoEffect(t *testing.T) {
+	hashes := make(map[uint64]bool)
+	for _, early := range []bool{false, true} {
+		c := simzk.New(simzk.Config{Servers: 3, Lag: true}, nil)
+		l := c.Accept(0, "127.0.0.1", new(door))
+		if err := c.Receive(l, wire.AppendConnectRequest(nil, &wire.ConnectRequest{
+			TimeoutMillis: 4000, Password: make([]byte, 16),
+		})); err != nil {
+			t.Fatal(err)
+		}
+		if early {
+			c.StateHash(false)
+		}
+		c.Serve(l)
+		if !l.Delayed() {
+			t.Fatal("the session is granted before the server has applied it")
+		}
+		hashes[c.StateHash(false)] = true
+	}
+	if len(hashes) != 1 {
+		t.Error("the hash depends on an earlier one")
 	}
 }
