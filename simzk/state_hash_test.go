@@ -172,6 +172,8 @@ var presents = [][]func(p *present){
 		func(p *present) { p.send(1, read("/", false)) },
 		func(p *present) { p.send(0, read("/", true)) },
 		func(p *present) { p.send(0, read("/a", false)) },
+		func(p *present) { p.send(0, &wire.Request{Op: wire.OpExists, Path: "/"}) },
+		func(p *present) { p.send(0, &wire.Request{Op: wire.OpGetChildren, Path: "/"}) },
 		func(p *present) { p.send(0, setRoot("x")) },
 		func(p *present) { p.send(0, setRoot("y")) },
 		func(p *present) { p.send(0, auth("alice:a")) },
