@@ -180,27 +180,6 @@ func TestRequestsWithoutALeader(t *testing.T) {
 	}
 }
 
-// Servers since 3.9 do not implement check outside of a multi, and close the connection. Earlier
-// ones fail to encode the reply only if the check succeeds.
-func TestCheckIsGone(t *testing.T) {
-	for version, closes := range map[simzk.Version]bool{simzk.V38: false, simzk.V39: true} {
-		c := simzk.New(simzk.Config{Version: version}, nil)
-		door, link := enter(t, c, 0, 0, make([]byte, 16))
-		if err := c.Receive(link, operation.AppendRequest(nil, &wire.Request{
-			Op: wire.OpCheck, Path: "/", Version: 7,
-		})); err != nil {
-			t.Fatal(err)
-		}
-		c.Serve(link)
-		for _, ok := link.Deliverable(); ok; _, ok = link.Deliverable() {
-			c.Deliver(link)
-		}
-		if door.closed != closes {
-			t.Errorf("version %v closes the connection: %v, want %v", version, door.closed, closes)
-		}
-	}
-}
-
 // A write whose record cannot be decoded fails and takes a transaction, unless it is a reconfig.
 func TestWritesThatCannotBeDecoded(t *testing.T) {
 	for _, tc := range []struct {
