@@ -204,8 +204,8 @@ func TestWritesThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// The key tells since when a server is cut off, whom it does not hear, and when a client was last
-// heard of.
+// The key tells since when a server is cut off, whom it does not hear, when a client was last
+// heard of, and how fast its clock is.
 func TestKeyTellsOfThePast(t *testing.T) {
 	keys := make(map[uint64]string)
 	distinct := func(name string, servers int, past func(c *simzk.Cluster)) uint64 {
@@ -235,6 +235,12 @@ func TestKeyTellsOfThePast(t *testing.T) {
 		if later.Key() != key {
 			t.Errorf("a cut at %v: the key depends on the time", at)
 		}
+	}
+	for _, percent := range []int{50, 100, 200} {
+		distinct(fmt.Sprintf("a client's clock at %d %%", percent), 1, func(c *simzk.Cluster) {
+			_, link := enter(t, c, 0, 0, make([]byte, 16))
+			c.SetClientClock(link, percent)
+		})
 	}
 	for from := 1; from <= 3; from++ {
 		distinct(fmt.Sprintf("s1 does not hear s%d", from+1), 5, func(c *simzk.Cluster) {
