@@ -136,3 +136,25 @@ func TestActivity(t *testing.T) {
 		}
 	})
 }
+
+// EventNext tells an event on its way to the client from a reply and from nothing.
+func TestEventNext(t *testing.T) {
+	withHarness(t, 1, func(s *harness) {
+		link := s.client("c1").Link
+		want := func(what string, want bool) {
+			if got := link.EventNext(); got != want {
+				t.Errorf("next is %s: event %v, want %v", what, got, want)
+			}
+		}
+		want("nothing", false)
+		s.run(t, "call", "c1", "getw", "/")
+		s.run(t, "serve", "c1")
+		want("a reply", false)
+		s.flow()
+		s.run(t, "call", "c1", "set", "/", "data=x")
+		s.run(t, "serve", "c1")
+		want("an event before a reply", true)
+		s.run(t, "deliver", "c1")
+		want("the reply", false)
+	})
+}

@@ -5,7 +5,8 @@
 #	score.sh PACKAGE DIRECTORY [FLAG...]
 #
 # PACKAGE is lock, simzk or simzk/tree. DIRECTORY gets the results, flags go to gremlins. With
-# SAMPLE=I/N only those mutants are tested whose checksum modulo N is I.
+# FILES='A|B' only the files A.go and B.go are mutated, and with SAMPLE=I/N only those mutants are
+# tested whose checksum modulo N is I.
 set -euo pipefail
 gremlins=github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
@@ -67,9 +68,13 @@ PATH=$here/path:$PATH
 go test -failfast >"$out/control" 2>&1 ||
 	{ tail "$out/control"; exit 1; }
 : >"$LOG"
-# gremlins would mutate the packages below, too.
+exclude=(--exclude-files /) # gremlins would mutate the packages below, too.
+for file in "$PACKAGE"/*.go; do
+	name=$(basename "$file" .go)
+	[[ $name =~ ^(${FILES-.*})$ ]] || exclude+=(--exclude-files "^$name\.go$")
+done
 "$BASE/bin/gremlins" unleash "./$PACKAGE" --workers 1 --timeout-coefficient 300 \
-	--exclude-files / --output "$out/gremlins.json" "$@"
+	"${exclude[@]}" --output "$out/gremlins.json" "$@"
 # gremlins counts a mutant as lived if the script has failed.
 counted=$(grep -oE '"mutants_(killed|lived)":[0-9]+' "$out/gremlins.json" | cut -d: -f2 | paste -sd+)
 if ((counted != $(grep -cE ' (lives|killed by [a-z/]*)$' "$LOG"))); then
