@@ -205,7 +205,7 @@ func TestWritesThatCannotBeDecoded(t *testing.T) {
 }
 
 // The key tells since when a server is cut off, whom it does not hear, when a client was last
-// heard of, and how fast its clock is.
+// heard of, how fast its clock is, and which servers it does not reach.
 func TestKeyTellsOfThePast(t *testing.T) {
 	keys := make(map[uint64]string)
 	distinct := func(name string, servers int, past func(c *simzk.Cluster)) uint64 {
@@ -241,6 +241,13 @@ func TestKeyTellsOfThePast(t *testing.T) {
 			_, link := enter(t, c, 0, 0, make([]byte, 16))
 			c.SetClientClock(link, percent)
 		})
+	}
+	for server := range 3 {
+		distinct(fmt.Sprintf("a client that s%d does not hear", server+1), 3,
+			func(c *simzk.Cluster) {
+				_, link := enter(t, c, 0, 0, make([]byte, 16))
+				c.BlockClient(link, server)
+			})
 	}
 	for from := 1; from <= 3; from++ {
 		distinct(fmt.Sprintf("s1 does not hear s%d", from+1), 5, func(c *simzk.Cluster) {

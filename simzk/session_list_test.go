@@ -85,6 +85,27 @@ func TestHandshakeClosesTheEarlierConnection(t *testing.T) {
 	}
 }
 
+// Each session has a password of its own, without which it is not resumed.
+func TestPasswordOfASession(t *testing.T) {
+	c := simzk.New(simzk.Config{}, nil)
+	first := handshake(t, c, 0, wire.ConnectResponse{})
+	second := handshake(t, c, 0, wire.ConnectResponse{})
+	for _, tc := range []struct {
+		password []byte
+		resumes  bool
+	}{
+		{first.Password, true}, {second.Password, false}, {make([]byte, 16), false},
+	} {
+		got := handshake(t, c, 0, wire.ConnectResponse{
+			SessionID: first.SessionID, Password: tc.password,
+		})
+		if resumes := got.SessionID == first.SessionID; resumes != tc.resumes {
+			t.Errorf("password %x resumes the session: %v, want %v", tc.password, resumes,
+				tc.resumes)
+		}
+	}
+}
+
 // The leader rejects a write on a connection from which the session has moved, as a transaction,
 // and the server closes the connection without a reply.
 func TestWriteOfAMovedSession(t *testing.T) {
