@@ -325,8 +325,8 @@ func TestStateHashTellsContactAtOneServer(t *testing.T) {
 	}
 }
 
-// A hash depends on the state and not on the hashes that were computed before: the server overwrites
-// the session of a handshake whose hash is known.
+// A hash depends on the state and not on earlier hashes: the server overwrites the session of a
+// handshake whose hash has been computed.
 func TestStateHashHasNoEffect(t *testing.T) {
 	hashes := make(map[uint64]bool)
 	for _, early := range []bool{false, true} {

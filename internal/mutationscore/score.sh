@@ -76,7 +76,8 @@ done
 "$BASE/bin/gremlins" unleash "./$PACKAGE" --workers 1 --timeout-coefficient 300 \
 	"${exclude[@]}" --output "$out/gremlins.json" "$@"
 # gremlins counts a mutant as lived if the script has failed.
-counted=$(grep -oE '"mutants_(killed|lived)":[0-9]+' "$out/gremlins.json" | cut -d: -f2 | paste -sd+)
+counted=$(grep -oE '"mutants_(killed|lived)":[0-9]+' "$out/gremlins.json" | cut -d: -f2 |
+	paste -sd+)
 if ((counted != $(grep -cE ' (lives|killed by [a-z/]*)$' "$LOG"))); then
 	echo "verdicts are missing in $LOG"
 	exit 1
