@@ -24,10 +24,10 @@ reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnectio
 long: ## Run everything that the tests can do; `make test` runs a sample of long tests.
 	INTERLOCK_LONG=1 go test -timeout=60m ./...
 
-race: ## Run the tests under the race detector, except long searches; `make lint` vets them.
+race: ## Run the tests under the race detector, except long searches and builds of other modules.
 	go test -race -vet=off -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(reconnections)|$(searches)' \
 		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/history/check$$' -e '/trackrecord$$' -e '/cmd/interlock$$')
-	go test -race -vet=off -skip='^TestScripts$$' ./cmd/interlock
+	go test -race -vet=off -short -skip='^TestScripts$$' ./cmd/interlock
 	go test -race -vet=off -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
 clean: ## Remove build products, profiles and counterexamples.
