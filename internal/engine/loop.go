@@ -62,12 +62,12 @@ type Loop struct {
 	begun    bool
 	searched bool // the strategy is a [stateAware] one
 
-	struck       bool // a fault has struck
-	fair         bool // the fair phase has begun
-	fairFrom     time.Duration
-	fairStep     int  // number of steps before it
-	fairStepsMax int  // bound on the steps in it
-	settling     bool // all processes have finished
+	struck       bool          // a fault has struck
+	fair         bool          // the fair phase has begun
+	fairFrom     time.Duration // its beginning, or when a process was last paused in it
+	fairStep     int           // number of steps before it
+	fairStepsMax int           // bound on the steps in it
+	settling     bool          // all processes have finished
 	settleFrom   time.Duration
 	idle         idlePeriod
 	IdleTicks    int
@@ -413,6 +413,9 @@ func (l *Loop) over() bool {
 	if l.settling && (l.idle.settled || l.quiet()) && l.silent(now) {
 		return true
 	}
+	if l.fair && slices.ContainsFunc(l.Processes, isPaused) {
+		l.fairFrom = now // It cannot return before it resumes.
+	}
 	if l.exhausted(now) {
 		l.result.Unsettled = l.busy()
 		return true
@@ -426,6 +429,8 @@ func (l *Loop) over() bool {
 	}
 	return false
 }
+
+func isPaused(p *Process) bool { return p.Client.Paused() }
 
 // exhausted reports whether the last part of the run has reached its bound of time or steps. A run
 // of a barrier ends between the requests by which waiting processes poll.
@@ -477,9 +482,6 @@ func (l *Loop) beginFairPhase() {
 	}
 	now := l.System.Now()
 	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
-	if slices.ContainsFunc(l.Contenders, func(p *Process) bool { return p.Client.Paused() }) {
-		l.fairFrom += l.bounds.Pause // Until then it cannot return.
-	}
 	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
 }
 

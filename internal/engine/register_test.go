@@ -149,8 +149,9 @@ type registerClient struct {
 	number  int
 	replies chan int64
 	request registerRequest
-	value   int64        // of the reply
-	message sim.StepKind // 1 + the step that moves the message in flight; 0 if there is none
+	value   int64         // of the reply
+	resumes time.Duration // the process is paused until then
+	message sim.StepKind  // 1 + the step that moves the message in flight; 0 if there is none
 	age     uint64
 
 	mu        sync.Mutex
@@ -193,7 +194,7 @@ func (c *registerClient) Notify() {
 func (c *registerClient) Handle() any         { return c }
 func (c *registerClient) Process() int        { return c.number }
 func (c *registerClient) Crashed() bool       { return false }
-func (c *registerClient) Paused() bool        { return false }
+func (c *registerClient) Paused() bool        { return c.system.now < c.resumes }
 func (c *registerClient) Connected() bool     { return true }
 func (c *registerClient) ServerIndex() int    { return 0 }
 func (c *registerClient) Phase() faults.Phase { return faults.Waiting }
