@@ -448,7 +448,7 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 		kind += ", goroutines scheduled"
 	}
 	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", campaign, campaign.Seed,
-		kind); err != nil && !errors.Is(err, syscall.EPIPE) {
+		kind); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
 	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -54,13 +53,17 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 		signal.Ignore(syscall.SIGPIPE)
 		defer signal.Reset(syscall.SIGPIPE)
 	}
-	checked, err := f.checkEach(ctx, t, locks, given, text, stderr)
+	lines := &errorWriter{w: text}
+	checked, err := f.checkEach(ctx, t, locks, given, lines, stderr)
 	if err != nil {
 		return err
 	}
 	interrupted := ctx.Err() != nil
 	outcome := firstOutcome(checked)
-	if outcome == nil && interrupted {
+	switch {
+	case unwritable(lines.err):
+		outcome = &statusError{statusInternal, lines.err}
+	case outcome == nil && interrupted:
 		outcome = &statusError{statusPartial, nil}
 	}
 	err = outputs.write(outputs.json, func(w io.Writer) error {
@@ -98,11 +101,10 @@ func (f *checkFlags) validateAll(locks []scenarios.Subject, given func(string) b
 }
 
 // checkEach checks the locks in order and prints a line for each. It ends early after a signal, and
-// if the text cannot be written, unless its reader has closed the pipe.
+// if the lines are unwritable.
 func (f *checkFlags) checkEach(ctx context.Context, t *testing.T, locks []scenarios.Subject,
-	given func(string) bool, text, stderr io.Writer,
+	given func(string) bool, lines *errorWriter, stderr io.Writer,
 ) (checked []*checkedLock, err error) {
-	lines := &errorWriter{w: text}
 	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
 	for i := range locks {
 		f.lock = locks[i].Name
@@ -116,7 +118,7 @@ func (f *checkFlags) checkEach(ctx context.Context, t *testing.T, locks []scenar
 		}
 		checked = append(checked, one)
 		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, f.lock, one.line)
-		if lines.err != nil && !errors.Is(lines.err, syscall.EPIPE) || ctx.Err() != nil {
+		if unwritable(lines.err) || ctx.Err() != nil {
 			break
 		}
 	}

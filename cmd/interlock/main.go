@@ -69,8 +69,7 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	}
 	var status *statusError
 	switch {
-	// A closed pipe is no error: its reader chose to stop.
-	case out.err != nil && !errors.Is(out.err, syscall.EPIPE):
+	case unwritable(out.err):
 		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
 		return statusInternal
 	case err == nil:

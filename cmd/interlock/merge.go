@@ -92,7 +92,7 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	}
 	defer outputs.close()
 	if _, err := fmt.Fprintf(text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
-		campaign, campaign.Seed); err != nil && !errors.Is(err, syscall.EPIPE) {
+		campaign, campaign.Seed); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
 	p := &presenter{

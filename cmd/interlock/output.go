@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -25,6 +26,10 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// unwritable reports whether a text could not be written. A closed pipe is no error: its reader
+// chose to stop.
+func unwritable(err error) bool { return err != nil && !errors.Is(err, syscall.EPIPE) }
 
 // reportFlags are the flags of commands that report what a search has found: check and merge.
 type reportFlags struct {

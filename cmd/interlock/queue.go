@@ -99,8 +99,7 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 		Build: build, Campaign: shard.Describe(c), RangeSchedules: f.rangeSchedules,
 	}
 	if _, err := fmt.Fprintf(text, "checking %v, seed %d, %s in queue %s at %s\n", c, c.Seed,
-		counted(plan.Ranges(), "range"), f.queue, queue.Server()); err != nil &&
-		!errors.Is(err, syscall.EPIPE) {
+		counted(plan.Ranges(), "range"), f.queue, queue.Server()); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
 	progress := newProgress(f.progressTo(stderr), c)

@@ -162,7 +162,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
 		err = reportOut.Close()
 	}
-	if shown := r.explain(text, f.full); shown != nil && !errors.Is(shown, syscall.EPIPE) {
+	if shown := r.explain(text, f.full); unwritable(shown) {
 		return &statusError{statusInternal, shown}
 	}
 	if err != nil {
