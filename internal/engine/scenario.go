@@ -206,8 +206,9 @@ const (
 	// it returns within fairPhaseMax, and a pause lasts at most [faults.PauseMax]. A longer jump
 	// costs locks that look every few milliseconds at a variable: each look takes real time.
 	timeJumpMax = 10 * time.Minute
-	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase:
-	// enough for the expiry of every dead session, one after the other.
+	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase,
+	// from the end of the last pause: enough for the expiry of every dead session, one after the
+	// other.
 	fairPhaseMax = 60 * time.Second
 	// settleBound is the virtual time that processes have to clean up after all have finished.
 	settleBound = 15 * time.Second
