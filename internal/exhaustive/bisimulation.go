@@ -79,7 +79,7 @@ func (x *dfs) equivalent(s state, process int, h replay.LocalHistory) bool {
 		return true
 	}
 	pair := pairKey(s, h)
-	if alike, known := x.states.compared.get(pair); known {
+	if alike, known := x.states.compared.Get(pair); known {
 		return alike
 	}
 	alike := x.actEquivalently(own, h)
@@ -90,7 +90,7 @@ func (x *dfs) equivalent(s state, process int, h replay.LocalHistory) bool {
 			}
 		}
 	}
-	x.states.compared.put(pair, alike)
+	x.states.compared.Put(pair, alike)
 	return alike
 }
 

@@ -59,7 +59,7 @@ type checkpoint struct {
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 5
+	checkpointVersion = 6
 	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 

@@ -137,13 +137,6 @@ func (s *states) encode(e *flat.Encoder) {
 		last = *c
 	}
 	s.histories.Encode(e)
-	for _, alike := range []bool{false, true} {
-		pairs := s.compared.pairs(alike)
-		e.Number(uint64(len(pairs)))
-		for _, pair := range pairs {
-			e.Key(pair)
-		}
-	}
 }
 
 // decode reads states into an empty set.
@@ -169,11 +162,6 @@ func (s *states) decode(d *flat.Decoder) {
 		s.continuations.Append(c)
 	}
 	s.histories.Decode(d)
-	for _, alike := range []bool{false, true} {
-		for range d.Number() {
-			s.compared.put(d.Key(), alike)
-		}
-	}
 }
 
 // A saving says when a search writes the next checkpoint: after checkpointEvery, or later if that

@@ -241,8 +241,8 @@ func TestCheckpointRejections(t *testing.T) {
 		},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "is damaged"},
 		{
-			"of a later version", strings.Replace(string(written), `"version":5`, `"version":6`, 1),
-			subjects.Textbook(), "version 6",
+			"of a later version", strings.Replace(string(written), `"version":6`, `"version":7`, 1),
+			subjects.Textbook(), "version 7",
 		},
 		{
 			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,

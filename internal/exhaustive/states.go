@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/cpu"
 
 	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/replay"
@@ -26,7 +25,9 @@ type states struct {
 	continuations flat.List[continuation]
 	histories     flat.Tuples[replay.LocalHistory]
 	openings      map[state]*opening // by state whose continuations are not all known
-	compared      comparisons
+	// the results of comparing the local history of a process in a state with another one, by
+	// pairKey; it is computed again where it has been forgotten
+	compared stateset.Answers
 }
 
 // An opening is a stored state whose continuations are not all known.
@@ -298,36 +299,4 @@ func (s *states) continuationsOf(of state) iter.Seq[continuation] {
 // returns false, which only makes the search distinguish more states.
 func (s *states) without(of state, process int) bool {
 	return s.flags(of)&^stateOpen>>process&1 != 0
-}
-
-// comparisons are pairs of a state and a local history, by the result of comparing that with the
-// local history of its process in the state; see pairKey. Workers seldom need the same part at
-// once: each part has its own mutex and cache lines.
-type comparisons [1 << comparisonBits]struct {
-	alike stateset.Answers
-	mutex sync.Mutex // guards additions
-	_     cpu.CacheLinePad
-}
-
-const comparisonBits = 4
-
-// part returns the index of the part that has a pair: parts are in the order of their pairs.
-func part(pair uint64) uint64 { return pair >> (64 - comparisonBits) }
-
-// get returns the result for a pair, and whether it is known.
-func (c *comparisons) get(pair uint64) (alike, known bool) { return c[part(pair)].alike.Get(pair) }
-
-func (c *comparisons) put(pair uint64, alike bool) {
-	p := &c[part(pair)]
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.alike.Put(pair, alike)
-}
-
-// pairs returns the pairs with that result in ascending order.
-func (c *comparisons) pairs(alike bool) (pairs []uint64) {
-	for i := range c {
-		pairs = append(pairs, c[i].alike.Keys(alike)...)
-	}
-	return pairs
 }

@@ -1,99 +1,80 @@
 package stateset
 
-import (
-	"slices"
-	"sync/atomic"
+import "sync/atomic"
 
-	"golang.org/x/sys/cpu"
-)
-
-// Answers holds an answer, yes or no, for each of many keys, at 11 to 22 bytes each: a hash table
-// like [Set] with a bit for each slot. The zero value is empty. One goroutine at a time may call
-// Put; others may call Get meanwhile, and then miss what was put since their last synchronized
-// call.
+// Answers remembers answers, yes or no, for the keys to which they were put last: up to answersMax
+// of them, at 8 bytes each. The zero value is empty. Its methods may be called concurrently.
+//
+// The table consists of buckets the size of a cache line. The bucket of a key tells the lowest bits
+// of the key, so that a slot has room for the answer beside the others, and two keys are never
+// confused.
 type Answers struct {
-	table atomic.Pointer[answerTable]
-	_     cpu.CacheLinePad // Put would take table from the processors that call Get.
-	count int
-	_     cpu.CacheLinePad
+	table atomic.Pointer[[]uint64] // a power of two of slots; an empty slot is 0
+	puts  atomic.Int64             // since the table has this size
 }
 
-type answerTable struct {
-	keys []uint64 // a power of two; 0 where there is none
-	yes  []uint32 // bits by slot
-}
+const (
+	answersMin = 1 << 10
+	answersMax = 1 << 20
+
+	bucketSlots = 8
+
+	// The lowest bits of a slot.
+	slotFull = 1
+	slotYes  = 2
+)
 
 // Get returns the answer for a key, and whether it is known.
 func (a *Answers) Get(key uint64) (yes, known bool) {
 	t := a.table.Load()
-	if t == nil || key == 0 {
+	if t == nil {
 		return false, false
 	}
-	last := uint64(len(t.keys) - 1)
-	for at := key & last; ; at = (at + 1) & last {
-		switch atomic.LoadUint64(&t.keys[at]) {
-		case key:
-			return atomic.LoadUint32(&t.yes[at/32])>>(at%32)&1 != 0, true
-		case 0:
-			return false, false
+	slots, no := bucket(*t, key)
+	for i := range slots {
+		if slot := atomic.LoadUint64(&slots[i]); slot&^slotYes == no {
+			return slot&slotYes != 0, true
 		}
 	}
+	return false, false
 }
 
-// Put stores the answer for a key unless one is known. The answer for the key 0 is not stored.
+// Put stores the answer for a key whose answer is not known. It may replace that for another key.
 func (a *Answers) Put(key uint64, yes bool) {
-	if _, known := a.Get(key); known || key == 0 {
-		return
-	}
 	t := a.table.Load()
-	if t == nil || 4*(a.count+1) > 3*len(t.keys) {
+	if t == nil || len(*t) < answersMax && a.puts.Add(1) > int64(len(*t)) {
 		t = a.grow(t)
 	}
-	t.put(key, yes)
-	a.count++
-}
-
-// Keys returns the keys with that answer in ascending order.
-func (a *Answers) Keys(yes bool) (keys []uint64) {
-	t := a.table.Load()
-	if t == nil {
-		return nil
-	}
-	for at, key := range t.keys {
-		if key != 0 && (t.yes[at/32]>>(at%32)&1 != 0) == yes {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// grow returns a table of twice the size, which holds the answers from now on.
-func (a *Answers) grow(old *answerTable) *answerTable {
-	size := 1 << 10
-	if old != nil {
-		size = 2 * len(old.keys)
-	}
-	t := &answerTable{keys: make([]uint64, size), yes: make([]uint32, size/32)}
-	if old != nil {
-		for at, key := range old.keys {
-			if key != 0 {
-				t.put(key, old.yes[at/32]>>(at%32)&1 != 0)
-			}
-		}
-	}
-	a.table.Store(t)
-	return t
-}
-
-func (t *answerTable) put(key uint64, yes bool) {
-	last := uint64(len(t.keys) - 1)
-	at := key & last
-	for t.keys[at] != 0 {
-		at = (at + 1) & last
-	}
+	slots, slot := bucket(*t, key)
 	if yes {
-		atomic.OrUint32(&t.yes[at/32], 1<<(at%32))
+		slot |= slotYes
 	}
-	atomic.StoreUint64(&t.keys[at], key)
+	at := int(key>>32) % bucketSlots
+	for i := range slots {
+		if atomic.LoadUint64(&slots[i]) == 0 {
+			at = i
+			break
+		}
+	}
+	atomic.StoreUint64(&slots[at], slot)
+}
+
+// bucket returns the slots that can hold a key, and what such a slot holds if the answer is no.
+func bucket(table []uint64, key uint64) (slots []uint64, no uint64) {
+	at := key % uint64(len(table)/bucketSlots) * bucketSlots
+	return table[at : at+bucketSlots], key&^slotYes | slotFull
+}
+
+// grow replaces the table by an empty one of twice the size, and returns it.
+func (a *Answers) grow(old *[]uint64) *[]uint64 {
+	size := answersMin
+	if old != nil {
+		size = 2 * len(*old)
+	}
+	t := make([]uint64, size)
+	if !a.table.CompareAndSwap(old, &t) {
+		return a.table.Load()
+	}
+	a.puts.Store(0)
+	return &t
 }
