@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-
 	"github.com/interlock-sim/interlock/internal/flat"
 	"github.com/interlock-sim/interlock/internal/replay"
 	"github.com/interlock-sim/interlock/internal/searchmutation"
