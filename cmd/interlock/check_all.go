@@ -24,7 +24,7 @@ type allReport struct {
 	Version     int            `json:"version"`
 	Status      int            `json:"status"` // the exit status
 	Interrupted bool           `json:"interrupted"`
-	Locks       []*checkReport `json:"locks"` // those that were searched
+	Locks       []*checkReport `json:"locks"` // the searched ones
 	Error       string         `json:"error,omitempty"`
 }
 

@@ -160,7 +160,7 @@ func TestInterruptedCheck(t *testing.T) {
 	}
 }
 
-// An interrupted check of all locks reports those that were searched, and their margins.
+// An interrupted check of all locks reports the locks that it has searched, and their margins.
 func TestInterruptedCheckOfAllLocks(t *testing.T) {
 	t.Parallel()
 	c := start(t, "check", "--lock", "all", "--budget", "10m", "--json", "report.json")

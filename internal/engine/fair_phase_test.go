@@ -13,7 +13,7 @@ import (
 
 // In the fair phase a process must get the lock within 60 s, which count from the end of a pause.
 // When the phase began during the pause makes no difference: a search relies on a fair phase that
-// allows no more time from one of its states on than one that begins in that state.
+// allows no more time from any of its states on than a fair phase that begins in that state.
 func TestFairPhaseCountsFromEndOfPause(t *testing.T) {
 	const resumes = 30 * time.Second
 	for _, begins := range []int{2, 10} { // seconds
@@ -30,7 +30,7 @@ func TestFairPhaseCountsFromEndOfPause(t *testing.T) {
 				e.Client.Handle().(*registerClient).resumes = resumes
 				return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
 					for began := time.Now(); time.Since(began) < locks && ctx.Err() == nil; {
-						time.Sleep(time.Second)
+						time.Sleep(time.Second) // Virtual time: the run is in a bubble of synctest.
 					}
 					return locker.Lock(ctx)
 				}), err

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 )
 
-// A lock that acts within 10 minutes does not wait for ever, and one that does not is not waited
-// for: it may look every few milliseconds whether something has changed, which takes real time.
+// A lock that acts within 10 minutes does not wait for ever. The run does not wait longer for
+// one that looks every few milliseconds whether something has changed, which takes real time.
 func TestTimeJumps(t *testing.T) {
 	const stuckAfter = 12 * time.Minute // A run ends before.
 	for name, tc := range map[string]struct {
@@ -31,7 +31,7 @@ func TestTimeJumps(t *testing.T) {
 			locker, err := open(e)
 			return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
 				for began := time.Now(); time.Since(began) < tc.pause && ctx.Err() == nil; looks++ {
-					time.Sleep(tc.look)
+					time.Sleep(tc.look) // Virtual time: the run is in a bubble of synctest.
 				}
 				return locker.Lock(ctx)
 			}), err

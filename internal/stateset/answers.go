@@ -3,7 +3,8 @@ package stateset
 import "sync/atomic"
 
 // Answers remembers answers, yes or no, for the keys to which they were put last: up to answersMax
-// of them, at 8 bytes each. The zero value is empty. Its methods may be called concurrently.
+// of them, at 8 bytes each. It forgets all when the table grows. The zero value is empty. Its
+// methods may be called concurrently.
 //
 // The table consists of buckets the size of a cache line. The bucket of a key tells the lowest bits
 // of the key, so that a slot has room for the answer beside the others, and two keys are never
