@@ -59,10 +59,11 @@ func withoutTimeJump(events []history.Event) []history.Event {
 }
 
 // modelClientLocks returns the bundled locks that run with either client. It omits locks in which
-// several goroutines of a process send requests at the same instant: Go's scheduler decides the
-// order in which the real client queues them.
+// several goroutines of a process send requests at the same instant, such as an attempt and the
+// removal of the node of an earlier one, which has given up: Go's scheduler decides the order in
+// which the real client queues them.
 func modelClientLocks() []scenarios.Subject {
-	several := []string{"multi", "careful", "late-notice"}
+	several := []string{"multi", "careful", "late-notice", "deadline-retry", "trylock"}
 	return slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
 		return s.Real || s.Service != nil || slices.Contains(several, s.Name)
 	})
