@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -22,6 +23,7 @@ func TestMarginTable(t *testing.T) {
 	some[check.ProofToEnd] = check.Margin{Times: 3, Smallest: 2017 * time.Millisecond}
 	some[check.TokenToRefusal] = check.Margin{Times: 1}
 	negative[check.LossToEnd] = check.Margin{Times: 1, Smallest: -131 * time.Second}
+	negative[check.LossToGrant] = check.Margin{Times: 1, Smallest: -time.Nanosecond}
 	checked := []*checkedLock{
 		{report: &checkReport{Lock: "trylock"}},
 		{report: &checkReport{Lock: "textbook-guarded"}, margins: some},
@@ -33,7 +35,7 @@ func TestMarginTable(t *testing.T) {
 smallest margin (s)   loss-to-end  proof-to-end  token-to-refusal  loss-to-grant
 trylock                         -             -                 -              -
 textbook-guarded                -         2.017             0.000              -
-herd                     -131.000             -                 -              -
+herd                     -131.000             -                 -         -0.001
 `
 	if text.String() != want {
 		t.Errorf("printed\n%s", &text)
@@ -41,6 +43,23 @@ herd                     -131.000             -                 -              -
 	text.Reset()
 	if writeMarginTable(&text, checked[:1]); text.String() != "" {
 		t.Errorf("printed of no margins\n%s", &text)
+	}
+}
+
+// The report of a single lock shows a margin's sign too.
+func TestSignOfMargin(t *testing.T) {
+	var margins check.Margins
+	margins[check.LossToGrant] = check.Margin{Times: 2, Smallest: -time.Microsecond, Schedule: 7}
+	margins[check.ProofToEnd] = check.Margin{Times: 1, Smallest: time.Microsecond, Schedule: 8}
+	var text bytes.Buffer
+	writeMargins(&text, &margins, &engine.Subject{})
+	const want = `
+smallest margins
+  from a session's last proof of life to its end              0.000 s, smallest of 1, schedule 8
+  from a loss inside to the grant after the session's end    -0.001 s, smallest of 2, schedule 7
+`
+	if text.String() != want {
+		t.Errorf("printed\n%s", &text)
 	}
 }
 

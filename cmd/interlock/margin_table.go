@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/report"
 )
 
 // lockColumn is the width of the column of names of locks.
@@ -29,7 +30,7 @@ func writeMarginTable(w io.Writer, checked []*checkedLock) {
 		for i, name := range check.MarginNames {
 			seconds := "-"
 			if m := &one.margins[i]; m.Times > 0 {
-				seconds = fmt.Sprintf("%.3f", m.Smallest.Seconds())
+				seconds = report.MarginSeconds(m.Smallest)
 			}
 			fmt.Fprintf(w, "  %*s", len(name), seconds)
 		}

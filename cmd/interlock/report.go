@@ -151,8 +151,9 @@ func writeMargins(w io.Writer, margins *check.Margins, lock *engine.Subject) {
 			if i == check.LossToEnd && lock.Claimed(history.Margin) {
 				promised = fmt.Sprintf(" of %.3f s promised", lock.Limits.Margin.Seconds())
 			}
-			fmt.Fprintf(w, "  %-59s%6.3f s%s, smallest of %d, schedule %d\n",
-				check.MarginStatements[i], m.Smallest.Seconds(), promised, m.Times, m.Schedule)
+			fmt.Fprintf(w, "  %-59s%6s s%s, smallest of %d, schedule %d\n",
+				check.MarginStatements[i], report.MarginSeconds(m.Smallest), promised, m.Times,
+				m.Schedule)
 		}
 	}
 }

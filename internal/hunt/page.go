@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/localhttp"
 	"github.com/interlock-sim/interlock/internal/page"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -60,7 +61,7 @@ tbody tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparen
 
 // pageTemplate is the body of the page.
 var pageTemplate = template.Must(template.New("hunt").Funcs(template.FuncMap{
-	"seconds": func(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) },
+	"seconds": func(d time.Duration) string { return report.MarginSeconds(d) + " s" },
 	"round":   func(d time.Duration) string { return d.Round(time.Second).String() },
 	"perSecond": func(s *Status) string {
 		return fmt.Sprintf("%.0f", float64(s.Schedules)/max(1e-9, s.Elapsed.Seconds()))
