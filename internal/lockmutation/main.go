@@ -2,7 +2,8 @@
 // the lock's timing depends, one at a time. It verifies that the test of each defect fails with it
 // and passes without it. It also drives interlock check: with -search, interlock check looks for
 // the published defects, given nothing but the names of the locks, and lockmutation counts those
-// that it finds.
+// that it finds. The schedule that it prints has the number that interlock check prints, which
+// counts from 0.
 //
 // The defects are in internal/lockmutation/defects.txt, which describes its own format. The command
 // changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
@@ -206,7 +207,7 @@ func checkBaseline(directory string, defects []defect) error {
 			tests += "|" + name
 		}
 	}
-	output, err := testing(program, "-test.v", "-test.run="+tests+")$")
+	output, err := runTests(program, "-test.v", "-test.run="+tests+")$")
 	if err != nil {
 		return fmt.Errorf("without any defect: %w: %s", err, firstMatch(`(?m)^ +(\w+_test\.go:.*)$`,
 			output))
@@ -252,7 +253,7 @@ func (d defect) try(directory string) string {
 	if err != nil {
 		return "WRONG: " + err.Error()
 	}
-	return d.judge(testing(program, "-test.run="+pattern(d.name)))
+	return d.judge(runTests(program, "-test.run="+pattern(d.name)))
 }
 
 // build creates the directory, compiles a program with the defect into it and returns the program's
@@ -354,8 +355,8 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// testing runs a compiled test binary in the directory of package lock.
-func testing(program string, arguments ...string) (string, error) {
+// runTests runs a compiled test binary in the directory of package lock.
+func runTests(program string, arguments ...string) (string, error) {
 	return commandIn("lock", commandLimit, program,
 		append(arguments, "-test.timeout="+timeLimit.String())...)
 }

@@ -27,7 +27,7 @@ var searchedLocks = [...]string{
 // A search is a search for the published defects with interlock check, which gets nothing but the
 // name of a lock, the number of schedules and the seed. It checks every lock with a few schedules,
 // then every lock with more of them and another seed, and so on. The schedules of a sweep do not
-// depend on the speed of the machine.
+// depend on the speed of the machine. The seed of a check is the number of its sweep.
 type search struct {
 	budget time.Duration // maximum processor time of the checks for a defect; 0 for no bound
 	sweeps int           // maximum, 0 for no bound
@@ -146,9 +146,8 @@ func (s *search) find(d defect, directory string) string {
 			}
 			spent += used
 			if how := finding(output, err); how != "" {
-				at, _ := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
-				how = fmt.Sprintf("%s, %s, sweep %d, after %d schedules, %.1f s", how, lock,
-					sweep, ran+at, spent.Seconds())
+				how = fmt.Sprintf("%s, %s, sweep %d%s, %.1f s", how, lock, sweep,
+					place(output, ran), spent.Seconds())
 				if s.budget > 0 && spent > s.budget {
 					how = notFound + " in time: " + how
 				}
@@ -159,6 +158,17 @@ func (s *search) find(d defect, directory string) string {
 		schedules *= sweepGrowth
 	}
 	return fmt.Sprintf("%s in %d schedules, %.1f s", notFound, ran, spent.Seconds())
+}
+
+// place says in which schedule a check has found a defect, by the number that the check prints, and
+// how many schedules ran before: those of earlier checks, and those of this one. A check that ended
+// without a number, as one that hangs, has shown nothing but the former.
+func place(output string, earlier int) string {
+	number, err := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
+	if err != nil {
+		return fmt.Sprintf(", after %d schedules of earlier checks", earlier)
+	}
+	return fmt.Sprintf(", schedule %d, after %d schedules", number, earlier+number)
 }
 
 // cutShort returns why a check shows nothing: something else ended it, or the machine was too busy
