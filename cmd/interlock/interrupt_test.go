@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/engine"
 	"github.com/interlock-sim/interlock/internal/hunt"
 	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // A child is a running interlock.
@@ -164,7 +165,8 @@ func TestInterruptedCheck(t *testing.T) {
 func TestInterruptedCheckOfAllLocks(t *testing.T) {
 	t.Parallel()
 	c := start(t, "check", "--lock", "all", "--budget", "10m", "--json", "report.json")
-	if c.first != "checking 23 locks, seed 1\n" {
+	locks := len(subjects.Correct())
+	if c.first != fmt.Sprintf("checking %d locks, seed 1\n", locks) {
 		t.Fatalf("first line %q", c.first)
 	}
 	c.signal(t, os.Interrupt)
@@ -181,7 +183,7 @@ func TestInterruptedCheckOfAllLocks(t *testing.T) {
 	margins := strings.Contains(text, "\nsmallest margin (s) ")
 	if margins != (len(all.Locks[0].Margins) > 0) ||
 		!strings.HasPrefix(text, "\nmutex               interrupted before it ") ||
-		!strings.HasSuffix(text, "\n\ninterrupted in lock 1 of 23\n") {
+		!strings.HasSuffix(text, fmt.Sprintf("\n\ninterrupted in lock 1 of %d\n", locks)) {
 		t.Errorf("stdout\n%s", text)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -47,6 +48,9 @@ func TestScripts(t *testing.T) {
 			}
 			docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 			env.Setenv("DOCS", docs)
+			correct := len(subjects.Correct())
+			env.Setenv("CORRECT", strconv.Itoa(correct)) // the number of correct bundled locks
+			env.Setenv("LAST", strconv.Itoa(correct-1))  // the index of the last of them
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
