@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/campaign"
 	"github.com/interlock-sim/interlock/internal/locktest"
 	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/report"
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
@@ -69,4 +70,27 @@ func TestMarginWithoutPhases(t *testing.T) {
 	if r.Schedules != c.Schedules || r.Totals.Margins[check.LossToGrant].Times == 0 {
 		t.Errorf("%d schedules, margins %v", r.Schedules, r.Totals.Margins)
 	}
+}
+
+// Several workers mutate the timings of the same near misses at once, so that the race detector
+// notices if a mutation changes one in place. The near misses are those of the first round: each of
+// its schedules has a timing, and a schedule with a margin leaves one.
+func TestNearMissesAreShared(t *testing.T) {
+	run := func(schedules, workers int) *report.Campaign {
+		c := &campaign.Campaign{
+			Scenario: locktest.Planned(t, locktest.Named(t, "mutex"), 2, 1,
+				"partition-server@hold=1"),
+			Seed: 1, Schedules: schedules, Workers: workers, Strategy: strategy.MarginName,
+		}
+		c.Scenario.Servers = 3
+		r := c.Run(t.Context(), t)
+		if r.Schedules != schedules {
+			t.Fatalf("%d schedules, want %d", r.Schedules, schedules)
+		}
+		return r
+	}
+	if r := run(strategy.ChunkSchedules, 1); r.Totals.Margins[check.LossToGrant].Times == 0 {
+		t.Fatal("the first chunk leaves no near miss")
+	}
+	run(strategy.FirstDealt+8*strategy.ChunkSchedules, 2)
 }
