@@ -503,7 +503,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 			how = "and did not when it was recorded"
 		}
 		verdict.failed(result.Violations[0].Signature(), path, "")
-		t.Fatalf("%s fails %s:\n%s", path, how, result.Describe(recorded))
+		t.Fatalf("%s fails %s:\n%s", path, how, describeRun(t, recorded, result))
 	}
 	if recording.Violates() {
 		t.Logf("%s: no violation any more; recorded was %s", path, recording.Signature)
@@ -512,6 +512,19 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(recording.Deviations)
+}
+
+// describeRun describes a failed run with the lines of the lock's calls. The run need not have
+// gathered them, which is slow: its schedule runs again, and if that run differs, the description
+// has no lines.
+func describeRun(t *testing.T, scenario *engine.Scenario, failed *engine.Result) string {
+	runner := engine.NewRunner(t)
+	runner.GatherFacts(true)
+	again := runner.Run(scenario, &engine.Replay{Deviations: failed.Deviations})
+	if again.TraceHash != failed.TraceHash {
+		return failed.Describe(scenario)
+	}
+	return again.Describe(scenario)
 }
 
 // replayUnstable replays a schedule whose runs differ several times, and fails the test if a run

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -430,5 +431,43 @@ func TestCheckReplayVerdicts(t *testing.T) {
 			t.Errorf("%s: verdicts %s, error %v, want one with %s:\n%s", variant, verdicts, err,
 				want, printed)
 		}
+	}
+}
+
+// sourceLines are the lines of the lock's calls in a timeline.
+var sourceLines = regexp.MustCompile(`\[recipe\.go:\d+\]`)
+
+// A replay by the test shows the lines of the lock's calls, as the failure of the search did.
+func TestCheckReplayShowsLines(t *testing.T) {
+	directory, broken := t.TempDir(), variantVariable+"=1"
+	found, _ := runChecked(t, directory, broken)
+	replayed, passed := runChecked(t, directory, broken)
+	want := sourceLines.FindAllString(found, -1)
+	got := sourceLines.FindAllString(replayed, -1)
+	if passed || len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("passed %v, lines %q, want %q:\n%s", passed, got, want, replayed)
+	}
+}
+
+func FuzzChecked(f *testing.F) {
+	s := scenario(subjects.Textbook(), 2, 1, 0)
+	if os.Getenv(variantVariable) == "fuzz" { // The first schedule that it runs fails.
+		s.Subject = locktest.Named(f, "probe-node")
+	}
+	scenarios.Fuzz(f, *s)
+}
+
+// A failing input of a fuzz target shows the lines of the lock's calls.
+func TestFuzzShowsLines(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program, "-test.run=^FuzzChecked$", "-test.timeout=2m")
+	command.Dir = t.TempDir()
+	command.Env = append(os.Environ(), variantVariable+"=fuzz")
+	printed, err := command.CombinedOutput()
+	if err == nil || !sourceLines.Match(printed) {
+		t.Errorf("error %v, no line of the lock's calls in\n%s", err, printed)
 	}
 }

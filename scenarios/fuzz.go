@@ -34,7 +34,7 @@ func Fuzz(f *testing.F, scenario Scenario) {
 				verdict.Outcome = recording.Passed
 				return
 			}
-			text := result.Describe(&checked)
+			text := describeRun(t, &checked, result)
 			if fuzzer.works {
 				fuzzer.keep(result)
 			} else {

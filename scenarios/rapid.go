@@ -53,7 +53,7 @@ func property(t *testing.T, scenario *engine.Scenario, note func(*engine.Result)
 		result := runner.Run(scenario, rapidDraws{rt})
 		if scenario.Fails(result) {
 			note(result)
-			rt.Fatalf("%s", result.Describe(scenario))
+			rt.Fatalf("%s", describeRun(t, scenario, result))
 		}
 	}
 }

@@ -58,6 +58,9 @@ func TestRapidFailFile(t *testing.T) {
 		"progress: a process waits for the lock for ever") {
 		t.Fatalf("rapid did not find the defect:\n%s", first.log.String())
 	}
+	if !sourceLines.MatchString(first.log.String()) {
+		t.Errorf("no line of the lock's calls in\n%s", first.log.String())
+	}
 	path := regexp.MustCompile(`-rapid\.failfile="([^"]+)"`).FindStringSubmatch(first.log.String())
 	if path == nil {
 		t.Fatalf("rapid names no fail file:\n%s", first.log.String())

@@ -25,7 +25,7 @@ func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 }
 
 // Named returns the bundled lock of that name. An unknown name ends the test.
-func Named(t *testing.T, name string) scenarios.Subject {
+func Named(t testing.TB, name string) scenarios.Subject {
 	t.Helper()
 	subject, err := subjects.Named(name)
 	if err != nil {
