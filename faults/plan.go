@@ -57,6 +57,16 @@ func Parse(text string) (Plan, error) {
 	return plan, nil
 }
 
+// MustParse is like [Parse], but panics if the text is not a plan. It is for plans that are written
+// in the code, as those of a test's scenario.
+func MustParse(text string) Plan {
+	plan, err := Parse(text)
+	if err != nil {
+		panic(fmt.Sprintf("faults.MustParse(%q): %v", text, err))
+	}
+	return plan
+}
+
 // set sets one count of the plan.
 func (p *Plan) set(name string, count int) error {
 	name, keys, restricted := strings.Cut(name, "@")

@@ -228,6 +228,23 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// MustParse returns the plan that Parse does. Where Parse fails, it panics with the text and the
+// error.
+func TestMustParse(t *testing.T) {
+	want, err := faults.Parse("expire=1,cut@hold=2,any=1")
+	if got := faults.MustParse("expire=1,cut@hold=2,any=1"); err != nil || got != want {
+		t.Errorf("%v, want %v, error %v", got, want, err)
+	}
+	_, err = faults.Parse("cut=one")
+	defer func() {
+		message := fmt.Sprintf("faults.MustParse(\"cut=one\"): %v", err)
+		if got := recover(); err == nil || got != message {
+			t.Errorf("panic %v, want %s", got, message)
+		}
+	}()
+	faults.MustParse("cut=one")
+}
+
 // Spend takes a fault from its own kind first, then from "any".
 func TestSpend(t *testing.T) {
 	plan := planOf(map[faults.Kind]int{faults.Cut: 1}, 1)

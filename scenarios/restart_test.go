@@ -80,12 +80,9 @@ func (l *cleaningLock) lock(maker string) (err error) {
 // violates reports whether any of 150 schedules violates client-mutual-exclusion.
 func violates(t *testing.T, owner func(host string, pid int) string, client scenarios.ClientKind,
 ) bool {
-	plan, err := faults.Parse("restart=1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	scenario := conversion.Scenario(scenarios.Scenario{
-		Clients: 2, Cycles: 1, Faults: plan, Client: client, Subject: scenarios.Subject{
+		Clients: 2, Cycles: 1, Faults: faults.MustParse("restart=1"), Client: client,
+		Subject: scenarios.Subject{
 			Name: "cleaning", Claims: []history.Property{history.ClientMutualExclusion},
 			Open: openCleaning(owner),
 		},

@@ -23,7 +23,7 @@ type Scenario struct {
 	// with it the connection and the session; from 1, the default, to 8. Each contends for itself.
 	// They use [Process.Client], of the kind [Model] or [Real].
 	Threads int
-	Faults  faults.Plan // the faults that a run may see; [faults.Parse] reads one
+	Faults  faults.Plan // the faults that a run may see; [faults.MustParse] reads one
 	Client  ClientKind  // the client library of the processes; default: [Model]
 	// Severity says how hard faults strike; default: [faults.DefaultSeverity].
 	Severity faults.Severity

@@ -44,12 +44,9 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 // Each thread is a contender: it has its own grants, critical sections and requests, and a crash
 // stops all threads of a process.
 func TestThreadsAreContenders(t *testing.T) {
-	plan, err := faults.Parse("crash:c1@hold=1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	scenario := conversion.Scenario(scenarios.Scenario{
-		Subject: subjects.Mutex(), Clients: 2, Threads: 3, Cycles: 1, Faults: plan,
+		Subject: subjects.Mutex(), Clients: 2, Threads: 3, Cycles: 1,
+		Faults: faults.MustParse("crash:c1@hold=1"),
 	})
 	crashed, granted, created := 0, map[string]int{}, map[string]int{}
 	runner := engine.NewRunner(t)
@@ -97,12 +94,9 @@ func TestThreadDefects(t *testing.T) {
 
 // A thread that is cancelled gives up, and the others do not.
 func TestCancelOfAThread(t *testing.T) {
-	plan, err := faults.Parse("cancel=1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	scenario := conversion.Scenario(scenarios.Scenario{
-		Subject: subjects.Mutex(), Clients: 1, Threads: 3, Cycles: 1, Faults: plan,
+		Subject: subjects.Mutex(), Clients: 1, Threads: 3, Cycles: 1,
+		Faults: faults.MustParse("cancel=1"),
 	})
 	cancelled, failed := map[string]int{}, map[string]int{}
 	runner := engine.NewRunner(t)
