@@ -209,20 +209,23 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if verified && c.alive() {
-		return c.newLeaseKeeper(c.createdAt), nil
+		return c.newLeaseKeeper(), nil
 	}
 	return c.confirmKeeper()
 }
 
-// alive reports whether the session to which the node belongs is certain to be alive. That holds if
-//
-//   - the node was created by a request that was answered, so that the leader has committed it
-//     while the session was alive, and not long ago;
-//   - the client's session has not changed since before that request.
-//
-// No read proves as much, because a server that lags behind answers it.
+// alive reports whether the session to which the node belongs is the client's, and certain to be
+// alive for some time. Only writes prove it: a server that lags behind answers a read.
 func (c *contender) alive() bool {
-	return c.owner != 0 && c.owner == c.client.SessionID() && time.Since(c.createdAt) < c.validity/2
+	return c.owner != 0 && c.owner == c.client.SessionID() &&
+		time.Since(c.provenAt()) < c.validity/2
+}
+
+// provenAt returns when the last write was sent that counts for the session to which the node
+// belongs: see [proof].
+func (c *contender) provenAt() time.Time {
+	_, proven := c.proof.times(c.owner)
+	return proven
 }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was
@@ -242,8 +245,12 @@ func (c *contender) create() error {
 	c.uncertain = true
 	session, sentAt := c.client.SessionID(), time.Now()
 	c.earlyListing = c.listConcurrently()
-	node, err := c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(),
-		zk.FlagEphemeral|zk.FlagSequence, c.acl)
+	var node string
+	err := c.write(func() (err error) {
+		node, err = c.client.Create(c.prefix, record{Metadata: c.metadata}.encode(),
+			zk.FlagEphemeral|zk.FlagSequence, c.acl)
+		return err
+	})
 	switch {
 	case err == nil:
 		// Only the name counts: a client that adds a prefix to every path may return it with or
@@ -392,13 +399,13 @@ func (c *contender) removeOnce() error {
 func (c *contender) releaseNode() error {
 	if client, ok := c.client.(multiClient); ok && c.granted && c.waited &&
 		c.rule.kind == exclusive {
-		_, err := client.Multi(&zk.SetDataRequest{Path: c.node, Version: -1},
+		err := c.multi(client, &zk.SetDataRequest{Path: c.node, Version: -1},
 			&zk.DeleteRequest{Path: c.node, Version: -1})
 		if !errors.Is(err, zk.ErrNoAuth) { // A write needs one permission more than a delete.
 			return err
 		}
 	}
-	return c.client.Delete(c.node, -1)
+	return c.write(func() error { return c.client.Delete(c.node, -1) })
 }
 
 // delete deletes a node. It succeeds if the node does not exist.

@@ -208,8 +208,7 @@ func (c *contender) beginRound(members []entry, present map[string]bool) (*lease
 	if err != nil {
 		panic(err) // Strings and numbers can always be marshalled.
 	}
-	sentAt := time.Now()
-	_, err = c.client.(multiClient).Multi(append(operations,
+	err = c.multi(c.client.(multiClient), append(operations,
 		&zk.SetDataRequest{Path: c.path, Data: data, Version: g.version})...)
 	switch {
 	case isNoNode(err), errors.Is(err, zk.ErrBadVersion):
@@ -224,9 +223,6 @@ func (c *contender) beginRound(members []entry, present map[string]bool) (*lease
 		return nil, errRestart
 	}
 	g.members = next.Members
-	if c.owner != 0 && c.owner == c.client.SessionID() {
-		return c.newLeaseKeeper(sentAt), nil
-	}
 	return c.confirmRound()
 }
 
@@ -236,7 +232,7 @@ func (c *contender) confirmRound() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if c.alive() {
-		return c.newLeaseKeeper(c.createdAt), nil
+		return c.newLeaseKeeper(), nil
 	}
 	keeper, err := c.confirmKeeper()
 	if err == errNodeLost {

@@ -27,12 +27,11 @@ type leaseKeeper struct {
 	timer    *time.Timer   // for the next confirmation
 }
 
-// newLeaseKeeper grants the lock. The first confirmation counts from when its request was sent: the
-// server did not hear of the session before.
-func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
+// newLeaseKeeper grants the lock, for as long as the writes so far prove.
+func (c *contender) newLeaseKeeper() *leaseKeeper {
 	k := &leaseKeeper{
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
-		deadline: confirmed.Add(c.validity),
+		deadline: c.provenAt().Add(c.validity),
 		// Contenders that were granted a lock together must not confirm together ever after.
 		interval: c.timeout/confirmations - min(c.guid.spread(), c.timeout/confirmations/2),
 	}
@@ -43,25 +42,27 @@ func (c *contender) newLeaseKeeper(confirmed time.Time) *leaseKeeper {
 // confirmKeeper verifies that the contender's node exists and belongs to the current session, and
 // grants the lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
-	confirmed, confirm := c.createdAt, c.confirmNode
+	confirm := c.confirmNode
 	if !c.alive() {
-		confirmed, confirm = time.Now(), func() error { return c.prove() }
+		confirm = func() error { return c.prove() }
 	}
 	if err := confirm(); err != nil {
 		return nil, err
 	}
-	if time.Since(confirmed) >= c.validity {
+	if time.Since(c.provenAt()) >= c.validity {
 		return nil, errRestart // The lease would have expired already.
 	}
-	return c.newLeaseKeeper(confirmed), nil
+	return c.newLeaseKeeper(), nil
 }
 
-// prove makes ZooKeeper commit a check that the node exists and that its session is alive: see
-// [commitNoop]. The caller may add checks, and prove returns zk.ErrBadVersion if one of them fails.
+// prove makes ZooKeeper commit a check that the node exists, which is written only if its session
+// is alive: see [proof.confirm] and [commitNoop]. The caller may add checks, and prove returns
+// zk.ErrBadVersion if one of them fails.
 func (c *contender) prove(more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
-		if err := c.sync(); err != nil {
+		if err := c.proof.confirm(c.client, c.path, c.timeout,
+			func() error { return syncWith(c.client, c.path) }); err != nil {
 			return err
 		}
 		return c.confirmNode()
@@ -72,8 +73,11 @@ func (c *contender) prove(more ...any) error {
 			return err
 		}
 	}
-	_, err := client.Multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}},
-		more...)...)
+	operations := append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)
+	err := c.proof.confirm(c.client, c.path, c.timeout, func() error {
+		_, err := client.Multi(operations...)
+		return err
+	})
 	switch {
 	case isNoNode(err):
 		return errNodeLost
@@ -97,10 +101,6 @@ func (c *contender) confirmNode() error {
 // increases it by up to a factor of two.
 const confirmations = 6
 
-// watchAfter is the divisor of the session timeout after which the node of a held lock is watched.
-// A lock that is held only briefly needs no watch.
-const watchAfter = 20
-
 // keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
 func (k *leaseKeeper) keep() {
 	if k.session != nil {
@@ -111,7 +111,7 @@ func (k *leaseKeeper) keep() {
 	}
 	defer k.stopExpiry()
 	defer k.putWatch()
-	k.timer = time.NewTimer(min(k.confirmDelay(), time.Until(k.deadline)/2))
+	k.timer = time.NewTimer(k.confirmDelay())
 	defer k.timer.Stop()
 	for {
 		select {
@@ -204,12 +204,14 @@ func (k *leaseKeeper) drainEvents() {
 	}
 }
 
-// confirmDelay returns the delay before the next request.
+// confirmDelay returns the delay before the next request. A lock that is held only briefly needs no
+// watch.
 func (k *leaseKeeper) confirmDelay() time.Duration {
+	delay := k.interval
 	if k.ownWatch == nil {
-		return k.timeout / watchAfter
+		delay = k.timeout / recentPart
 	}
-	return k.interval
+	return min(delay, time.Until(k.deadline)/2)
 }
 
 // takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The
@@ -235,8 +237,7 @@ func (k *leaseKeeper) stopExpiry() {
 
 // confirm asks ZooKeeper to confirm the lock and reports whether it is still held.
 func (k *leaseKeeper) confirm() bool {
-	sentAt := time.Now()
-	if !sentAt.Before(k.deadline) {
+	if !time.Now().Before(k.deadline) {
 		k.tenure.end(errUnconfirmed) // The two timers may fire at the same instant.
 		return false
 	}
@@ -258,7 +259,7 @@ func (k *leaseKeeper) confirm() bool {
 		k.observe(Event{Kind: Retried, Err: err})
 		k.timer.Reset(retryDelay + k.guid.spread())
 	default:
-		k.deadline = sentAt.Add(k.validity)
+		k.deadline = k.provenAt().Add(k.validity)
 		k.tenure.extend(k.deadline)
 		k.expiry.Reset(time.Until(k.deadline))
 		k.timer.Reset(k.confirmDelay())
@@ -298,7 +299,11 @@ func (k *leaseKeeper) sendRequests() error {
 
 // markShared marks the node of an exclusive lock as shared. The change wakes the readers behind it.
 func (k *leaseKeeper) markShared() error {
-	stat, err := k.client.Set(k.node, record{Metadata: k.metadata, Shared: true}.encode(), -1)
+	var stat *zk.Stat
+	err := k.write(func() (err error) {
+		stat, err = k.client.Set(k.node, record{Metadata: k.metadata, Shared: true}.encode(), -1)
+		return err
+	})
 	switch {
 	case isNoNode(err):
 		return errNodeLost

@@ -47,15 +47,25 @@ func TestNewMutexRefuses(t *testing.T) {
 	}
 }
 
+// The first lock of a client costs a write more than a later one, which an earlier write precedes.
 func TestUncontendedCosts(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		lease := w.acquire(w.mutex(1))
-		if got := w.requests(1, ""); got != 2 {
-			t.Errorf("Lock took %d requests, want 2", got)
-		}
-		w.unlock(lease)
-		if got := w.requests(1, ""); got != 3 {
-			t.Errorf("Lock and Unlock took %d requests, want 3", got)
+		m := w.mutex(1)
+		for _, want := range []struct {
+			after   time.Duration // since the last one
+			locking int
+		}{{0, 3}, {0, 2}, {sessionTimeout / 10, 2}, {sessionTimeout / 5, 3}} {
+			w.pass(want.after)
+			before := w.requests(1, "")
+			lease := w.acquire(m)
+			if got := w.requests(1, "") - before; got != want.locking {
+				t.Errorf("after %v Lock took %d requests, want %d", want.after, got, want.locking)
+			}
+			w.unlock(lease)
+			if got := w.requests(1, "") - before; got != want.locking+1 {
+				t.Errorf("after %v Lock and Unlock took %d requests, want %d", want.after, got,
+					want.locking+1)
+			}
 		}
 		w.wantNodes(0)
 	})
@@ -85,10 +95,10 @@ func TestQueue(t *testing.T) {
 			t.Errorf("tokens %d, %d, %d do not increase", first.Token(), second.lease.Token(),
 				third.lease.Token())
 		}
-		// Create, list, watch and delete, regardless of the number of contenders before it.
+		// Create, list, watch, prove and delete, regardless of the number of contenders before it.
 		w.unlock(third.lease)
-		if second, third := w.requests(2, ""), w.requests(3, ""); second != 4 || third != 4 {
-			t.Errorf("the second took %d requests and the third %d, want 4 each", second, third)
+		if second, third := w.requests(2, ""), w.requests(3, ""); second != 5 || third != 5 {
+			t.Errorf("the second took %d requests and the third %d, want 5 each", second, third)
 		}
 	})
 }
@@ -143,7 +153,7 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
-// A contender that has waited for long proves by a write that its session is alive.
+// A contender that has waited for long proves anew, by a sync and a write, that its session is alive.
 func TestCostsAfterALongWait(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
@@ -156,7 +166,7 @@ func TestCostsAfterALongWait(t *testing.T) {
 		w.unlock(second.lease)
 		w.wantGranted(third)
 		// including the second's release
-		for client, want := range map[int]struct{ requests, multis int }{2: {5, 2}, 3: {4, 1}} {
+		for client, want := range map[int]struct{ requests, multis int }{2: {7, 3}, 3: {6, 2}} {
 			if got := w.requests(client, ""); got != want.requests {
 				t.Errorf("c%d sent %d requests, want %d", client, got, want.requests)
 			}

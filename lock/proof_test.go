@@ -45,7 +45,7 @@ func TestNoReadExtendsALease(t *testing.T) {
 		{"its node", func(w *world) { w.awaitRequest(1, "get+watch", 1) }},
 		{"the directory", func(w *world) { w.awaitRequest(1, "get+watch", 2) }},
 		{"the directory, again", func(w *world) {
-			w.awaitRequest(1, "multi", 1)
+			w.awaitRequest(1, "multi", 2)
 			go w.client(2).Set("/lock", []byte("changed"), -1)
 			w.serve(2)
 			w.awaitRequest(1, "get+watch", 3)
@@ -67,6 +67,68 @@ func TestNoReadExtendsALease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lease counts from the first of two writes, however long the second takes.
+func TestLeaseCountsFromTheFirstWrite(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		c := w.start(background, w.mutex(1))
+		w.send()
+		created := time.Now()
+		w.awaitRequest(1, "multi", 1)
+		w.advance(sessionTimeout / 6)
+		if c.returned() {
+			t.Fatalf("granted by a create alone, error %v", c.err)
+		}
+		w.answer(1)
+		w.wantGranted(c)
+		<-c.lease.Done() // Nothing more is answered.
+		if after := time.Since(created); after != sessionTimeout/3 {
+			t.Errorf("lost %v after the create was sent, want a third of %v", after, sessionTimeout)
+		}
+	})
+}
+
+// Two writes that are sent together do not count: the server forwards the second before it has
+// answered the leader's pings that precede the reply to the first.
+func TestWritesSentTogetherProveNothing(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		session := w.session(1)
+		a := w.begin(background, must(session.NewMutex("/a")).Lock)
+		b := w.begin(background, must(session.NewMutex("/b")).Lock)
+		w.awaitRequest(1, "create", 6) // of the directories, and those that found none
+		if w.answer(1); a.returned() || b.returned() {
+			t.Fatalf("granted: %v and %v", a.returned(), b.returned())
+		}
+		w.flow()
+		w.wantGranted(a)
+		w.wantGranted(b)
+	})
+}
+
+// The locks of a Session share what its writes have proved, until there is another session.
+func TestLocksOfASessionShareAProof(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		// The timeout makes a write count for longer than the client takes to open a session.
+		session := lock.NewSession(w.client(1), w.client(1).Events(), time.Minute)
+		for _, path := range []string{"/a", "/b"} {
+			w.create(path, 0, 0)
+		}
+		take := func(path string, want int) {
+			t.Helper()
+			before := w.requests(1, "")
+			w.take(background, must(session.NewMutex(path)).Lock)
+			if got := w.requests(1, "") - before; got != want {
+				t.Errorf("%s took %d requests, want %d", path, got, want)
+			}
+		}
+		take("/a", 3)
+		take("/b", 2)
+		w.cluster.Expire(w.client(1).SessionID())
+		w.pass(3 * time.Second)
+		take("/b", 3)
+		take("/a", 2)
+	})
 }
 
 // syncing is a client without Multi, whose syncs can be made to fail.

@@ -28,6 +28,7 @@ type queue struct {
 	containers  bool
 	retryDelay  time.Duration // see [WithRetryDelay]
 	observers   []Observer
+	proof       *proof        // of the client's session
 	idleWatches watchRegistry // of contenders that have ended
 	randomMu    sync.Mutex
 	random      io.Reader
@@ -59,9 +60,11 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 	}
 	q := &queue{
 		path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader, retryDelay: retryDelay,
+		proof: new(proof),
 	}
 	if session, ok := client.(*Session); ok {
 		q.session, client, q.closing = session, session.Client, session.ended
+		q.proof = &session.proof
 		sessionTimeout = min(sessionTimeout, session.timeout)
 	}
 	if sessionTimeout <= 0 {
@@ -163,11 +166,24 @@ func (q *queue) list() (listing, error) {
 }
 
 // sync ensures that subsequent reads reflect everything committed before the call.
-func (q *queue) sync() error { return syncWith(q.client, q.path) }
+func (q *queue) sync() error { return q.proof.sync(q.client, q.path) }
 
 // barrier ensures that earlier requests of this session are decided and that subsequent reads
 // reflect them.
-func (q *queue) barrier() error { return commitNoop(q.client, q.path) }
+func (q *queue) barrier() error {
+	return q.write(func() error { return commitNoop(q.client, q.path) })
+}
+
+// write sends a write, whose success counts for the proof.
+func (q *queue) write(send func() error) error { return q.proof.write(q.client, send) }
+
+// multi is write for several operations.
+func (q *queue) multi(client multiClient, operations ...any) error {
+	return q.write(func() error {
+		_, err := client.Multi(operations...)
+		return err
+	})
+}
 
 func syncWith(client Client, path string) error {
 	if _, err := client.Sync(path); err != nil && !isNoNode(err) {

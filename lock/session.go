@@ -65,6 +65,8 @@ type Session struct {
 	drainRequests chan chan struct{}
 	ended         chan struct{} // closed once the client is closed
 
+	proof proof // of all locks on the session, and of its pings
+
 	mu            sync.Mutex
 	pendingEvents []zk.Event // events received before attach
 	id            int64      // of the monitored session; 0 while there is none
@@ -412,22 +414,24 @@ func (s *Session) ping() {
 	if busy {
 		return
 	}
-	id, sentAt := s.Client.SessionID(), time.Now()
-	err := commitNoop(s.Client, pingPath)
+	id := s.Client.SessionID()
+	err := s.proof.confirm(s.Client, pingPath, s.timeout,
+		func() error { return commitNoop(s.Client, pingPath) })
+	_, proven := s.proof.times(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinging = false
 	if s.closed {
 		return
 	}
-	late := time.Since(sentAt) >= validity(s.timeout) // the answer confirms nothing any more
+	late := time.Since(proven) >= validity(s.timeout) // the answer confirms nothing any more
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
 		s.pingTimer.Reset(retryDelay)
 		return
 	}
 	s.updateID(id) // The client's own event can be late or dropped.
 	s.pingTimer.Reset(s.timeout / confirmations)
-	s.deadline = sentAt.Add(validity(s.timeout))
+	s.deadline = proven.Add(validity(s.timeout))
 	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)

@@ -316,13 +316,13 @@ func TestSessionSparesTheConfirmation(t *testing.T) {
 		m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
 		c := w.begin(background, m.Lock)
 		w.wantWaiting(c)
-		if got := w.requests(2, ""); got != 3 {
-			t.Errorf("%d requests until it waited, want 3", got)
+		if got := w.requests(2, ""); got != 4 {
+			t.Errorf("%d requests until it waited, want 4", got)
 		}
 		w.watch()
 		before := w.requests(2, "")
-		if before != 4 {
-			t.Errorf("%d requests when it had waited, want 4", before)
+		if before != 5 {
+			t.Errorf("%d requests when it had waited, want 5", before)
 		}
 		w.unlock(holder)
 		w.wantGranted(c)

@@ -141,6 +141,9 @@ func (c *contender) waitFor(blockers []entry) error {
 		if c.rule.try {
 			return ErrNotAcquired
 		}
+		if err := c.proveEarly(); err != nil {
+			return err
+		}
 		if err := c.watchOwn(); err != nil {
 			return err
 		}
@@ -150,6 +153,15 @@ func (c *contender) waitFor(blockers []entry) error {
 		}
 	}
 	return c.checkCancelled()
+}
+
+// proveEarly adds a second write to the create while the contender waits anyway. If its turn comes
+// soon, the grant costs no request.
+func (c *contender) proveEarly() error {
+	if c.alive() || time.Since(c.createdAt) >= c.timeout/recentPart {
+		return nil
+	}
+	return c.prove()
 }
 
 // nearest returns the blockers that are watched.
@@ -309,7 +321,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
 	case c.session != nil && c.ownWatch == nil:
-		return max(1, c.timeout/watchAfter-time.Since(c.lastSeen)), false
+		return max(1, c.timeout/recentPart-time.Since(c.lastSeen)), false
 	case c.rule.kind == shared:
 		return c.timeout, true
 	}
@@ -368,7 +380,7 @@ func (c *contender) watchOwn() error {
 
 // seenRecently reports whether the node was seen so recently that it need not be read again. Like
 // the node of a holder, that of a waiter is not watched before.
-func (c *contender) seenRecently() bool { return time.Since(c.lastSeen) < c.timeout/watchAfter }
+func (c *contender) seenRecently() bool { return time.Since(c.lastSeen) < c.timeout/recentPart }
 
 // ownNodeIntact reports whether the contender's node is certain to have existed when its last
 // blocker ended, without a request. It is if the node was seen recently, or if the events of both
