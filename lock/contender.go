@@ -81,6 +81,10 @@ var (
 	errRestart   = errors.New("lock: restart the attempt")
 )
 
+// recentPart is the divisor of the session timeout that gives the age at which the last sight of a
+// node, or the last request, is no longer recent.
+const recentPart = 20
+
 // retryDelay is the default of [WithRetryDelay]. Each contender adds up to two thirds of its own,
 // so that the contenders that a lost connection has failed together do not return together.
 const retryDelay = 100 * time.Millisecond
@@ -208,10 +212,7 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 	if err := c.checkCancelled(); err != nil {
 		return nil, err
 	}
-	if verified && c.alive() {
-		return c.newLeaseKeeper(), nil
-	}
-	return c.confirmKeeper()
+	return c.confirmKeeper(verified)
 }
 
 // alive reports whether the session to which the node belongs is the client's, and certain to be
@@ -224,8 +225,12 @@ func (c *contender) alive() bool {
 // provenAt returns when the last write was sent that counts for the session to which the node
 // belongs: see [proof].
 func (c *contender) provenAt() time.Time {
-	_, proven := c.proof.times(c.owner)
-	return proven
+	return c.proof.times(c.owner).proven
+}
+
+// wroteRecently reports whether a sync now proves enough, because a write precedes it.
+func (c *contender) wroteRecently() bool {
+	return time.Since(c.proof.times(c.owner).wrote) < c.validity/2
 }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was

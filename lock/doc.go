@@ -33,14 +33,11 @@
 //     can prevent that, by refusing a token lower than the highest seen.
 //   - If the client is closed, a lease learns of it a moment after its lock is free. Unlock first,
 //     or use [Session.Close], which ends all leases first.
-//   - If a partition between ZooKeeper's servers ends within a session timeout before the grant,
-//     the session can end before the lease, and another contender can be granted the lock
-//     meanwhile. This is a defect, which docs/lock.md describes; tokens still protect the resource.
 //   - A lock does not survive the loss of the disks of a majority of the servers.
 //
 // # Clock bound
 //
-// A lease is valid for a third of the session timeout after each confirmation was sent, one in each
+// A lease is valid for a third of the session timeout after each confirmation was begun, one in each
 // sixth of it. The process's clock may run up to a tenth slower than that of ZooKeeper's leader.
 // The clock covers pauses of the process; on Linux it stands still while the machine is suspended.
 // docs/lock.md has all conditions, such as a timeout that ZooKeeper has granted.

@@ -231,10 +231,7 @@ func (c *contender) confirmRound() (*leaseKeeper, error) {
 	if err := c.checkCancelled(); err != nil {
 		return nil, err
 	}
-	if c.alive() {
-		return c.newLeaseKeeper(), nil
-	}
-	keeper, err := c.confirmKeeper()
+	keeper, err := c.confirmKeeper(true)
 	if err == errNodeLost {
 		err = errRoundMissed
 	}

@@ -39,14 +39,10 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 	return k
 }
 
-// confirmKeeper verifies that the contender's node exists and belongs to the current session, and
-// grants the lock.
-func (c *contender) confirmKeeper() (*leaseKeeper, error) {
-	confirm := c.confirmNode
-	if !c.alive() {
-		confirm = func() error { return c.prove() }
-	}
-	if err := confirm(); err != nil {
+// confirmKeeper grants the lock. First it makes certain that the session is alive, and that the node
+// exists unless the caller has verified that.
+func (c *contender) confirmKeeper(verified bool) (*leaseKeeper, error) {
+	if err := c.confirmOnce(verified); err != nil {
 		return nil, err
 	}
 	if time.Since(c.provenAt()) >= c.validity {
@@ -55,13 +51,25 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	return c.newLeaseKeeper(), nil
 }
 
+func (c *contender) confirmOnce(verified bool) error {
+	switch alive := c.alive(); {
+	case alive && verified:
+		return nil
+	case alive:
+		return c.confirmNode()
+	case verified && c.wroteRecently():
+		return c.sync()
+	}
+	return c.prove(c.validity / 2)
+}
+
 // prove makes ZooKeeper commit a check that the node exists, which is written only if its session
 // is alive: see [proof.confirm] and [commitNoop]. The caller may add checks, and prove returns
 // zk.ErrBadVersion if one of them fails.
-func (c *contender) prove(more ...any) error {
+func (c *contender) prove(within time.Duration, more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
-		if err := c.proof.confirm(c.client, c.path, c.timeout,
+		if err := c.proof.confirm(c.client, c.path, within,
 			func() error { return syncWith(c.client, c.path) }); err != nil {
 			return err
 		}
@@ -74,7 +82,7 @@ func (c *contender) prove(more ...any) error {
 		}
 	}
 	operations := append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)
-	err := c.proof.confirm(c.client, c.path, c.timeout, func() error {
+	err := c.proof.confirm(c.client, c.path, within, func() error {
 		_, err := client.Multi(operations...)
 		return err
 	})
@@ -278,7 +286,7 @@ func (k *leaseKeeper) sendRequests() error {
 		}
 	}
 	if k.rule.kind == party { // The directory's data are rounds.
-		return k.prove()
+		return k.prove(k.timeout / recentPart)
 	}
 	if k.directoryWatch == nil && !k.takeWatch() {
 		if err := k.readRevocation(); err != nil {
@@ -286,7 +294,8 @@ func (k *leaseKeeper) sendRequests() error {
 		}
 	}
 	for {
-		err := k.prove(&zk.CheckVersionRequest{Path: k.path, Version: k.version})
+		err := k.prove(k.timeout/recentPart,
+			&zk.CheckVersionRequest{Path: k.path, Version: k.version})
 		if !errors.Is(err, zk.ErrBadVersion) {
 			return err
 		}

@@ -47,7 +47,7 @@ func TestNewMutexRefuses(t *testing.T) {
 	}
 }
 
-// The first lock of a client costs a write more than a later one, which an earlier write precedes.
+// The first lock of a client costs a sync more than one that follows another write.
 func TestUncontendedCosts(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := w.mutex(1)
@@ -95,7 +95,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("tokens %d, %d, %d do not increase", first.Token(), second.lease.Token(),
 				third.lease.Token())
 		}
-		// Create, list, watch, prove and delete, regardless of the number of contenders before it.
+		// Create, list, watch, sync and delete, regardless of the number of contenders before it.
 		w.unlock(third.lease)
 		if second, third := w.requests(2, ""), w.requests(3, ""); second != 5 || third != 5 {
 			t.Errorf("the second took %d requests and the third %d, want 5 each", second, third)
@@ -166,7 +166,7 @@ func TestCostsAfterALongWait(t *testing.T) {
 		w.unlock(second.lease)
 		w.wantGranted(third)
 		// including the second's release
-		for client, want := range map[int]struct{ requests, multis int }{2: {7, 3}, 3: {6, 2}} {
+		for client, want := range map[int]struct{ requests, multis int }{2: {6, 2}, 3: {5, 1}} {
 			if got := w.requests(client, ""); got != want.requests {
 				t.Errorf("c%d sent %d requests, want %d", client, got, want.requests)
 			}

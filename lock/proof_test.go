@@ -45,7 +45,7 @@ func TestNoReadExtendsALease(t *testing.T) {
 		{"its node", func(w *world) { w.awaitRequest(1, "get+watch", 1) }},
 		{"the directory", func(w *world) { w.awaitRequest(1, "get+watch", 2) }},
 		{"the directory, again", func(w *world) {
-			w.awaitRequest(1, "multi", 2)
+			w.awaitRequest(1, "multi", 1)
 			go w.client(2).Set("/lock", []byte("changed"), -1)
 			w.serve(2)
 			w.awaitRequest(1, "get+watch", 3)
@@ -69,13 +69,13 @@ func TestNoReadExtendsALease(t *testing.T) {
 	}
 }
 
-// A lease counts from the first of two writes, however long the second takes.
-func TestLeaseCountsFromTheFirstWrite(t *testing.T) {
+// A lease counts from the first of two requests, however long the second takes.
+func TestLeaseCountsFromTheFirstRequest(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		c := w.start(background, w.mutex(1))
 		w.send()
 		created := time.Now()
-		w.awaitRequest(1, "multi", 1)
+		w.awaitRequest(1, "sync", 1)
 		w.advance(sessionTimeout / 6)
 		if c.returned() {
 			t.Fatalf("granted by a create alone, error %v", c.err)
@@ -89,9 +89,9 @@ func TestLeaseCountsFromTheFirstWrite(t *testing.T) {
 	})
 }
 
-// Two writes that are sent together do not count: the server forwards the second before it has
+// Two requests that are sent together are no pair: the server forwards the second before it has
 // answered the leader's pings that precede the reply to the first.
-func TestWritesSentTogetherProveNothing(t *testing.T) {
+func TestRequestsSentTogetherProveNothing(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		session := w.session(1)
 		a := w.begin(background, must(session.NewMutex("/a")).Lock)

@@ -47,12 +47,13 @@ type SessionEvent struct {
 
 // A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
 // NewSemaphore, NewElection and NewDoubleBarrier make locks on it; with a Session, a waiter of a
-// lock saves the request right before the grant. Its methods may be called concurrently.
+// lock saves the request right before the grant, and a write for one lock serves the others. Its
+// methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
-// a third of its timeout has passed since the last confirmed request was sent: see the clock bound
+// a third of its timeout has passed since the last confirmation was begun: see the clock bound
 // in the package documentation. Only in the last case can it return. To detect these losses, a
-// Session makes ZooKeeper commit an empty write in each sixth of its timeout, from the first call
+// Session sends a sync and an empty write in each sixth of its timeout, from the first call
 // of Events or Context on.
 //
 // A Session replaces the client's own event channel, which holds six events and drops the rest, and
@@ -103,8 +104,8 @@ func (c *sessionChange) await(ctx context.Context) bool {
 	}
 }
 
-// validity returns how long a session and its nodes are certain to exist after an answered write
-// was sent. docs/lock.md derives the third of the timeout.
+// validity returns how long a session and its nodes are certain to exist after a write was sent that
+// counts: see [proof]. docs/internals/lease.md derives the third of the timeout.
 func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 
 // NewSession returns the session of a client that was connected with the timeout. It takes over the
@@ -415,9 +416,9 @@ func (s *Session) ping() {
 		return
 	}
 	id := s.Client.SessionID()
-	err := s.proof.confirm(s.Client, pingPath, s.timeout,
+	err := s.proof.confirm(s.Client, pingPath, s.timeout/recentPart,
 		func() error { return commitNoop(s.Client, pingPath) })
-	_, proven := s.proof.times(id)
+	proven := s.proof.times(id).proven
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinging = false

@@ -141,9 +141,6 @@ func (c *contender) waitFor(blockers []entry) error {
 		if c.rule.try {
 			return ErrNotAcquired
 		}
-		if err := c.proveEarly(); err != nil {
-			return err
-		}
 		if err := c.watchOwn(); err != nil {
 			return err
 		}
@@ -153,15 +150,6 @@ func (c *contender) waitFor(blockers []entry) error {
 		}
 	}
 	return c.checkCancelled()
-}
-
-// proveEarly adds a second write to the create while the contender waits anyway. If its turn comes
-// soon, the grant costs no request.
-func (c *contender) proveEarly() error {
-	if c.alive() || time.Since(c.createdAt) >= c.timeout/recentPart {
-		return nil
-	}
-	return c.prove()
 }
 
 // nearest returns the blockers that are watched.
