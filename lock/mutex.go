@@ -47,12 +47,11 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 //   - the predecessor ends in any way but by unlocking after a wait of its own, and others may be
 //     before it: a list and a watch;
-//   - the contender has waited for more than a twentieth of the session timeout: a read of its own
-//     node, which a [Session] makes while it waits;
-//   - the last write before, of the same Session or through this Mutex, is older than a sixth of the
-//     session timeout: an empty write, after the create or while it waits;
-//   - that is so when its turn comes: a sync and an empty write, which replace that read except on a
-//     Session.
+//   - the last write before the create, of the same Session or through this Mutex, is older than a
+//     sixth of the session timeout: a sync right before the grant;
+//   - the contender has waited for more than a twentieth of the session timeout: an empty write
+//     instead, or with a [Session] a read while it waits;
+//   - it has waited for more than a sixth: a sync and an empty write.
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. The

@@ -47,7 +47,7 @@ type SessionEvent struct {
 
 // A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
 // NewSemaphore, NewElection and NewDoubleBarrier make locks on it; with a Session, a waiter of a
-// lock saves the request right before the grant, and a write for one lock serves the others. Its
+// lock saves a write right before the grant, and the requests for one lock serve the others. Its
 // methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
