@@ -81,12 +81,11 @@ func TestPauseOutOfContract(t *testing.T) {
 // A history that is checked as that of a service has the same exemption for long pauses as in a
 // campaign: the lock reports the loss as soon as the pause is over.
 func TestPauseOutOfContractOfService(t *testing.T) {
-	s := locktest.Scenario(subjects.Mutex(), 3, 2, 0)
-	s.Faults.Of[faults.Pause] = 2
+	s := locktest.Planned(t, subjects.Mutex(), 3, 2, "pause@hold=2")
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
 	runner, excused := engine.NewRunner(t), 0
 	for i := range 3000 {
-		r := runner.Run(s, strategy.NewRandom(1, i))
+		r := runner.Run(&s, strategy.NewRandom(1, i))
 		judge := func(pause time.Duration) *history.Violation {
 			v, _ := check.Within(history.ClientMutualExclusion, r.Events,
 				check.Clocks{Pause: pause}, models.Limits{})
