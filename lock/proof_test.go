@@ -106,6 +106,30 @@ func TestRequestsSentTogetherProveNothing(t *testing.T) {
 	})
 }
 
+// Two syncs are no pair, because a deposed leader answers both.
+func TestNoGrantBySyncs(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		m := must(w.session(2).NewMutex("/lock"))
+		c := w.begin(background, m.Lock)
+		w.pass(sessionTimeout)
+		for range 2 {
+			if err := w.do(func() error {
+				_, err := m.Participants(background)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.unlock(holder)
+		w.wantGranted(c)
+		if syncs, multis := w.requests(2, "sync"), w.requests(2, "multi"); syncs != 2 ||
+			multis != 1 {
+			t.Errorf("%d syncs and %d multis, want 2 and 1", syncs, multis)
+		}
+	})
+}
+
 // The locks of a Session share what its writes have proved, until there is another session.
 func TestLocksOfASessionShareAProof(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
