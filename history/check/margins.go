@@ -71,12 +71,11 @@ const sendsMax = 8
 type processMargin struct {
 	process int32
 
-	session      int64                   // the last that it opened
-	sessionEnded bool                    // that has expired
-	sessionEnd   time.Duration           // when that was
-	proven       bool                    // a write of the session succeeded
-	proof        time.Duration           // when the last such write was sent
-	sent         [sendsMax]time.Duration // when requests were sent, by number
+	session      int64                 // the last that it opened
+	sessionEnded bool                  // that has expired
+	sessionEnd   time.Duration         // when that was
+	answered     answeredTimes         // of that session
+	sent         [sendsMax]sentRequest // by number
 
 	holds       bool          // it has the lock, as far as it knows
 	since       time.Duration // when it was granted the lock last
@@ -92,6 +91,22 @@ type processMargin struct {
 	grant       time.Duration // when that was
 }
 
+// The answeredTimes are when requests of a session that have succeeded were sent; before the first
+// one, noTime.
+type answeredTimes struct {
+	wrote time.Duration // the last write
+	asked time.Duration // the last write or sync
+	proof time.Duration // the first request of the last pair; see [MeasureMargins]
+}
+
+const noTime time.Duration = -1
+
+// A sentRequest is when a request was sent, and what had been answered by then.
+type sentRequest struct {
+	at     time.Duration
+	before answeredTimes
+}
+
 // MeasureMargins returns the margins of a history:
 //
 //   - loss-to-end: for each session that expires after or while its client holds the lock, the time
@@ -101,8 +116,10 @@ type processMargin struct {
 //     lock has never relied on it, and does not count.
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
-//   - proof-to-end: for each session that expires, the time since its client sent the last write
-//     that succeeded, if there is one. A lease that counts from such a write must be shorter.
+//   - proof-to-end: for each session that expires, the time since its client sent the first request
+//     of the last pair, if there is one. A pair is a write and a write or sync, in any order, that
+//     succeeded, the second one sent after the reply to the first. A lease that counts from such a
+//     request must be shorter; docs/internals/lease.md says why a single write proves less.
 //   - token-to-refusal: for each write that the resource refuses, the time since another process
 //     last used the resource. It is what [history.Fencing] has to spare.
 //
@@ -197,11 +214,15 @@ func (m *marginMeter) session(e *history.Event) {
 	p := m.of(e)
 	switch e.Kind {
 	case history.SessionOpened:
-		p.session, p.sessionEnded, p.proven = e.Session, false, false
+		p.session, p.sessionEnded = e.Session, false
+		p.answered = answeredTimes{noTime, noTime, noTime}
+		for i := range p.sent {
+			p.sent[i].before = p.answered
+		}
 	case history.SessionExpired:
 		if p.session == e.Session {
-			if p.sessionEnded, p.sessionEnd = true, e.At; p.proven {
-				m.margins[ProofToEnd].note(e.At - p.proof)
+			if p.sessionEnded, p.sessionEnd = true, e.At; p.answered.proof != noTime {
+				m.margins[ProofToEnd].note(e.At - p.answered.proof)
 			}
 		}
 		if p.holdSession == e.Session {
@@ -210,15 +231,27 @@ func (m *marginMeter) session(e *history.Event) {
 			}
 		}
 	case history.Send:
-		p.sent[e.Request%sendsMax] = e.At
+		p.sent[e.Request%sendsMax] = sentRequest{e.At, p.answered}
 	case history.Reply:
-		if e.Err == "" && writes(e.Op) {
-			p.proven, p.proof = true, p.sent[e.Request%sendsMax]
+		if e.Err == "" {
+			p.answered.note(e.Op, &p.sent[e.Request%sendsMax])
 		}
 	}
 }
 
-// writes reports whether the leader logs a request, so that an answer proves the session.
+// note notes that a request of this kind has succeeded.
+func (a *answeredTimes) note(op string, r *sentRequest) {
+	switch {
+	case writes(op):
+		a.wrote, a.asked = max(a.wrote, r.at), max(a.asked, r.at)
+		a.proof = max(a.proof, r.before.asked)
+	case op == "sync":
+		a.asked = max(a.asked, r.at)
+		a.proof = max(a.proof, r.before.wrote)
+	}
+}
+
+// writes reports whether the leader logs a request.
 func writes(op string) bool {
 	return op == "create" || op == "delete" || op == "set" || op == "multi"
 }

@@ -16,6 +16,12 @@ func TestMargins(t *testing.T) {
 		}
 		return e
 	}
+	send := func(s int, number int32, op string) history.Event {
+		return at(s, history.Send, history.Event{Request: number, Op: op})
+	}
+	reply := func(s int, number int32, op, err string) history.Event {
+		return at(s, history.Reply, history.Event{Request: number, Op: op, Err: err})
+	}
 	held := []history.Event{
 		at(0, history.SessionOpened, history.Event{Session: 7}),
 		at(1, history.Send, history.Event{Request: 1, Op: "create"}),
@@ -52,13 +58,31 @@ func TestMargins(t *testing.T) {
 		{"never told", []history.Event{
 			expired, at(10, history.UnlockCall, history.Event{}),
 		}, check.LossToEnd, check.Margin{Times: 1, Smallest: -4 * time.Second}},
-		{"a failed write proves nothing", []history.Event{
-			at(5, history.Send, history.Event{Request: 3, Op: "create"}),
-			at(5, history.Reply, history.Event{
-				Request: 3, Op: "create", Err: "zk: connection closed",
-			}),
-			expired,
+		{"one write is no pair", []history.Event{expired}, check.ProofToEnd, check.Margin{}},
+		{"a write and a sync", []history.Event{
+			send(3, 3, "sync"), reply(4, 3, "sync", ""), expired,
 		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{"two writes", []history.Event{
+			send(3, 3, "multi"), reply(4, 3, "multi", ""), expired,
+		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{"a sync and a write", []history.Event{
+			send(3, 3, "sync"), reply(3, 3, "sync", ""),
+			send(4, 4, "set"), reply(5, 4, "set", ""), expired,
+		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 3 * time.Second}},
+		{"two syncs are no pair", []history.Event{
+			send(3, 3, "sync"), reply(3, 3, "sync", ""),
+			send(4, 4, "sync"), reply(5, 4, "sync", ""), expired,
+		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{"the second was sent before the reply to the first", []history.Event{
+			send(3, 3, "delete"), send(3, 4, "sync"),
+			reply(4, 3, "delete", ""), reply(4, 4, "sync", ""), expired,
+		}, check.ProofToEnd, check.Margin{Times: 1, Smallest: 5 * time.Second}},
+		{"a second that fails", []history.Event{
+			send(5, 3, "delete"), reply(5, 3, "delete", "zk: connection closed"), expired,
+		}, check.ProofToEnd, check.Margin{}},
+		{"a read is no second", []history.Event{
+			send(5, 3, "get"), reply(5, 3, "get", ""), expired,
+		}, check.ProofToEnd, check.Margin{}},
 		{
 			"unlocked before",
 			[]history.Event{at(3, history.UnlockCall, history.Event{}), expired},
@@ -68,18 +92,18 @@ func TestMargins(t *testing.T) {
 		{"another session ends", []history.Event{
 			lost, at(6, history.SessionExpired, history.Event{Session: 8}),
 		}, 0, check.Margin{}},
-		{
-			"a write proves the session, and a read does not",
-			[]history.Event{expired},
-			1,
-			check.Margin{Times: 1, Smallest: 5 * time.Second},
-		},
 		{"the later of two ends is no smaller", []history.Event{
+			send(3, 3, "sync"), reply(3, 3, "sync", ""),
 			expired, at(9, history.SessionOpened, history.Event{Session: 9}),
-			at(9, history.Send, history.Event{Request: 3, Op: "multi"}),
-			at(9, history.Reply, history.Event{Request: 3, Op: "multi"}),
+			send(9, 4, "multi"), reply(9, 4, "multi", ""),
+			send(10, 5, "sync"), reply(10, 5, "sync", ""),
 			at(15, history.SessionExpired, history.Event{Session: 9}),
-		}, 1, check.Margin{Times: 2, Smallest: 5 * time.Second}},
+		}, check.ProofToEnd, check.Margin{Times: 2, Smallest: 5 * time.Second}},
+		{"a pair is of one session", []history.Event{
+			at(3, history.SessionOpened, history.Event{Session: 9}),
+			send(4, 4, "multi"), reply(4, 4, "multi", ""),
+			at(15, history.SessionExpired, history.Event{Session: 9}),
+		}, check.ProofToEnd, check.Margin{}},
 		{"a write is refused", []history.Event{
 			used, at(4, history.ResourceWrite, history.Event{Err: "stale"}),
 		}, 2, check.Margin{Times: 1, Smallest: time.Second}},
