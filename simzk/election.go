@@ -136,6 +136,7 @@ func (p *peerState) stop() { p.serving, p.leading, p.giveUpAt = false, false, 0 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {
 		c.dropClients(func(l *Link) bool { return slices.Contains(servers, l.server) })
+		c.forgetReports(servers)
 		c.forgetLocalSessions(servers)
 	}
 }
@@ -143,7 +144,7 @@ func (c *Cluster) dropClientsOf(servers []int) {
 // follow makes a server a follower of the leader. The server first copies the leader's log.
 func (c *Cluster) follow(server int) {
 	s := &c.servers[server]
-	s.serving, s.leading, s.giveUpAt = true, false, 0
+	s.serving, s.leading, s.giveUpAt, s.waiting = true, false, 0, waiting{}
 	s.dataLost, s.epoch, s.following = false, c.epoch, c.leader
 	c.catchUp(server)
 }
@@ -210,6 +211,7 @@ func (c *Cluster) lead(leader int) {
 	for _, s := range c.sessions {
 		if !s.local {
 			c.restartTimer(s)
+			s.reporter = 0
 		}
 	}
 }

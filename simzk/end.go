@@ -132,11 +132,21 @@ func (c *Cluster) Dial(l *Link, server int) bool {
 	return true
 }
 
-// BeginPings notes that the client, which has its session, pings its server from now on.
+// BeginPings notes that the client, which has its session, pings its server from now on. Until then
+// the session has lived on, as if the client had.
 func (c *Cluster) BeginPings(l *Link) {
-	if l.session != nil {
-		l.session.pingStart = c.now
+	s := l.session
+	if s == nil {
+		return
 	}
+	switch {
+	case s.lastPing(c.now) <= s.contactAt:
+	case !s.local && c.cutOff(l.server):
+		c.settle(s, l.server)
+	default:
+		c.notePings(s)
+	}
+	s.pingStart = c.now
 }
 
 // Send numbers a request of a process, records it and sends it to the server. The caller is the

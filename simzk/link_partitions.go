@@ -1,7 +1,8 @@
 package simzk
 
-// PartitionLink drops all messages from one server to another, until [Cluster.HealLink]. The other
-// direction and all other links are unaffected. It works for the first 64 servers.
+// PartitionLink stops all messages from one server to another, until [Cluster.HealLink], which
+// delivers them unless a server has noticed. The other direction and all other links are
+// unaffected. It works for the first 64 servers.
 //
 // As with [Cluster.PartitionServer], nobody notices for some ticks. Then a follower that does not
 // hear its leader, or that its leader does not hear, looks for another leader. It finds one only if
@@ -11,7 +12,7 @@ func (c *Cluster) PartitionLink(from, to int) {
 	c.refreshConnectivity()
 }
 
-// HealLink ends [Cluster.PartitionLink]. If no server has noticed, nothing changes.
+// HealLink ends [Cluster.PartitionLink]. If no server has noticed, what has waited is delivered.
 func (c *Cluster) HealLink(from, to int) {
 	c.servers[to].inboundCutFrom &^= 1 << from
 	c.elect()

@@ -104,7 +104,8 @@ func (c *Cluster) upgrade(s *session) {
 	c.restartTimer(s)
 	c.propose(proposal{process: s.owner.process, opened: s, upgrades: true})
 	if l := s.link; l != nil && !c.leaderConnected(l.server) {
-		c.markUnreachable(s)
+		s.unreachable = true
+		s.touch(c, c.now)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 
 // A peerState is a server's view of the others, and the partitions between them.
 type peerState struct {
-	// Messages from, or to, all other servers are dropped.
+	// Messages from, or to, all other servers are not delivered.
 	inboundCut, outboundCut bool
-	// Bit i is set if messages from server i are dropped; see [Cluster.PartitionLink].
+	// Bit i is set if messages from server i are not delivered; see [Cluster.PartitionLink].
 	inboundCutFrom uint64
 	// As far as the server knows, it belongs to a majority with a leader.
 	serving    bool
@@ -18,6 +18,7 @@ type peerState struct {
 	following  int           // index of its leader
 	giveUpAt   time.Duration // when it stops serving; 0 while it is in contact
 	wallOffset time.Duration // error of its wall clock
+	waiting                  // between it and its leader
 }
 
 // A follower gives up after syncLimit ticks without a message from its leader (Learner.readPacket;
@@ -29,17 +30,19 @@ const (
 	leaderTimeoutTicks   = 6
 )
 
-// PartitionServer drops all messages from other servers to a server (inbound), all messages from it
+// PartitionServer stops all messages from other servers to a server (inbound), all messages from it
 // to them (outbound), or both, until [Cluster.HealServer]. Nobody notices for some ticks. Until
 // then the server keeps answering what it can answer alone. Unless it leads, its clients' requests
-// and pings do not extend their sessions.
+// and pings do not extend their sessions. If the partition ends before it is noticed, what has
+// waited is delivered, as by TCP: the leader's pings are answered at once, and the leader extends
+// the sessions that the server has heard from.
 func (c *Cluster) PartitionServer(server int, inbound, outbound bool) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = s.inboundCut || inbound, s.outboundCut || outbound
 	c.refreshConnectivity()
 }
 
-// Partitioned reports whether all messages to or from a server are dropped, noticed or not.
+// Partitioned reports whether all messages to or from a server are stopped, noticed or not.
 func (c *Cluster) Partitioned(server int) bool {
 	return c.servers[server].inboundCut || c.servers[server].outboundCut
 }
@@ -55,8 +58,8 @@ func (c *Cluster) CutServerOff(server int) {
 	c.elect(server)
 }
 
-// HealServer reconnects a server with the others. If no server has noticed the partition, nothing
-// changes.
+// HealServer reconnects a server with the others. If no server has noticed the partition, what has
+// waited is delivered.
 func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
 	s.inboundCut, s.outboundCut = false, false
@@ -68,6 +71,12 @@ func (c *Cluster) HealServer(server int) {
 		c.rejoin(i) // Others may have waited for the leader.
 	}
 	c.refreshConnectivity()
+}
+
+// follows reports whether a server follows the leader.
+func (c *Cluster) follows(server int) bool {
+	s := &c.servers[server]
+	return c.leader != noLeader && server != c.leader && s.serving && s.epoch == c.epoch
 }
 
 // reachesLeader reports whether a server's messages reach the leader that it follows.
@@ -96,11 +105,12 @@ func (c *Cluster) leaderConnected(server int) bool {
 }
 
 // refreshConnectivity updates the servers' state after a change of connectivity: which servers are
-// connected to their leader, when the others give up, and whose clients' sessions the leader
-// extends.
+// connected to their leader, which pings and reports pass, when the others give up, and whose
+// clients' sessions the leader extends.
 func (c *Cluster) refreshConnectivity() {
 	connected := 0
 	for i := range c.servers {
+		c.refreshReports(i)
 		s := &c.servers[i]
 		switch {
 		case !s.serving:
@@ -129,9 +139,9 @@ func (c *Cluster) refreshConnectivity() {
 		switch l := s.link; {
 		case l == nil || s.local:
 		case !c.leaderConnected(l.server):
-			c.markUnreachable(s)
+			s.unreachable = true
 		case s.unreachable && !l.pingsBlocked():
-			c.resumeContact(s)
+			s.unreachable = false
 		}
 	}
 	c.commitAcknowledged()

@@ -42,7 +42,7 @@ func (c *Cluster) ShiftPings(l *Link, part, parts int) {
 func (c *Cluster) NextInstant(after time.Duration) time.Duration {
 	next := c.NextExpiry(after)
 	if c.config.Lag {
-		next = min(next, c.relayedUpTo(after)+c.config.TickTime/2)
+		next = min(next, c.reportedUpTo(after)+c.config.TickTime/2)
 	}
 	for _, s := range c.sessions {
 		if at, ok := s.nextPing(after); ok {
@@ -63,7 +63,7 @@ func (c *Cluster) NextExpiry(after time.Duration) time.Duration {
 }
 
 // NextPing returns the first time after the given one at which a client pings, and false if it
-// sends no pings or cannot reach a server.
+// sends no pings or the leader will not hear of them for now.
 func (c *Cluster) NextPing(l *Link, after time.Duration) (at time.Duration, ok bool) {
 	if l.session == nil {
 		return 0, false

@@ -418,10 +418,16 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 		if s.inboundCutFrom != 0 {
 			key = mix(key, s.inboundCutFrom)
 		}
+		if c.pingWaits(&s.waiting) {
+			key = mix(key, 1<<63)
+		}
 	}
 	for _, s := range c.sessions {
 		if s.link != nil {
 			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
+		}
+		if contacts := c.contactsKey(s); contacts != 0 {
+			key = mix(key, contacts)
 		}
 	}
 	return key

@@ -12,140 +12,19 @@ import (
 
 // A session is the ensemble's state of a client.
 type session struct {
-	id        int64
-	owner     *Link // client of the session, connected or not
-	link      *Link // connection of the session, or nil
-	timeout   time.Duration
-	pingStart time.Duration // time of the first ping that counts; see lastContact
-	// when the server last heard a request, or a ping that came late or before the client became
-	// unreachable
-	contactAt time.Duration
-	relayedAt time.Duration // the last contact before contactAt that the leader knows of
+	id      int64
+	owner   *Link // client of the session, connected or not
+	link    *Link // connection of the session, or nil
+	timeout time.Duration
+	contacts
 	// When the session expires unless the leader, or the only server that knows the session, hears
 	// from the client; by the clock of that server.
 	expires      time.Duration
-	unreachable  bool // the client's requests and pings do not reach the leader
+	unreachable  bool // the leader hears nothing of the client
+	reporter     int  // see [session.holder]
 	local        bool // known to one server only; see [LocalSessions]
 	home         int  // that server
 	lostEndEpoch int  // epoch of the leader that proposed its end, which was lost; or 0
-}
-
-// attach assigns a connection to the session.
-func (c *Cluster) attach(s *session, l *Link) {
-	s.link, s.pingStart, s.contactAt, s.relayedAt, s.unreachable = l, c.now, c.now, c.now, false
-	c.restartTimer(s)
-}
-
-// resumeContact notes that an unreachable client whose connection still exists can reach its server
-// again. A ping that waited arrives now; if none was due, the server hears nothing yet. Later pings
-// come at their times: a paused process and a stalled connection both keep the phase of Go's
-// ticker. A follower reports what it hears now at its next relay, as any other contact.
-func (c *Cluster) resumeContact(s *session) {
-	if !s.link.pings {
-		c.attach(s, s.link)
-		return
-	}
-	s.unreachable = false
-	if s.contactAt <= c.relayedUpTo(c.now) {
-		s.relayedAt = s.contactAt
-	}
-	if ping := s.lastPing(c.now); ping > s.contactAt {
-		s.contactAt, s.pingStart = c.now, ping+PingInterval(s.timeout)
-	}
-}
-
-// restartTimer restarts the session's timeout.
-func (c *Cluster) restartTimer(s *session) { s.expires = c.expiry(s, c.now) }
-
-// touchSession notes that the session's server has received a request of the client. A crashed
-// client's request that is served late counts too.
-func (c *Cluster) touchSession(s *session, l *Link) {
-	if s.unreachable {
-		return
-	}
-	if s.contactAt <= c.relayedUpTo(c.now) {
-		s.relayedAt = s.contactAt
-	}
-	s.contactAt = c.now
-	contact := c.now
-	if c.lagging(l.server) && !s.local {
-		contact = c.relayTime(c.now)
-	}
-	s.expires = c.expiry(s, contact)
-}
-
-// detach removes the connection.
-func (c *Cluster) detach(s *session) {
-	c.silence(s)
-	s.link = nil
-}
-
-// markUnreachable notes that the client's requests and pings no longer reach the leader, though its
-// connection exists. It has an effect on an unreachable client too, if the leader is lost after the
-// client.
-func (c *Cluster) markUnreachable(s *session) {
-	c.silence(s)
-	s.unreachable = true
-}
-
-// silence computes when the session expires if the leader hears no further contact of the client,
-// be it because the client's pings stop, because its server has lost the leader, or both in either
-// order.
-func (c *Cluster) silence(s *session) {
-	if s.link.pings && !s.unreachable {
-		s.expires = c.expiry(s, c.lastContact(s))
-		s.relayedAt, s.contactAt = c.relayedContact(s), max(s.contactAt, s.lastPing(c.now))
-	}
-	server := s.link.server
-	if !s.local && c.lagging(server) && !c.leaderConnected(server) {
-		c.loseReport(s)
-	}
-}
-
-// loseReport notes that the leader never receives the contacts that the client's follower has not
-// relayed. They count when the follower hears of the client again. A new leader knows of no
-// contact; see [Cluster.lead].
-func (c *Cluster) loseReport(s *session) {
-	if s.contactAt <= c.relayedUpTo(c.now) || c.servers[s.link.server].epoch != c.epoch {
-		return
-	}
-	s.contactAt = c.relayedContact(s)
-	s.expires = c.expiry(s, c.relayTime(s.contactAt))
-}
-
-// lastContact returns when the leader last heard from a connected client. A simulated client pings
-// every third of the session timeout; pings are not steps, so the time of the last one is computed
-// here. A follower relays its clients' contacts when the leader pings it, every half tick
-// (LearnerSessionTracker). The leader never receives the contacts that a follower has not relayed
-// when it is cut off.
-func (c *Cluster) lastContact(s *session) time.Duration {
-	server := s.link.server
-	last := max(s.contactAt, s.lastPing(c.now))
-	switch {
-	case !c.lagging(server) || s.local:
-		return last
-	case c.leaderConnected(server):
-		return c.relayTime(last)
-	}
-	return c.relayTime(c.relayedContact(s))
-}
-
-// relayedContact returns the client's last contact that a follower has relayed.
-func (c *Cluster) relayedContact(s *session) time.Duration {
-	relayed := c.relayedUpTo(c.now)
-	last := s.relayedAt
-	if s.contactAt <= relayed {
-		last = s.contactAt
-	}
-	return max(last, s.lastPing(relayed))
-}
-
-// lastPing returns when the client last pinged, up to a time, or 0 if it has not.
-func (s *session) lastPing(upTo time.Duration) time.Duration {
-	if !s.link.pings || upTo < s.pingStart {
-		return 0
-	}
-	return LastPing(s.pingStart, upTo, s.timeout)
 }
 
 // PingInterval returns the interval of a client's pings: half of its read timeout, which is two
@@ -162,29 +41,17 @@ func LastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
 	return since + (upTo-since)/every*every
 }
 
-// relayedUpTo returns the time of the followers' last relay to the leader.
-func (c *Cluster) relayedUpTo(now time.Duration) time.Duration {
-	if !c.config.Lag {
-		return now
-	}
-	half := c.config.TickTime / 2
-	return c.relayPhase + floor(now-c.relayPhase, half)
-}
-
-// relayTime returns when the leader learns of a contact at a follower.
-func (c *Cluster) relayTime(at time.Duration) time.Duration {
-	half := c.config.TickTime / 2
-	return c.relayPhase + floor(at-c.relayPhase+half-1, half)
-}
-
 // timingOut reports whether nothing but time decides when the session expires.
 func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
 // timeoutOf returns when the session expires if nothing but time decides that, or false. Without a
 // leader, only local sessions expire.
 func (c *Cluster) timeoutOf(s *session) (at time.Duration, ok bool) {
-	if !s.timingOut() || c.leader == noLeader && !s.local {
+	switch {
+	case c.leader == noLeader && !s.local:
 		return 0, false
+	case !s.timingOut():
+		return c.endsUnreported(s)
 	}
 	return c.clockOf(s).timeOf(s.expires), true
 }
@@ -258,7 +125,7 @@ func (c *Cluster) resumeAtDeposed(l *Link, r *Exchange) {
 		r.Session = 0
 	} else {
 		l.session.timeout = r.Timeout
-		l.session.link, l.session.unreachable = l, true
+		l.session.link, l.session.unreachable, l.session.reporter = l, true, 0
 	}
 	c.respond(l, r)
 }

@@ -23,10 +23,10 @@ func (c *Cluster) StallRequests(l *Link) {
 		if !l.stalled() {
 			l.end.PingsStalled()
 		}
-		l.stallRequests = true
 		if l.session != nil && l.session.link == l {
 			c.markUnreachable(l.session)
 		}
+		l.stallRequests = true
 	})
 }
 
@@ -56,8 +56,7 @@ func (c *Cluster) releaseStalled(l *Link) {
 
 // resumeKeepalive notes that the server hears from the client again, if it still has a connection.
 func (c *Cluster) resumeKeepalive(l *Link) {
-	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() &&
-		(!c.config.Lag || s.local || c.leaderConnected(l.server)) {
+	if s := l.session; s != nil && s.link == l && s.unreachable && !l.pingsBlocked() {
 		c.resumeContact(s)
 	}
 }
@@ -91,10 +90,10 @@ func (l *Link) library() LibraryEnd {
 // timer take effect only when it resumes.
 func (c *Cluster) Pause(l *Link, limit time.Duration) {
 	l.each(func(l *Link) {
-		l.paused, l.resumeAt = true, c.now+limit
 		if l.session != nil && l.session.link == l {
 			c.markUnreachable(l.session)
 		}
+		l.paused, l.resumeAt = true, c.now+limit
 		if e := l.library(); e != nil {
 			e.Paused()
 		}

@@ -66,6 +66,9 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 		}
 		key = mix(key, uint64(all-logged)<<40|uint64(all-acknowledged)<<20|uint64(all-s.applied))
 		key = mix(mix(key, s.peerState.key(c.now)), uint64(s.zxid)<<1|uint64(btoi(s.up)))
+		if c.pingWaits(&s.waiting) {
+			key = mix(key, 1<<63)
+		}
 		if s.applied < all {
 			key = mix(key, s.tree.StateHash())
 		}
@@ -77,6 +80,9 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 	for _, s := range c.sessions {
 		if s.link != nil {
 			key = mix(mix(key, uint64(c.now-s.contactAt)), uint64(c.now-s.relayedAt))
+		}
+		if contacts := c.contactsKey(s); contacts != 0 {
+			key = mix(key, contacts)
 		}
 		key = mix(key, uint64(s.lostEndEpoch))
 	}

@@ -89,6 +89,19 @@ func (p *present) commit(writes ...string) {
 	}
 }
 
+// part lets the messages to the first server wait since a time, and those from it.
+func (p *present) part(inbound, outbound time.Duration) {
+	p.SetNow(p.start + min(inbound, outbound))
+	if outbound <= inbound {
+		p.PartitionServer(0, false, true)
+	}
+	p.SetNow(p.start + inbound)
+	p.PartitionServer(0, true, false)
+	p.SetNow(p.start + outbound)
+	p.PartitionServer(0, true, true)
+	p.SetNow(p.start + 2*time.Second)
+}
+
 func setRoot(data string) *wire.Request {
 	return &wire.Request{Op: wire.OpSetData, Path: "/", Data: []byte(data), Version: -1}
 }
@@ -161,6 +174,41 @@ var presents = [][]func(p *present){
 		func(p *present) { p.StallReplies(p.links[0]) },
 		func(p *present) { p.StallReplies(p.links[1]) },
 		func(p *present) { p.StallRequests(p.links[0]); p.StallReplies(p.links[0]) },
+	},
+	{ // what waits between a follower and the leader
+		func(p *present) { p.part(1700*time.Millisecond, 1700*time.Millisecond) },
+		func(p *present) { p.part(2000*time.Millisecond, 1700*time.Millisecond) },
+		func(p *present) {
+			p.part(1700*time.Millisecond, 1700*time.Millisecond)
+			p.Leave(p.links[0])
+		},
+		func(p *present) {
+			p.part(2000*time.Millisecond, 1700*time.Millisecond)
+			p.Leave(p.links[0])
+		},
+		func(p *present) {
+			p.part(2000*time.Millisecond, 2000*time.Millisecond)
+			p.Leave(p.links[0])
+		},
+	},
+	{ // reports that came late
+		func(p *present) {
+			p.part(1700*time.Millisecond, 1700*time.Millisecond)
+			p.HealServer(0)
+		},
+		func(p *present) {
+			p.part(1700*time.Millisecond, 1700*time.Millisecond)
+			p.SetNow(p.start + 2100*time.Millisecond)
+			p.HealServer(0)
+			p.SetNow(p.start + 2200*time.Millisecond)
+			p.send(0, auth("late:2.1"))
+		},
+		func(p *present) {
+			p.part(1700*time.Millisecond, 1700*time.Millisecond)
+			p.SetNow(p.start + 2200*time.Millisecond)
+			p.HealServer(0)
+			p.send(0, auth("late:2.1"))
+		},
 	},
 	{ // connections
 		func(p *present) { p.Leave(p.links[0]) },
