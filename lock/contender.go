@@ -57,8 +57,6 @@ type nodeState struct {
 	token    int64     // the fencing token
 	// the zxid that created the node; 0 unless it was needed for the order
 	czxid int64
-	// when the create was sent; zero if its reply was lost and the node was found
-	createdAt time.Time
 
 	ownWatch <-chan zk.Event // fires when the node changes or goes; nil if not watched
 	ownEpoch uint64          // epoch of the connection on which ownWatch was set
@@ -261,7 +259,7 @@ func (c *contender) create() error {
 		// Only the name counts: a client that adds a prefix to every path may return it with or
 		// without the prefix.
 		c.node, c.uncertain = c.at(node[strings.LastIndexByte(node, '/')+1:]), false
-		c.createdAt, c.lastSeen = sentAt, sentAt
+		c.lastSeen = sentAt
 		// If this is still the client's session, the node belongs to it, because no session
 		// returns.
 		c.owner = session
