@@ -77,6 +77,7 @@ var (
 	errCancelled = errors.New("lock: cancelled")
 	errNodeLost  = errors.New("lock: the node is gone or belongs to another session")
 	errRestart   = errors.New("lock: restart the attempt")
+	errTooSlow   = errors.New("lock: ZooKeeper takes too long to answer, for the session timeout")
 )
 
 // recentPart is the divisor of the session timeout that gives the age at which the last sight of a
@@ -210,7 +211,10 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 	if err := c.checkCancelled(); err != nil {
 		return nil, err
 	}
-	return c.confirmKeeper(verified)
+	if verified && c.alive() {
+		return c.newLeaseKeeper(), nil
+	}
+	return c.confirmKeeper()
 }
 
 // alive reports whether the session to which the node belongs is the client's, and certain to be
@@ -220,15 +224,10 @@ func (c *contender) alive() bool {
 		time.Since(c.provenAt()) < c.validity/2
 }
 
-// provenAt returns when the last write was sent that counts for the session to which the node
+// provenAt returns when the first request of the last pair was sent in the session to which the node
 // belongs: see [proof].
 func (c *contender) provenAt() time.Time {
 	return c.proof.times(c.owner).proven
-}
-
-// wroteRecently reports whether a sync now proves enough, because a write precedes it.
-func (c *contender) wroteRecently() bool {
-	return time.Since(c.proof.times(c.owner).wrote) < c.validity/2
 }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was
@@ -241,9 +240,12 @@ func (c *contender) create() error {
 		if err := c.findNode(); err != nil || c.node != "" {
 			return err
 		}
-		if c.checkCancelled() != nil {
-			return errCancelled // It may have been cancelled meanwhile.
-		}
+	}
+	if err := c.precede(); err != nil {
+		return err
+	}
+	if c.checkCancelled() != nil {
+		return errCancelled // It may have been cancelled meanwhile.
 	}
 	c.uncertain = true
 	session, sentAt := c.client.SessionID(), time.Now()

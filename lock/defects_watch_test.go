@@ -48,8 +48,8 @@ var watchDefects = []defect{
 		before := w.requests(2, "")
 		w.pass(2 * sessionTimeout)
 		w.wantWaiting(c)
-		if after := w.requests(2, ""); before != 3 || after != before {
-			w.t.Errorf("%d requests until it waited, want 3, and %d since", before, after-before)
+		if after := w.requests(2, ""); before != 4 || after != before {
+			w.t.Errorf("%d requests until it waited, want 4, and %d since", before, after-before)
 		}
 	}},
 	{

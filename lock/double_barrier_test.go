@@ -54,8 +54,8 @@ func TestDoubleBarrier(t *testing.T) {
 			for _, v := range visits {
 				w.wantGranted(v.call)
 			}
-			if got := w.requests(3, ""); round == 0 && got != 4 {
-				t.Errorf("the last of three took %d requests, want 4", got)
+			if got := w.requests(3, ""); round == 0 && got != 5 {
+				t.Errorf("the last of three took %d requests, want 5", got)
 			}
 			one, two := w.leave(background, second), w.leave(background, third)
 			w.wantWaiting(one, two)
@@ -64,8 +64,8 @@ func TestDoubleBarrier(t *testing.T) {
 				w.wantGranted(c)
 			}
 			w.wantNodes(0)
-			if got := w.requests(3, ""); round == 0 && got != 7 {
-				t.Errorf("the last of three took %d requests in all, want 7", got)
+			if got := w.requests(3, ""); round == 0 && got != 8 {
+				t.Errorf("the last of three took %d requests in all, want 8", got)
 			}
 		}
 	})

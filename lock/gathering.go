@@ -231,7 +231,10 @@ func (c *contender) confirmRound() (*leaseKeeper, error) {
 	if err := c.checkCancelled(); err != nil {
 		return nil, err
 	}
-	keeper, err := c.confirmKeeper(true)
+	if c.alive() {
+		return c.newLeaseKeeper(), nil
+	}
+	keeper, err := c.confirmKeeper()
 	if err == errNodeLost {
 		err = errRoundMissed
 	}

@@ -27,7 +27,7 @@ type leaseKeeper struct {
 	timer    *time.Timer   // for the next confirmation
 }
 
-// newLeaseKeeper grants the lock, for as long as the writes so far prove.
+// newLeaseKeeper grants the lock, for as long as the session is proved to be alive.
 func (c *contender) newLeaseKeeper() *leaseKeeper {
 	k := &leaseKeeper{
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
@@ -39,38 +39,32 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 	return k
 }
 
-// confirmKeeper grants the lock. First it makes certain that the session is alive, and that the node
-// exists unless the caller has verified that.
-func (c *contender) confirmKeeper(verified bool) (*leaseKeeper, error) {
-	if err := c.confirmOnce(verified); err != nil {
+// confirmKeeper makes certain that the node exists and that its session is alive, and grants the
+// lock.
+func (c *contender) confirmKeeper() (*leaseKeeper, error) {
+	confirm := c.confirmNode
+	if !c.alive() {
+		confirm = func() error { return c.prove() }
+	}
+	if err := confirm(); err != nil {
 		return nil, err
 	}
 	if time.Since(c.provenAt()) >= c.validity {
-		return nil, errRestart // The lease would have expired already.
+		return nil, errTooSlow // The lease would have expired already.
 	}
 	return c.newLeaseKeeper(), nil
 }
 
-func (c *contender) confirmOnce(verified bool) error {
-	switch alive := c.alive(); {
-	case alive && verified:
-		return nil
-	case alive:
-		return c.confirmNode()
-	case verified && c.wroteRecently():
-		return c.sync()
+// prove makes ZooKeeper commit a check that the node exists, which succeeds only if its session is
+// alive, as the second request of a pair: see [proof] and [commitNoop]. The caller may add checks,
+// and prove returns zk.ErrBadVersion if one of them fails.
+func (c *contender) prove(more ...any) error {
+	if err := c.precede(); err != nil {
+		return err
 	}
-	return c.prove(c.validity / 2)
-}
-
-// prove makes ZooKeeper commit a check that the node exists, which is written only if its session
-// is alive: see [proof.confirm] and [commitNoop]. The caller may add checks, and prove returns
-// zk.ErrBadVersion if one of them fails.
-func (c *contender) prove(within time.Duration, more ...any) error {
 	client, ok := c.client.(multiClient)
 	if !ok {
-		if err := c.proof.confirm(c.client, c.path, within,
-			func() error { return syncWith(c.client, c.path) }); err != nil {
+		if err := c.barrier(); err != nil {
 			return err
 		}
 		return c.confirmNode()
@@ -81,11 +75,8 @@ func (c *contender) prove(within time.Duration, more ...any) error {
 			return err
 		}
 	}
-	operations := append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)
-	err := c.proof.confirm(c.client, c.path, within, func() error {
-		_, err := client.Multi(operations...)
-		return err
-	})
+	err := c.multi(client, append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}},
+		more...)...)
 	switch {
 	case isNoNode(err):
 		return errNodeLost
@@ -286,7 +277,7 @@ func (k *leaseKeeper) sendRequests() error {
 		}
 	}
 	if k.rule.kind == party { // The directory's data are rounds.
-		return k.prove(k.timeout / recentPart)
+		return k.prove()
 	}
 	if k.directoryWatch == nil && !k.takeWatch() {
 		if err := k.readRevocation(); err != nil {
@@ -294,8 +285,7 @@ func (k *leaseKeeper) sendRequests() error {
 		}
 	}
 	for {
-		err := k.prove(k.timeout/recentPart,
-			&zk.CheckVersionRequest{Path: k.path, Version: k.version})
+		err := k.prove(&zk.CheckVersionRequest{Path: k.path, Version: k.version})
 		if !errors.Is(err, zk.ErrBadVersion) {
 			return err
 		}

@@ -305,6 +305,11 @@ func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
 	return "", zk.ErrConnectionClosed
 }
 
+func (slowlyClosed) Sync(string) (string, error) {
+	time.Sleep(100 * time.Millisecond)
+	return "", zk.ErrConnectionClosed
+}
+
 func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
 	time.Sleep(100 * time.Millisecond)
 	return nil, zk.ErrConnectionClosed

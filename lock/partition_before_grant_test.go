@@ -6,10 +6,10 @@ import (
 )
 
 // The leader has not heard of the client since its server, s1, ceased to hear the leader at 2.9 s,
-// so that the session ends at 8 s. At 7.9 s, s1 passes on the create all the same, and the leader
-// commits it. Then s1 is no longer heard, but hears again: it answers the leader's pings in vain,
-// and its client gets the reply to the create. Then s1 hears nothing more. A lock that is granted
-// must not be valid any more when the session ends.
+// so that the session ends at 8 s. At 7.9 s, s1 passes on the first request all the same, and the
+// leader carries it out. Then s1 is no longer heard, but hears again: it answers the leader's pings in
+// vain, and its client gets the reply. Then s1 hears nothing more. If the request was the create and
+// has granted the lock, its holder believes in it after the session's end.
 func TestGrantAfterPartition(t *testing.T) {
 	const server, leader = 0, 2
 	inEnsemble(t, 3, 2, func(w *world) {
@@ -20,11 +20,15 @@ func TestGrantAfterPartition(t *testing.T) {
 		c := w.start(background, w.mutex(1))
 		w.flow()
 		if c.returned() {
-			t.Fatalf("the server has not heard of the create, but the call returned: %v", c.err)
+			t.Fatalf("the server has heard no reply, but the call returned: %v", c.err)
 		}
 		w.cluster.PartitionLink(server, leader)
 		w.cluster.HealLink(leader, server)
+		before := w.requests(1, "")
 		w.flow()
+		if before != 1 || w.requests(1, "") == 1 {
+			t.Fatalf("%d requests, and %d after a reply", before, w.requests(1, ""))
+		}
 		w.cluster.PartitionLink(leader, server)
 		for w.cluster.Sessions() == 2 {
 			if time.Since(w.began) > 8*time.Second {

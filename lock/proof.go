@@ -13,9 +13,8 @@ import (
 // report, before it forwards the client's next request.
 //
 // Hence a pair of requests that the leader answers, the second one sent after the reply to the
-// first, proves that the session was prolonged at about the time when the first was sent. One of
-// them is a write; the other may be a sync, which a deposed leader answers too. See
-// docs/internals/lease.md.
+// first, proves that the session was prolonged at about the time when the first was sent. The first
+// is a write or a sync, the second a write. See docs/internals/lease.md.
 //
 // Locks on the same [Session] share a proof. Its methods may be called concurrently.
 type proof struct {
@@ -26,7 +25,6 @@ type proof struct {
 
 // The sendTimes are when requests that have succeeded were sent. A time is zero if there was none.
 type sendTimes struct {
-	wrote  time.Time // the last write
 	asked  time.Time // the last write or sync
 	proven time.Time // the first request of the last pair
 }
@@ -39,24 +37,23 @@ func (p *proof) sync(client Client, path string) error {
 	return p.note(client, false, func() error { return syncWith(client, path) })
 }
 
-func (p *proof) note(client Client, write bool, send func() error) error {
+func (p *proof) note(client Client, second bool, send func() error) error {
 	session, sentAt := client.SessionID(), time.Now()
 	before := p.times(session)
-	err := send()
-	if err != nil || session == 0 || session != client.SessionID() {
-		return err // It may have been carried out under another session.
+	if err := send(); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if session == 0 || session != client.SessionID() {
+		return nil // It may have been carried out under another session.
+	}
 	if p.session != session {
 		p.session, p.sendTimes = session, sendTimes{}
 	}
 	p.asked = later(p.asked, sentAt)
-	if write {
-		p.wrote = later(p.wrote, sentAt)
+	if second {
 		p.proven = later(p.proven, before.asked)
-	} else {
-		p.proven = later(p.proven, before.wrote)
 	}
 	return nil
 }
@@ -71,15 +68,12 @@ func (p *proof) times(session int64) sendTimes {
 	return p.sendTimes
 }
 
-// confirm sends a write, and before it a sync unless a first request of the pair was sent within the
-// given time.
-func (p *proof) confirm(client Client, path string, within time.Duration, write func() error) error {
-	if time.Since(p.times(client.SessionID()).asked) >= within {
-		if err := p.sync(client, path); err != nil {
-			return err
-		}
+// precede sends a sync, the first request of a pair, unless one was sent within the given time.
+func (p *proof) precede(client Client, path string, within time.Duration) error {
+	if time.Since(p.times(client.SessionID()).asked) < within {
+		return nil
 	}
-	return p.write(client, write)
+	return p.sync(client, path)
 }
 
 func later(a, b time.Time) time.Time {

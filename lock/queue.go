@@ -174,6 +174,9 @@ func (q *queue) barrier() error {
 	return q.write(func() error { return commitNoop(q.client, q.path) })
 }
 
+// precede sends the first request of a pair unless one was sent recently: see [proof].
+func (q *queue) precede() error { return q.proof.precede(q.client, q.path, q.timeout/recentPart) }
+
 // write sends a write, whose success counts for the proof.
 func (q *queue) write(send func() error) error { return q.proof.write(q.client, send) }
 

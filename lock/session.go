@@ -104,8 +104,8 @@ func (c *sessionChange) await(ctx context.Context) bool {
 	}
 }
 
-// validity returns how long a session and its nodes are certain to exist after a write was sent that
-// counts: see [proof]. docs/internals/lease.md derives the third of the timeout.
+// validity returns how long a session and its nodes are certain to exist after the first request of
+// a pair was sent: see [proof]. docs/internals/lease.md derives the third of the timeout.
 func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 
 // NewSession returns the session of a client that was connected with the timeout. It takes over the
@@ -416,8 +416,10 @@ func (s *Session) ping() {
 		return
 	}
 	id := s.Client.SessionID()
-	err := s.proof.confirm(s.Client, pingPath, s.timeout/recentPart,
-		func() error { return commitNoop(s.Client, pingPath) })
+	err := s.proof.precede(s.Client, pingPath, s.timeout/recentPart)
+	if err == nil {
+		err = s.proof.write(s.Client, func() error { return commitNoop(s.Client, pingPath) })
+	}
 	proven := s.proof.times(id).proven
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -431,8 +433,8 @@ func (s *Session) ping() {
 		return
 	}
 	s.updateID(id) // The client's own event can be late or dropped.
-	s.pingTimer.Reset(s.timeout / confirmations)
 	s.deadline = proven.Add(validity(s.timeout))
+	s.pingTimer.Reset(min(s.timeout/confirmations, time.Until(s.deadline)/2))
 	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)

@@ -309,39 +309,30 @@ func TestSessionDo(t *testing.T) {
 	}
 }
 
-// With a session, the contender right behind the holder sends but a sync when its turn comes, and
-// not even that if another lock has just made the session prove to be alive.
+// With a session, the contender right behind the holder sends no request when its turn comes.
 func TestSessionSparesTheConfirmation(t *testing.T) {
-	for _, busy := range []bool{false, true} {
-		inWorld(t, 2, func(w *world) {
-			holder, session := w.acquire(w.mutex(1)), w.session(2)
-			c := w.begin(background, must(session.NewMutex("/lock")).Lock)
-			w.wantWaiting(c)
-			if got := w.requests(2, ""); got != 3 {
-				t.Errorf("%d requests until it waited, want 3", got)
-			}
-			w.watch()
-			if got := w.requests(2, ""); got != 4 {
-				t.Errorf("%d requests when it had waited, want 4", got)
-			}
-			syncs := 1
-			if busy {
-				w.take(background, must(session.NewMutex("/other")).Lock)
-				syncs = 0
-			}
-			before, synced := w.requests(2, ""), w.requests(2, "sync")
-			w.unlock(holder)
-			w.wantGranted(c)
-			if all, sent := w.requests(2, "")-before, w.requests(2, "sync")-synced; all != syncs ||
-				sent != syncs {
-				t.Errorf("busy %v: %d requests after the holder's end, %d of them syncs, want %d",
-					busy, all, sent, syncs)
-			}
-			if c.lease.Token() <= holder.Token() {
-				t.Errorf("token %d after %d", c.lease.Token(), holder.Token())
-			}
-		})
-	}
+	inWorld(t, 2, func(w *world) {
+		holder := w.acquire(w.mutex(1))
+		m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
+		c := w.begin(background, m.Lock)
+		w.wantWaiting(c)
+		if got := w.requests(2, ""); got != 4 {
+			t.Errorf("%d requests until it waited, want 4", got)
+		}
+		w.watch()
+		before := w.requests(2, "")
+		if before != 5 {
+			t.Errorf("%d requests when it had waited, want 5", before)
+		}
+		w.unlock(holder)
+		w.wantGranted(c)
+		if after := w.requests(2, ""); after != before {
+			t.Errorf("%d requests after the holder's end", after-before)
+		}
+		if c.lease.Token() <= holder.Token() {
+			t.Errorf("token %d after %d", c.lease.Token(), holder.Token())
+		}
+	})
 }
 
 // It does send one if its own node may be gone, or the event of that may come after that of the

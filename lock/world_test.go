@@ -223,16 +223,45 @@ type call struct {
 
 func (w *world) start(ctx context.Context, m *lock.Mutex) *call { return w.begin(ctx, m.Lock) }
 
-// begin calls any of the ways to take a lock. The context ends with the world, if not before.
+// begin calls any of the ways to take a lock, and lets the sync that may precede the create pass. The
+// context ends with the world, if not before.
 func (w *world) begin(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *call {
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancels = append(w.cancels, cancel)
 	c := &call{done: make(chan struct{})}
+	w.send()
+	passSync := w.nextSync()
 	go func() {
 		c.lease, c.err = take(ctx)
 		close(c.done)
 	}()
+	w.send()
+	passSync()
 	return c
+}
+
+// nextSync returns a function that serves the next request of a client that has nothing in flight
+// now, if it is a sync, and delivers the reply.
+func (w *world) nextSync() func() {
+	idle := make([]bool, len(w.clients))
+	syncs := make([]int, len(w.clients))
+	for i, conn := range w.clients {
+		_, servable := conn.Servable()
+		_, deliverable := conn.Deliverable()
+		idle[i], syncs[i] = !servable && !deliverable, w.requests(i+1, "sync")
+	}
+	return func() {
+		for i, conn := range w.clients {
+			if _, ok := conn.Servable(); !ok || !idle[i] || w.requests(i+1, "sync") == syncs[i] {
+				continue
+			}
+			w.cluster.Serve(conn.Link)
+			if _, ok := conn.Deliverable(); ok {
+				w.cluster.Deliver(conn.Link)
+			}
+			w.send()
+		}
+	}
 }
 
 func (c *call) returned() bool {

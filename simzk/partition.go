@@ -111,12 +111,12 @@ func (c *Cluster) refreshConnectivity() {
 	connected := 0
 	for i := range c.servers {
 		c.refreshReports(i)
+		c.sendDelayedReplies(i)
 		s := &c.servers[i]
 		switch {
 		case !s.serving:
 		case c.leaderConnected(i):
 			s.acknowledged = s.logged
-			c.sendDelayedReplies(i)
 			if s.role == voter {
 				connected++
 			}

@@ -94,7 +94,6 @@ type processMargin struct {
 // The answeredTimes are when requests of a session that have succeeded were sent; before the first
 // one, noTime.
 type answeredTimes struct {
-	wrote time.Duration // the last write
 	asked time.Duration // the last write or sync
 	proof time.Duration // the first request of the last pair; see [MeasureMargins]
 }
@@ -117,9 +116,9 @@ type sentRequest struct {
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
 //   - proof-to-end: for each session that expires, the time since its client sent the first request
-//     of the last pair, if there is one. A pair is a write and a write or sync, in any order, that
-//     succeeded, the second one sent after the reply to the first. A lease that counts from such a
-//     request must be shorter; docs/internals/lease.md says why a single write proves less.
+//     of the last pair, if there is one. A pair is a write or sync and a write, sent after the reply
+//     to the first, that have succeeded. A lease that counts from such a request must be shorter;
+//     docs/internals/lease.md says why a single write proves less.
 //   - token-to-refusal: for each write that the resource refuses, the time since another process
 //     last used the resource. It is what [history.Fencing] has to spare.
 //
@@ -215,7 +214,7 @@ func (m *marginMeter) session(e *history.Event) {
 	switch e.Kind {
 	case history.SessionOpened:
 		p.session, p.sessionEnded = e.Session, false
-		p.answered = answeredTimes{noTime, noTime, noTime}
+		p.answered = answeredTimes{noTime, noTime}
 		for i := range p.sent {
 			p.sent[i].before = p.answered
 		}
@@ -243,11 +242,9 @@ func (m *marginMeter) session(e *history.Event) {
 func (a *answeredTimes) note(op string, r *sentRequest) {
 	switch {
 	case writes(op):
-		a.wrote, a.asked = max(a.wrote, r.at), max(a.asked, r.at)
-		a.proof = max(a.proof, r.before.asked)
+		a.asked, a.proof = max(a.asked, r.at), max(a.proof, r.before.asked)
 	case op == "sync":
 		a.asked = max(a.asked, r.at)
-		a.proof = max(a.proof, r.before.wrote)
 	}
 }
 

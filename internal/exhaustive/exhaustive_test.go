@@ -38,7 +38,7 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "crash=1", false, 155, 186},
 		{subjects.Textbook(), 2, 1, "expire=1", false, 383, 422},
 		{subjects.Herd(), 2, 1, "none", false, 21, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 1355, 2220},
+		{subjects.Mutex(), 3, 1, "none", false, 1229, 2162},
 	} {
 		e := &exhaustive.Search{
 			Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),

@@ -1,0 +1,122 @@
+package lock
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A sessionClient is a client of which only the session matters.
+type sessionClient struct {
+	Client
+	session int64
+}
+
+func (c *sessionClient) SessionID() int64 { return c.session }
+
+func (c *sessionClient) Sync(path string) (string, error) { return path, nil }
+
+// The writes in a test send other requests before they are answered.
+func TestPairs(t *testing.T) {
+	const second = time.Second
+	refuse := func() error { return errors.New("refused") }
+	answer := func() error {
+		time.Sleep(second)
+		return nil
+	}
+	for _, test := range []struct {
+		name   string
+		send   func(p *proof, c *sessionClient)
+		proven time.Duration // of the last session, since the beginning; -1 for never
+	}{
+		{"a write", func(p *proof, c *sessionClient) { p.write(c, answer) }, -1},
+		{"two writes", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			p.write(c, answer)
+		}, 0},
+		{"three writes", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			p.write(c, answer)
+			p.write(c, answer)
+		}, second},
+		{"a sync and a write", func(p *proof, c *sessionClient) {
+			time.Sleep(second)
+			p.sync(c, "/")
+			p.write(c, answer)
+		}, second},
+		{"a write and a sync", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			p.sync(c, "/")
+		}, -1},
+		{"a write and one that fails", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			p.write(c, refuse)
+		}, -1},
+		{"two writes, the second sent before the reply to the first", func(p *proof,
+			c *sessionClient,
+		) {
+			p.write(c, func() error { return p.write(c, answer) })
+		}, -1},
+		{"two writes of different sessions", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			c.session++
+			p.write(c, answer)
+		}, -1},
+		{"two writes, while the session changes", func(p *proof, c *sessionClient) {
+			p.write(c, answer)
+			p.write(c, func() error {
+				c.session++
+				return nil
+			})
+		}, -1},
+		{"writes of an older session come last", func(p *proof, c *sessionClient) {
+			p.write(c, func() error {
+				c.session++
+				p.write(c, answer)
+				return p.write(c, answer)
+			})
+		}, 0},
+		{"without a session", func(p *proof, c *sessionClient) {
+			c.session = 0
+			p.write(c, answer)
+			p.write(c, answer)
+		}, -1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, p, c := time.Now(), new(proof), &sessionClient{session: 7}
+				test.send(p, c)
+				got := time.Duration(-1)
+				if proven := p.times(c.session).proven; !proven.IsZero() {
+					got = proven.Sub(began)
+				}
+				if got != test.proven {
+					t.Errorf("proven since %v, want %v", got, test.proven)
+				}
+			})
+		})
+	}
+}
+
+// A sync precedes a write only if no first request is recent.
+func TestPrecede(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c := new(proof), &sessionClient{session: 7}
+		var asked []time.Duration
+		began := time.Now()
+		for range 5 {
+			if err := p.precede(c, "/", 2*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, p.times(7).asked.Sub(began))
+			time.Sleep(time.Second)
+		}
+		if want := []time.Duration{
+			0, 0, 2 * time.Second, 2 * time.Second, 4 * time.Second,
+		}; !slices.Equal(asked, want) {
+			t.Errorf("asked at %v, want %v", asked, want)
+		}
+	})
+}
