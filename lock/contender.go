@@ -224,8 +224,8 @@ func (c *contender) alive() bool {
 		time.Since(c.provenAt()) < c.validity/2
 }
 
-// provenAt returns when the first request of the last pair was sent in the session to which the node
-// belongs: see [proof].
+// provenAt returns when the first request of the last pair was sent in the session to which the
+// node belongs: see [proof].
 func (c *contender) provenAt() time.Time {
 	return c.proof.times(c.owner).proven
 }

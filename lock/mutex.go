@@ -41,17 +41,17 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // In each case the contender's node is removed, in the background if necessary.
 //
-// Lock costs two requests if the lock is free (create and list, sent together) and three if it is
-// not (create, list, watch), with no further request once its predecessor unlocks. It costs more
-// when:
+// Lock costs three requests if the lock is free (a sync, then create and list, sent together) and
+// four if it is not (sync, create, list, watch), with no further request once its predecessor
+// unlocks. The sync is saved if a write or a sync of the same [Session], or through this Mutex, was
+// sent in the twentieth of the session timeout before. Lock costs more when:
 //
 //   - the predecessor ends in any way but by unlocking after a wait of its own, and others may be
 //     before it: a list and a watch;
-//   - the last write before the create, of the same Session or through this Mutex, is older than a
-//     sixth of the session timeout: a sync right before the grant;
-//   - the contender has waited for more than a twentieth of the session timeout: an empty write
-//     instead, or with a [Session] a read while it waits;
-//   - it has waited for more than a sixth: a sync and an empty write.
+//   - the contender has waited for more than a twentieth of the session timeout: a read of its own
+//     node, which a Session makes while it waits;
+//   - it has waited for more than a sixth: a sync and an empty write, which replace that read
+//     except on a Session.
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. The
@@ -64,7 +64,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 // TryLock takes the lock if it is free, and returns [ErrNotAcquired] if a contender holds it or
 // waits for it. It is otherwise like Lock: it waits for ZooKeeper, including a lost connection,
 // until the context ends. If it fails, its node has been removed by the time it returns, unless the
-// context ended first; that costs three requests: create, list and delete.
+// context ended first; that costs four requests: sync, create, list and delete.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true, try: true})
 }

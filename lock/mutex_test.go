@@ -153,7 +153,7 @@ func TestPredecessorGivesUp(t *testing.T) {
 	})
 }
 
-// A contender that has waited for long proves anew, by a sync and a write, that its session is alive.
+// A contender that has waited for long proves anew that its session is alive: a sync and a write.
 func TestCostsAfterALongWait(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))

@@ -134,8 +134,8 @@ func TestSemaphoreWaiterExpires(t *testing.T) {
 	})
 }
 
-// On a Session, a waiter for one of several places watches its own node too: it queues again if that
-// is deleted, and is otherwise granted a place without a request.
+// On a Session, a waiter for one of several places watches its own node too: it queues again if
+// that is deleted, and is otherwise granted a place without a request.
 func TestSemaphoreWaiterOnASession(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		inWorld(t, 3, func(w *world) {

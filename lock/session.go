@@ -47,8 +47,8 @@ type SessionEvent struct {
 
 // A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
 // NewSemaphore, NewElection and NewDoubleBarrier make locks on it; with a Session, a waiter of a
-// lock saves a write right before the grant, and the requests for one lock serve the others. Its
-// methods may be called concurrently.
+// lock saves the request right before the grant, and the syncs and writes for one lock serve the
+// others. Its methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmation was begun: see the clock bound

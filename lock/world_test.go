@@ -223,8 +223,8 @@ type call struct {
 
 func (w *world) start(ctx context.Context, m *lock.Mutex) *call { return w.begin(ctx, m.Lock) }
 
-// begin calls any of the ways to take a lock, and lets the sync that may precede the create pass. The
-// context ends with the world, if not before.
+// begin calls any of the ways to take a lock, and lets the sync that may precede the create pass.
+// The context ends with the world, if not before.
 func (w *world) begin(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *call {
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancels = append(w.cancels, cancel)

@@ -116,8 +116,8 @@ type sentRequest struct {
 //   - loss-to-grant: for each loss in a critical section, the same up to the first grant to another
 //     process after that end, unless both processes share the lock.
 //   - proof-to-end: for each session that expires, the time since its client sent the first request
-//     of the last pair, if there is one. A pair is a write or sync and a write, sent after the reply
-//     to the first, that have succeeded. A lease that counts from such a request must be shorter;
+//     of the last pair, if there is one. A pair is a write or a sync, and a write that was sent
+//     after its reply, and both have succeeded. A lease that counts from there must be shorter;
 //     docs/internals/lease.md says why a single write proves less.
 //   - token-to-refusal: for each write that the resource refuses, the time since another process
 //     last used the resource. It is what [history.Fencing] has to spare.
