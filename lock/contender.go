@@ -175,6 +175,8 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 			// The session was lost, or somebody deleted the node: a new node queues at the end.
 			c.nodeState = nodeState{}
 			clear(c.watches)
+			// The session may be alive all the same, where a deposed leader has called it expired.
+			c.uncertain = c.uncertain || c.rule.kind == party
 			continue
 		}
 		if err := c.pause(err); err != nil {

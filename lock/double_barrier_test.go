@@ -3,7 +3,11 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk/tree"
@@ -173,5 +177,73 @@ func TestDoubleBarrierForeignData(t *testing.T) {
 			t.Errorf("returned %v, error %v", first.returned(), first.err)
 		}
 		w.wantNodes(0)
+	})
+}
+
+// A create that was presumed lost can be carried out late. A second node of a participant whose
+// round has begun is no further participant.
+func TestDoubleBarrierSecondNodeInRound(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		first, second := w.enter(background, 1, 2), w.enter(background, 2, 2)
+		w.wantGranted(first.call)
+		w.wantGranted(second.call)
+		node := first.round.Node()
+		w.create(node[:len(node)-1]+"9", zk.FlagEphemeral, w.client(1).SessionID())
+		third := w.enter(background, 3, 2)
+		w.wantWaiting(third.call)
+	})
+}
+
+// A deposed leader reports a session as expired that is alive under the new one, so that the node
+// of a participant outlives its session in the client's view. That node must go before Enter
+// returns, and before the participant comes again: no round may count it.
+func TestDoubleBarrierNodeOutlivesSession(t *testing.T) {
+	deposed := func(t *testing.T, test func(w *world, first *visit, cancel func())) {
+		inEnsemble(t, 3, 3, func(w *world) {
+			ctx, cancel := context.WithCancel(background)
+			first := w.enter(ctx, 1, 2)
+			w.cluster.PartitionServer(2, true, true)
+			for old := w.client(1).SessionID(); w.client(1).SessionID() == old; {
+				w.advance(50 * time.Millisecond)
+				w.flow()
+			}
+			w.wantNodes(1)
+			test(w, first, cancel)
+		})
+	}
+	t.Run("given up", func(t *testing.T) {
+		deposed(t, func(w *world, first *visit, cancel func()) {
+			cancel()
+			w.pass(time.Second)
+			w.wantError(first.call, context.Canceled)
+			w.wantNodes(0)
+			second := w.enter(background, 2, 2)
+			w.pass(time.Second)
+			w.wantWaiting(second.call)
+		})
+	})
+	t.Run("counted", func(t *testing.T) {
+		deposed(t, func(w *world, first *visit, _ func()) {
+			second := w.enter(background, 2, 2)
+			w.wantGranted(second.call)
+			third := w.enter(background, 2, 2)
+			w.pass(2 * time.Second)
+			w.wantError(first.call, lock.ErrLost)
+			w.wantWaiting(third.call)
+			w.wantNodes(2)
+		})
+	})
+	t.Run("comes again", func(t *testing.T) {
+		deposed(t, func(w *world, first *visit, _ func()) {
+			before := w.nodes()
+			w.pass(2 * time.Second)
+			w.wantNodes(1)
+			if slices.Equal(w.nodes(), before) {
+				t.Fatal("the participant has not come again")
+			}
+			second := w.enter(background, 2, 2)
+			w.wantGranted(first.call)
+			w.wantGranted(second.call)
+		})
 	})
 }

@@ -48,6 +48,7 @@ func (c *contender) join() (*leaseKeeper, error) {
 	if c.gathering.members != nil {
 		return c.confirmRound()
 	}
+	session := c.client.SessionID()
 	if c.node == "" {
 		if err := c.comeAgain(); err != nil {
 			return nil, err
@@ -55,6 +56,9 @@ func (c *contender) join() (*leaseKeeper, error) {
 	}
 	if err := c.readRounds(); err != nil {
 		return nil, err
+	}
+	if c.node == "" && c.gathering.known && c.client.SessionID() != session {
+		return nil, errRestart // The server of the new session may lag.
 	}
 	switch begun, err := c.ownRound(); {
 	case err != nil:
@@ -78,8 +82,9 @@ func (c *contender) join() (*leaseKeeper, error) {
 	return nil, c.awaitRound()
 }
 
-// comeAgain decides all earlier requests of a contender whose node is lost, so that subsequent
-// reads show whether its round has begun.
+// comeAgain decides all earlier requests of a contender whose node is lost, and removes the node
+// unless it is gone. Then no further round can count it, and subsequent reads in the same session
+// show whether one has.
 func (c *contender) comeAgain() error {
 	switch {
 	case !c.gathering.known:
@@ -87,14 +92,7 @@ func (c *contender) comeAgain() error {
 	case c.uncertain:
 		return c.findNode()
 	}
-	session := c.client.SessionID()
-	if err := c.barrier(); err != nil {
-		return err
-	}
-	if c.client.SessionID() != session {
-		return errRestart
-	}
-	return nil
+	return c.barrier()
 }
 
 // readRounds reads the directory's data, and watches them unless they are watched.
@@ -164,26 +162,28 @@ func (c *contender) ownRound() (bool, error) {
 	return false, nil
 }
 
-// listOutside returns the contenders that are in no round, in order and one for each GUID, and
-// whether each name is present.
+// listOutside returns the contenders that are in no round, by any of their nodes, in order and one
+// for each GUID, and whether each name is present.
 func (c *contender) listOutside() ([]entry, map[string]bool, error) {
 	entries, _, err := c.listContenders()
 	if err != nil {
 		return nil, nil, err
 	}
 	sortEntries(entries)
-	present, inside := make(map[string]bool), make(map[string]bool)
+	present, inside := make(map[string]bool), make(map[guid]bool)
 	for i := range entries {
 		present[entries[i].name] = true
 	}
 	for _, r := range c.gathering.Rounds {
 		for _, name := range r.Members {
-			inside[name] = true
+			if e, ok := parseEntry(name); ok {
+				inside[e.guid] = true
+			}
 		}
 	}
 	var outside []entry
 	for _, e := range entries {
-		if e.kind == party && !inside[e.name] && !slices.ContainsFunc(outside,
+		if e.kind == party && !inside[e.guid] && !slices.ContainsFunc(outside,
 			func(other entry) bool { return other.guid == e.guid }) {
 			outside = append(outside, e)
 		}
