@@ -10,6 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -245,5 +247,85 @@ func TestDoubleBarrierNodeOutlivesSession(t *testing.T) {
 			w.wantGranted(first.call)
 			w.wantGranted(second.call)
 		})
+	})
+}
+
+// A heldRead is a client that holds back the first read of data after a multi.
+type heldRead struct {
+	*model.Conn
+	release chan struct{} // nil unless a read is to be held back
+	decided bool          // the multi is done
+	held    bool
+}
+
+func (h *heldRead) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	results, err := h.Conn.Multi(operations...)
+	h.decided = err == nil
+	return results, err
+}
+
+func (h *heldRead) Get(path string) ([]byte, *zk.Stat, error) {
+	h.hold()
+	return h.Conn.Get(path)
+}
+
+func (h *heldRead) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	h.hold()
+	return h.Conn.GetW(path)
+}
+
+func (h *heldRead) hold() {
+	if release := h.release; release != nil && h.decided {
+		h.release, h.held = nil, true
+		<-release
+	}
+}
+
+// A participant whose round has begun and ended without it loses two sessions. The server of the
+// third one, a local session, lags behind and knows of no round: what it shows is no answer.
+func TestDoubleBarrierAtLaggingServer(t *testing.T) {
+	const lagging, other, leader = 0, 1, 2
+	config := simzk.Config{Servers: 3, LocalSessions: simzk.UpgradedLocalSessions}
+	inConfigured(t, config, 3, func(w *world) {
+		client := &heldRead{Conn: w.client(1)}
+		b := must(lock.NewDoubleBarrier(client, "/lock", 2, sessionTimeout))
+		first := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			_, err := b.Enter(ctx)
+			return nil, err
+		})
+		w.wantWaiting(first)
+		w.cluster.Cut(client.Link)
+		w.cluster.PartitionLink(leader, lagging)
+		second := w.enter(background, 2, 2)
+		w.wantGranted(second.call)
+		w.cluster.Expire(client.SessionID())
+		w.wantGranted(w.leave(background, second))
+		second, third := w.enter(background, 2, 2), w.enter(background, 3, 2)
+		w.wantGranted(second.call)
+		w.wantGranted(third.call)
+		release := make(chan struct{})
+		client.release = release
+		w.cluster.BlockClient(client.Link, lagging)
+		w.cluster.BlockClient(client.Link, leader)
+		w.cluster.Heal(client.Link)
+		w.pass(sessionTimeout)
+		if !client.held {
+			t.Fatal("the participant has not come again")
+		}
+		w.cluster.Expire(client.SessionID())
+		for client.SessionID() != 0 {
+			w.advance(50 * time.Millisecond)
+			w.flow()
+		}
+		w.cluster.BlockClient(client.Link, other)
+		w.cluster.UnblockClient(client.Link, lagging)
+		w.pass(2 * time.Second)
+		close(release)
+		w.pass(time.Second)
+		w.wantWaiting(first)
+		w.cluster.HealLink(leader, lagging)
+		w.pass(time.Second)
+		w.wantError(first, lock.ErrLost)
+		w.wantNodes(2)
 	})
 }

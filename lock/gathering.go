@@ -58,7 +58,7 @@ func (c *contender) join() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if c.node == "" && c.gathering.known && c.client.SessionID() != session {
-		return nil, errRestart // The server of the new session may lag.
+		return nil, errRestart // The server of a new session may lag if the session is local.
 	}
 	switch begun, err := c.ownRound(); {
 	case err != nil:

@@ -48,14 +48,18 @@ func inWorld(t *testing.T, clients int, test func(w *world)) {
 // inEnsemble runs a test in a world with the given number of servers (the last one leads) and
 // of clients, which are connected to the servers in turn.
 func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
+	inConfigured(t, simzk.Config{Servers: servers}, clients, test)
+}
+
+// inConfigured is inEnsemble with a configuration of the ensemble, which it completes.
+func inConfigured(t *testing.T, config simzk.Config, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
+		config.SessionTimeout, config.Settle = sessionTimeout, synctest.Wait
+		config.Lag = config.Servers > 1
 		log := new(history.Log)
 		w := &world{
-			t: t, log: log, began: time.Now(), servers: servers,
-			cluster: simzk.New(simzk.Config{
-				SessionTimeout: sessionTimeout, Settle: synctest.Wait, Servers: servers,
-				Lag: servers > 1,
-			}, log),
+			t: t, log: log, began: time.Now(), servers: config.Servers,
+			cluster: simzk.New(config, log),
 		}
 		for range clients {
 			w.clients = append(w.clients, model.Connect(w.cluster))
