@@ -433,12 +433,15 @@ func (c *contender) checkCancelled() error {
 	}
 }
 
-// pause waits before a request is retried.
+// pause waits before a request is retried, unless that would only add to a long time.
 func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
 	c.observe(Event{Kind: Retried, Err: err})
+	if err == errTooSlow {
+		return c.checkCancelled()
+	}
 	if c.closed(err) {
 		return zk.ErrClosing
 	}

@@ -42,9 +42,9 @@ func SequenceOverflow() scenarios.Subject {
 type lockFunc = func(context.Context) (*scenarios.Hold, error)
 
 // productionLimits allow an acquire one listing without effect, and the confirmation of a node
-// after a long wait.
+// after a long wait. A sync precedes the create, and another the confirmation.
 var productionLimits = history.Limits{
-	WakeUps: 1, Requests: 8, RequestsPerChange: 4, Overtakings: 0,
+	WakeUps: 1, Requests: 10, RequestsPerChange: 4, Overtakings: 0,
 	RequestsPerSecond: 30,
 	NameLength:        len("_c_-write-") + 32 + len("-2147483648"),
 	NoExistWatches:    true,
