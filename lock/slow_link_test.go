@@ -56,8 +56,8 @@ func (w *world) passFinely() {
 	w.flow()
 }
 
-// A lock is granted and held, and a Session stays connected, while a round trip takes at most a
-// twentyfourth of the session timeout.
+// A lock is granted and held, and a Session stays connected, while a round trip takes at most 1/24 of
+// the session timeout.
 func TestSlowLink(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		m := must(lock.NewMutex(slowTrip{w.client(1), sessionTimeout / 24}, "/lock",
