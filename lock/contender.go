@@ -220,7 +220,7 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 }
 
 // alive reports whether the session to which the node belongs is the client's, and certain to be
-// alive for some time. Only writes prove it: a server that lags behind answers a read.
+// alive for some time. Only a pair of requests proves it: see [proof].
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
 		time.Since(c.provenAt()) < c.validity/2
@@ -327,6 +327,7 @@ func (q *queue) createDirectory(directory string) error {
 // contender's; all others are removed. A barrier comes first, because a server that lags may not
 // know the node yet.
 func (c *contender) findNode() error {
+	session := c.client.SessionID()
 	if err := c.barrier(); err != nil {
 		return err
 	}
@@ -350,6 +351,9 @@ func (c *contender) findNode() error {
 		if err := c.delete(path); err != nil {
 			return err
 		}
+	}
+	if c.client.SessionID() != session {
+		return errRestart // The listing may be older than the barrier.
 	}
 	c.uncertain = false
 	return nil

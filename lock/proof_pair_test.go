@@ -16,7 +16,10 @@ type sessionClient struct {
 
 func (c *sessionClient) SessionID() int64 { return c.session }
 
-func (c *sessionClient) Sync(path string) (string, error) { return path, nil }
+func (c *sessionClient) Sync(path string) (string, error) {
+	time.Sleep(time.Second)
+	return path, nil
+}
 
 // The writes in a test send other requests before they are answered.
 func TestPairs(t *testing.T) {
@@ -107,14 +110,14 @@ func TestPrecede(t *testing.T) {
 		var asked []time.Duration
 		began := time.Now()
 		for range 5 {
-			if err := p.precede(c, "/", 2*time.Second); err != nil {
+			if err := p.precede(c, "/", 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
 			asked = append(asked, p.times(7).asked.Sub(began))
 			time.Sleep(time.Second)
 		}
 		if want := []time.Duration{
-			0, 0, 2 * time.Second, 2 * time.Second, 4 * time.Second,
+			0, 0, 3 * time.Second, 3 * time.Second, 6 * time.Second,
 		}; !slices.Equal(asked, want) {
 			t.Errorf("asked at %v, want %v", asked, want)
 		}

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -75,21 +76,77 @@ func TestNoReadExtendsALease(t *testing.T) {
 	}
 }
 
-// A lease counts from the first of two requests, however long the second takes.
+// A lease counts from the first of two requests, however long both take.
 func TestLeaseCountsFromTheFirstRequest(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
+		c := w.call(background, w.mutex(1).Lock)
 		asked := time.Now()
-		c := w.start(background, w.mutex(1))
-		w.advance(sessionTimeout / 10)
-		if syncs, creates := w.requests(1, "sync"), w.requests(1, "create"); syncs != 1 ||
-			creates != 1 {
-			t.Fatalf("%d syncs and %d creates, want one of each", syncs, creates)
+		for _, verb := range []string{"sync", "create"} {
+			w.send()
+			if n := w.requests(1, verb); n != 1 || c.returned() {
+				t.Fatalf("%d requests of kind %s, want 1; returned %v", n, verb, c.returned())
+			}
+			w.advance(sessionTimeout / 15)
+			w.answer(1)
 		}
-		w.answer(1)
 		w.wantGranted(c)
 		<-c.lease.Done() // Nothing more is answered.
 		if after := time.Since(asked); after != sessionTimeout/3 {
 			t.Errorf("lost %v after the sync was sent, want a third of %v", after, sessionTimeout)
+		}
+	})
+}
+
+// If the sync fails, or the session ends meanwhile, there is no create before another sync.
+func TestSyncBeforeCreate(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		interfere func(w *world)
+	}{
+		{"the connection is lost", func(w *world) {
+			w.cluster.Cut(w.client(1).Link)
+			w.cluster.Heal(w.client(1).Link)
+		}},
+		{"the reply is lost", func(w *world) {
+			w.serve(1)
+			w.cluster.LoseReply(w.client(1).Link)
+			w.cluster.Heal(w.client(1).Link)
+		}},
+		{"the session ends", func(w *world) { w.cluster.Expire(w.client(1).SessionID()) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				seen := new(witness)
+				c := w.call(background, w.mutex(1, lock.WithObserver(seen)).Lock)
+				w.send()
+				test.interfere(w)
+				w.awaitRequest(1, "create", 1)
+				if n := w.requests(1, "sync"); n != 2 {
+					t.Errorf("%d syncs, want 2", n)
+				}
+				w.wantNodes(0)
+				w.flow()
+				w.wantGranted(c)
+				w.wantNodes(1)
+				if len(seen.events) == 0 || seen.events[0].Kind != lock.Retried {
+					t.Errorf("the observer has seen %+v", seen.events)
+				}
+			})
+		})
+	}
+}
+
+// A call that is cancelled before the reply to its sync creates no node.
+func TestCancelledBeforeCreate(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		c := w.call(ctx, w.mutex(1).Lock)
+		w.send()
+		cancel()
+		w.wantError(c, context.Canceled)
+		w.pass(time.Second)
+		if n := w.requests(1, "create"); n != 0 {
+			t.Errorf("%d creates, want none", n)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type queue struct {
 	identity    any      // equal for queues with the same client
 	path        string
 	timeout     time.Duration
-	validity    time.Duration // of a confirmation, from when its request was sent
+	validity    time.Duration // of a confirmation, from when its first request was sent
 	acl         []zk.ACL
 	metadata    string
 	containers  bool

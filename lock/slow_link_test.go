@@ -47,31 +47,48 @@ func (s slowTrip) Multi(operations ...any) ([]zk.MultiResponse, error) {
 	return s.Conn.Multi(operations...)
 }
 
-// passFinely lets five session timeouts pass, in steps that are shorter than a round trip.
-func (w *world) passFinely() {
-	for range 5 * int(sessionTimeout/(2*time.Millisecond)) {
+// passFinely lets time pass in steps that are shorter than a round trip.
+func (w *world) passFinely(duration time.Duration) {
+	for until := time.Now().Add(duration); time.Now().Before(until); {
 		w.flow()
 		w.advance(2 * time.Millisecond)
 	}
 	w.flow()
 }
 
-// A lock is granted and held, and a Session stays connected, while a round trip takes at most 1/24 of
-// the session timeout.
-func TestSlowLink(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		m := must(lock.NewMutex(slowTrip{w.client(1), sessionTimeout / 24}, "/lock",
-			sessionTimeout))
-		c := w.start(background, m)
-		conn := slowTrip{w.client(2), sessionTimeout / 24}
+// A Session stays connected while a round trip takes at most 1/24 of the session timeout.
+func TestSlowSession(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		conn := slowTrip{w.client(1), sessionTimeout / 24}
 		l := w.listen(lock.NewSession(conn, conn.Events(), sessionTimeout))
-		w.passFinely()
-		w.wantGranted(c)
-		if err := c.lease.Err(); err != nil {
-			t.Error(err)
-		}
+		w.passFinely(5 * sessionTimeout)
 		l.want(t, lock.SessionSuspended, lock.SessionConnected)
 	})
+}
+
+// A lock is granted and held, whenever another contender releases it, while a round trip takes at
+// most 1/50 of the session timeout.
+func TestSlowLink(t *testing.T) {
+	for _, onSession := range []bool{false, true} {
+		for percent := range 10 {
+			inWorld(t, 2, func(w *world) {
+				conn := slowTrip{w.client(1), sessionTimeout / 50}
+				var client lock.Client = conn
+				if onSession {
+					client = lock.NewSession(conn, conn.Events(), sessionTimeout)
+				}
+				holder := w.acquire(w.mutex(2))
+				c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
+				w.passFinely(sessionTimeout * time.Duration(2*percent) / 100)
+				w.unlock(holder)
+				w.passFinely(2 * sessionTimeout)
+				w.wantGranted(c)
+				if err := c.lease.Err(); err != nil {
+					t.Errorf("released after %d %%, session %v: %v", 2*percent, onSession, err)
+				}
+			})
+		}
+	}
 }
 
 // If a round trip takes so long that a pair of requests proves nothing any more, the lock is not
@@ -82,7 +99,7 @@ func TestTooSlowLink(t *testing.T) {
 		m := must(lock.NewMutex(slowTrip{w.client(1), sessionTimeout / 5}, "/lock", sessionTimeout,
 			lock.WithObserver(seen)))
 		c := w.start(background, m)
-		w.passFinely()
+		w.passFinely(5 * sessionTimeout)
 		if c.returned() {
 			t.Fatalf("the lock was granted, error %v", c.err)
 		}

@@ -230,17 +230,23 @@ func (w *world) start(ctx context.Context, m *lock.Mutex) *call { return w.begin
 // begin calls any of the ways to take a lock, and lets the sync that may precede the create pass.
 // The context ends with the world, if not before.
 func (w *world) begin(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *call {
+	w.send()
+	passSync := w.nextSync()
+	c := w.call(ctx, take)
+	w.send()
+	passSync()
+	return c
+}
+
+// call is begin, but lets nothing pass.
+func (w *world) call(ctx context.Context, take func(context.Context) (*lock.Lease, error)) *call {
 	ctx, cancel := context.WithCancel(ctx)
 	w.cancels = append(w.cancels, cancel)
 	c := &call{done: make(chan struct{})}
-	w.send()
-	passSync := w.nextSync()
 	go func() {
 		c.lease, c.err = take(ctx)
 		close(c.done)
 	}()
-	w.send()
-	passSync()
 	return c
 }
 
