@@ -55,8 +55,8 @@ func (s *Session) NewDoubleBarrier(path string, participants int, options ...Opt
 // crashes counts until its session ends.
 //
 // Enter costs four requests (read, sync, create and list; see [Mutex.Lock] for the sync), and one
-// more when the round begins, or three after a wait of more than a sixth of the session timeout. The
-// beginning of a round wakes all that wait.
+// more when the round begins, or three after a wait of more than a sixth of the session timeout.
+// The beginning of a round wakes all that wait.
 func (b *DoubleBarrier) Enter(ctx context.Context) (*Round, error) {
 	lease, err := b.queue.lock(ctx, rule{kind: party, parties: b.participants})
 	if err != nil {

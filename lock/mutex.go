@@ -43,8 +43,8 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // Lock costs three requests if the lock is free (a sync, then create and list, sent together) and
 // four if it is not (sync, create, list, watch), with no further request once its predecessor
-// unlocks. The sync is saved if a lock of the same [Session], or this Mutex, has sent a sync, a create
-// or a release in the twentieth of the session timeout before. Lock costs more when:
+// unlocks. The sync is saved if a lock of the same [Session], or this Mutex, has sent a sync, a
+// create or a release in the twentieth of the session timeout before. Lock costs more when:
 //
 //   - the predecessor ends in any way but by unlocking after a wait of its own, and others may be
 //     before it: a list and a watch;
