@@ -280,7 +280,8 @@ func TestLostCreateReply(t *testing.T) {
 // after it returns.
 func TestTimeoutsInAnOutage(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		m := w.mutex(1)
+		// Without an answer to its sync a call would not come to its create.
+		m := must(lock.NewMutex(unsynced{w.client(1)}, "/lock", sessionTimeout))
 		w.cluster.Cut(w.client(1).Link)
 		for range 20 {
 			ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
