@@ -77,8 +77,10 @@ var (
 	errCancelled = errors.New("lock: cancelled")
 	errNodeLost  = errors.New("lock: the node is gone or belongs to another session")
 	errRestart   = errors.New("lock: restart the attempt")
-	errTooSlow   = errors.New("lock: ZooKeeper takes too long to answer, for the session timeout")
 )
+
+// errTooSlow is the reason of an attempt that restarts because its requests took too long.
+var errTooSlow = errors.New("lock: ZooKeeper takes too long to answer, for the session timeout")
 
 // recentPart is the divisor of the session timeout that gives the age at which the last sight of a
 // node, or the last request, is no longer recent.
@@ -175,7 +177,8 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 			// The session was lost, or somebody deleted the node: a new node queues at the end.
 			c.nodeState = nodeState{}
 			clear(c.watches)
-			// The session may be alive all the same, where a deposed leader has called it expired.
+			// If a deposed leader has called the session expired, it lives on with its node, which
+			// a round would count.
 			c.uncertain = c.uncertain || c.rule.kind == party
 			continue
 		}
@@ -437,15 +440,12 @@ func (c *contender) checkCancelled() error {
 	}
 }
 
-// pause waits before a request is retried, unless that would only add to a long time.
+// pause waits before a request is retried.
 func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
 	c.observe(Event{Kind: Retried, Err: err})
-	if err == errTooSlow {
-		return c.checkCancelled()
-	}
 	if c.closed(err) {
 		return zk.ErrClosing
 	}

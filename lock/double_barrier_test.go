@@ -253,7 +253,7 @@ func TestDoubleBarrierNodeOutlivesSession(t *testing.T) {
 // A heldRead is a client that holds back the first read of data after a multi.
 type heldRead struct {
 	*model.Conn
-	release chan struct{} // nil unless a read is to be held back
+	release chan struct{} // ends the wait of a read; nil if no read must wait
 	decided bool          // the multi is done
 	held    bool
 }

@@ -50,7 +50,8 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 		return nil, err
 	}
 	if time.Since(c.provenAt()) >= c.validity {
-		return nil, errTooSlow // The lease would have expired already.
+		c.observe(Event{Kind: Retried, Err: errTooSlow}) // The lease would have expired already.
+		return nil, errRestart
 	}
 	return c.newLeaseKeeper(), nil
 }

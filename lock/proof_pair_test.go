@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A sessionClient is a client of which only the session matters.
+// A sessionClient is a client that has only a session, and takes a second for a sync.
 type sessionClient struct {
 	Client
 	session int64
@@ -21,7 +21,7 @@ func (c *sessionClient) Sync(path string) (string, error) {
 	return path, nil
 }
 
-// The writes in a test send other requests before they are answered.
+// A write whose function sends another request is answered after that one.
 func TestPairs(t *testing.T) {
 	const second = time.Second
 	refuse := func() error { return errors.New("refused") }

@@ -91,8 +91,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// If a round trip takes so long that a pair of requests proves nothing any more, the lock is not
-// granted. An observer learns why, and ZooKeeper is not flooded.
+// If two round trips take longer than a lease lasts, the lock is not granted. An observer learns why,
+// and ZooKeeper is not flooded.
 func TestTooSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := new(witness)
