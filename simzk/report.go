@@ -177,8 +177,8 @@ func (c *Cluster) endsUnreported(s *session) (at time.Duration, ok bool) {
 	return at, at < c.reportedUpTo(c.now)+c.config.TickTime/2
 }
 
-// pingReported reports whether the leader certainly knows of a ping of the last interval, so that the
-// session does not end before the next report. It spares most sessions the comparison of times.
+// pingReported reports whether the leader certainly knows of a ping of the last interval, so that
+// the session does not end before the next report. It spares most sessions the comparison of times.
 func (c *Cluster) pingReported(s *session) bool {
 	half := c.config.TickTime / 2
 	return c.now-s.pingStart >= half && s.timeout-PingInterval(s.timeout) >= 2*half &&
