@@ -37,7 +37,8 @@ func TestMigratingPage(t *testing.T) {
 			}
 		}
 		theirs, ours := 0, 0
-		row := regexp.MustCompile(`(?m)^\| .*\(#` + section + `\) \|.* \| (\d+) \| (\d+) \|$`).FindStringSubmatch(string(page))
+		pattern := `(?m)^\| .*\(#` + section + `\) \|.* \| (\d+) \| (\d+) \|$`
+		row := regexp.MustCompile(pattern).FindStringSubmatch(string(page))
 		if row == nil {
 			t.Errorf("the page has no row for %s", example[1])
 			continue

@@ -147,8 +147,9 @@ func (l *staleListing) Children(path string) ([]string, *zk.Stat, error) {
 }
 
 // If the directory is removed and created again, as containers are, a contender that has lost its
-// node can get one of the same name; here, two contenders have the same GUID for that. A watch that a cancelled contender has left on the old node then
-// reports the new one as a change, over a reconnect, which is no release.
+// node can get one of the same name; here, two contenders have the same GUID for that. A watch that
+// a cancelled contender has left on the old node then reports the new one as a change, over a
+// reconnect, which is no release.
 func TestSameNameInANewDirectory(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		mutex, other := w.mutex(1, lock.WithRandom(sevens{})), w.mutex(2)

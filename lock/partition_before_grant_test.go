@@ -8,8 +8,8 @@ import (
 // The leader has not heard of the client since its server, s1, ceased to hear the leader at 2.9 s,
 // so that the session ends at 8 s. At 7.9 s, s1 passes on the first request all the same, and the
 // leader carries it out. Then s1 is no longer heard, but hears again: its answers to the leader's
-// pings wait, and its client gets the reply. Then s1 hears nothing more. If the request was the create
-// and has granted the lock, its holder believes in it after the session's end.
+// pings wait, and its client gets the reply. Then s1 hears nothing more. If the request was the
+// create and has granted the lock, its holder believes in it after the session's end.
 func TestGrantAfterPartition(t *testing.T) {
 	const server, leader = 0, 2
 	inEnsemble(t, 3, 2, func(w *world) {
