@@ -161,8 +161,8 @@ func (s *search) find(d defect, directory string) string {
 }
 
 // place says in which schedule a check has found a defect, by the number that the check prints, and
-// how many schedules ran before: those of earlier checks, and those of this one. A check that ended
-// without a number, as one that hangs, has shown nothing but the former.
+// how many schedules ran before: those of earlier checks, and those of this one. A check that hangs
+// prints no number, so only those of earlier checks count.
 func place(output string, earlier int) string {
 	number, err := strconv.Atoi(firstMatch(`found in schedule (\d+)`, output))
 	if err != nil {
