@@ -19,8 +19,8 @@ var changedLocks = []struct{ name, file, old, changed, reason string }{
 		"RED mutex, smallest margin loss-to-end: ",
 	},
 	{
-		"request", "contender.go", "	node, err := c.client.Create(",
-		"	c.client.Exists(c.path)\n	node, err := c.client.Create(",
+		"request", "contender.go", "		node, err = c.client.Create(",
+		"		c.client.Exists(c.path)\n		node, err = c.client.Create(",
 		"RED mutex, requests per acquire and release: ",
 	},
 }
@@ -38,6 +38,7 @@ func TestCertifyChangedLocks(t *testing.T) {
 locks:
   - names: [mutex]
     sampled: [{faults: any=2, schedules: 2000}]
+    exhaustive: [{clients: 2, cycles: 1, faults: none}]
     unexercised: [reentrancy]
 `
 	if err := os.WriteFile("interlock.yaml", []byte(plan), 0o644); err != nil {

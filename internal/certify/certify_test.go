@@ -108,8 +108,12 @@ var comparisons = []struct {
 		"textbook, hand-off latency: 0s, was -1ns", true,
 	},
 	{
-		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"]++ },
-		"textbook, smallest margin proof-to-end: 5s, was 5.000000001s", true,
+		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"] = 10e9 + 1 },
+		"textbook, smallest margin proof-to-end: 5s, was 10.000000001s", true,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"] = 10e9 },
+		"textbook, smallest margin proof-to-end: 5s, was 10s", false,
 	},
 	{
 		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"] -= 1e9 },
@@ -172,6 +176,25 @@ func TestCompare(t *testing.T) {
 		if !slices.Equal(got, want) || !slices.Equal(failures, wantFailures) {
 			t.Errorf("differences %q, failures %q, want %q, worse %v", got, failures, want, test.worse)
 		}
+	}
+}
+
+// A changed lock has another number of schedules in an exhaustive search. Its margins in the sampled
+// ones are still compared.
+func TestCompareMarginsOfChangedLock(t *testing.T) {
+	const plan = textbookPlan + "    exhaustive: [{clients: 2, cycles: 1, faults: none}]\n"
+	base := certified(t.Context(), t, plan, nil)
+	old := changed(t, base, func(c *certify.Certificate) {
+		exhaustive := slices.IndexFunc(c.Card.Locks[0].Searches, func(s reportcard.Searched) bool {
+			return s.Exhaustive
+		})
+		c.Card.Locks[0].Searches[exhaustive].Schedules++
+		c.Locks[0].Margins["proof-to-end"] = 20e9
+	})
+	now := certified(t.Context(), t, plan, old)
+	const want = "textbook, smallest margin proof-to-end: 5s, was 20s"
+	if len(now.Failures) != 1 || now.Failures[0].Reason != want {
+		t.Errorf("failures %+v, want %q", now.Failures, want)
 	}
 }
 

@@ -52,7 +52,8 @@ func compare(old, now *Certificate) *Comparison {
 		c.searches(was, is, now.Partial)
 		c.measured(old.lock(was.Name), now.lock(was.Name), now.Partial)
 		if !now.Partial {
-			same := old.Card.Seed == now.Card.Seed && slices.Equal(was.Searches, is.Searches)
+			same := old.Card.Seed == now.Card.Seed &&
+				slices.Equal(sampled(was.Searches), sampled(is.Searches))
 			c.margins(old.lock(was.Name), now.lock(was.Name), same)
 		}
 	}
@@ -138,8 +139,16 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
 }
 
-// margins compares the smallest margins in time. A smaller one is worse if the searches are the
-// same: further schedules may come closer.
+// sampled returns the searches that sample schedules, of which margins are.
+func sampled(searches []reportcard.Searched) []reportcard.Searched {
+	return slices.DeleteFunc(slices.Clone(searches), func(s reportcard.Searched) bool {
+		return s.Exhaustive
+	})
+}
+
+// margins compares the smallest margins in time. One of less than half the size is worse if the
+// searches are the same, since further schedules may come closer. Smaller differences arise by
+// chance: any change of the lock leads to other schedules.
 func (c *Comparison) margins(was, is *Lock, same bool) {
 	for _, name := range slices.Sorted(maps.Keys(was.Margins)) {
 		before, now := time.Duration(was.Margins[name]), absent
@@ -148,7 +157,7 @@ func (c *Comparison) margins(was, is *Lock, same bool) {
 			now = time.Duration(after).String()
 		}
 		c.add(was.Name, "smallest margin "+name, before.String(), now,
-			same && measured && time.Duration(after) < before)
+			same && measured && 2*time.Duration(after) < before)
 	}
 }
 
