@@ -34,11 +34,14 @@ func (l *Lease) Done() <-chan struct{} {
 // closed. It retains no resources once the lease has ended.
 func (l *Lease) Context(parent context.Context) context.Context {
 	l.tenure.checkExpired()
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, parentKey{l}, parent))
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	context.AfterFunc(ctx, func() { stop() })
 	return ctx
 }
+
+// A parentKey is the key of the parent of a context of the lease.
+type parentKey struct{ lease *Lease }
 
 // Err returns an error that wraps [ErrLost] and gives the reason if the lease was lost. It returns
 // nil while the lease is valid and after it was unlocked in time.
@@ -83,7 +86,7 @@ func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 //     session ended before an answer arrived;
 //   - the client's error if ZooKeeper refused to remove the node;
 //   - the context's cause when the context ends first; the removal then continues in the
-//     background;
+//     background. A context of the lease does not end first by Unlock itself;
 //   - an error after the client is closed, at the time that [Mutex.Lock] states.
 //
 // With a context that does not end, Unlock waits while ZooKeeper is unreachable. Unlock may be
@@ -99,8 +102,28 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		if err := l.Err(); err != nil || !l.wasExclusive {
 			return err
 		}
-		return l.awaitShared(ctx)
+		return l.unlocking(ctx, l.awaitShared)
 	}
+	return l.unlocking(ctx, l.awaitRemoval)
+}
+
+// unlocking waits with the context. If that is one of the lease and has ended because the lease has,
+// it waits on with its parent.
+func (l *Lease) unlocking(ctx context.Context, wait func(context.Context) error) error {
+	err := wait(ctx)
+	parent, ok := ctx.Value(parentKey{l}).(context.Context)
+	if err == nil || !ok || context.Cause(ctx) != errUnlocked {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		parent, cancel = context.WithDeadline(parent, deadline)
+		defer cancel()
+	}
+	return l.unlocking(parent, wait)
+}
+
+func (l *Lease) awaitRemoval(ctx context.Context) error {
 	select {
 	case <-l.tenure.contender.removed:
 		return l.result()

@@ -36,6 +36,55 @@ func TestUnlockWhileDown(t *testing.T) {
 	})
 }
 
+// Unlock with a context of the lease, which Unlock itself ends, waits with its parent, for no longer
+// than the context lasts.
+func TestUnlockWithContextOfLease(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		m := w.mutex(1)
+		lease := w.acquire(m)
+		nested := lease.Context(lease.Context(background))
+		if err := w.do(func() error { return lease.Unlock(nested) }); err != nil {
+			t.Errorf("Unlock: %v", err)
+		}
+		lease = w.acquire(m)
+		w.cluster.Cut(w.client(1).Link)
+		ctx, cancel := context.WithTimeout(lease.Context(background), time.Second)
+		defer cancel()
+		var err error
+		go func() { err = lease.Unlock(ctx) }()
+		w.pass(time.Second / 2)
+		if err != nil {
+			t.Errorf("Unlock: %v before the context ends", err)
+		}
+		w.pass(time.Second)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Unlock: %v, want context.DeadlineExceeded", err)
+		}
+	})
+}
+
+// The same for a Multi, and for the exclusive lease of an owner that keeps a shared one.
+func TestUnlockSeveralWithContextOfLease(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		leases, err := w.takeAll(background, must(lock.NewMulti(w.mutex(1), w.at(1, "/other"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := leases.Context(background)
+		if err := w.do(func() error { return leases.Unlock(ctx) }); err != nil {
+			t.Errorf("Unlock of several: %v", err)
+		}
+		m := must(lock.NewRWMutex(w.client(1), "/lock", sessionTimeout))
+		owner := lock.WithOwner(background)
+		exclusive := w.take(owner, m.Lock)
+		shared := w.take(owner, m.RLock)
+		if err := w.do(func() error { return exclusive.Unlock(exclusive.Context(owner)) }); err != nil {
+			t.Errorf("Unlock of an exclusive lease: %v", err)
+		}
+		w.unlock(shared)
+	})
+}
+
 // A second node of the same contender, created by a request presumed lost, is removed.
 func TestDuplicateIsRemoved(t *testing.T) {
 	guid := bytes.Repeat([]byte{0xab}, 16)
