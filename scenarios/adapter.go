@@ -2,14 +2,21 @@ package scenarios
 
 import (
 	"context"
+
+	"github.com/interlock-sim/interlock/internal/engine"
 )
 
 // Mutex returns a [Locker] for the common shape of a lock: one function that waits until the
 // process holds the lock, and one that releases it. Functions that take a context get that of the
 // attempt. The hold says neither its znode nor a token nor its loss; a lock that has these returns
-// a [Hold] of its own.
+// a [Hold] of its own. It panics if a function is nil, which a [Check] reports as a mistake in the
+// scenario.
 func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F) Locker {
-	take, release := withContext(lock), withContext(unlock)
+	return mutex(demandFunction("Mutex", "lock", lock),
+		demandFunction("Mutex", "unlock", unlock))
+}
+
+func mutex(take, release func(context.Context) error) Locker {
 	return LockerFunc(func(ctx context.Context) (*Hold, error) {
 		if err := take(ctx); err != nil {
 			return nil, err
@@ -23,7 +30,12 @@ func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F
 func RWMutex[F func() | func() error | func(context.Context) error](lock, unlock, rlock,
 	runlock F,
 ) SharedLocker {
-	return rwMutex{Mutex(lock, unlock), Mutex(rlock, runlock)}
+	return rwMutex{
+		mutex(demandFunction("RWMutex", "lock", lock),
+			demandFunction("RWMutex", "unlock", unlock)),
+		mutex(demandFunction("RWMutex", "rlock", rlock),
+			demandFunction("RWMutex", "runlock", runlock)),
+	}
 }
 
 type rwMutex struct {
@@ -34,13 +46,29 @@ type rwMutex struct {
 
 func (l rwMutex) LockShared(ctx context.Context) (*Hold, error) { return l.reader.Lock(ctx) }
 
-// withContext returns the function in the form that a [Hold] wants.
+// demandFunction is withContext, but a function that is nil is a mistake in the scenario. The
+// arguments name its parameter.
+func demandFunction(caller, parameter string, f any) func(context.Context) error {
+	function := withContext(f)
+	if function == nil {
+		engine.RefuseSetUp("the function " + parameter + " of scenarios." + caller + " is nil")
+	}
+	return function
+}
+
+// withContext returns the function in the form that a [Hold] wants, nil for a function that is nil.
 func withContext(f any) func(context.Context) error {
 	switch f := f.(type) {
 	case func():
-		return func(context.Context) error { f(); return nil }
+		if f != nil {
+			return func(context.Context) error { f(); return nil }
+		}
 	case func() error:
-		return func(context.Context) error { return f() }
+		if f != nil {
+			return func(context.Context) error { return f() }
+		}
+	case func(context.Context) error:
+		return f
 	}
-	return f.(func(context.Context) error)
+	return nil
 }

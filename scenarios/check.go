@@ -24,7 +24,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/likelihood"
 	"github.com/interlock-sim/interlock/internal/recording"
 	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/scheduler"
 	"github.com/interlock-sim/interlock/internal/shrink"
 	"github.com/interlock-sim/interlock/internal/strategy"
 	"github.com/interlock-sim/interlock/internal/supervise"
@@ -121,7 +120,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 	case report.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
-		t.Fatal(describeFailure(t, campaign, report.Failure, short, verdict))
+		t.Fatal(describeFailure(t, campaign, report, report.Failure, short, verdict))
 	case report.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
@@ -183,7 +182,8 @@ func replayRecorded(t *testing.T, scenario *engine.Scenario, verdict *verdict) (
 	}
 	if path := os.Getenv(replayVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%s (relative to the directory of the package): %v", replayVariable, err)
+			t.Fatalf("%s (relative to the directory of the package): %v%s", replayVariable, err,
+				withoutDirectory(err))
 		}
 		if !records(t, path, scenario) {
 			verdict.Outcome = notJudged
@@ -203,6 +203,16 @@ func replayRecorded(t *testing.T, scenario *engine.Scenario, verdict *verdict) (
 		}
 	}
 	return false
+}
+
+// withoutDirectory says how to go on where a counterexample does not exist.
+func withoutDirectory(err error) string {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return "\ncopy it from where the test failed, or find the failure again by the command " +
+		"with " + seedVariable + " and " + schedulesVariable + " that the failing test printed " +
+		"below its replay command"
 }
 
 // records reports whether a recording is that of the scenario's lock. It may be that of another
@@ -395,7 +405,7 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 			t.Errorf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, group.Err)
 			continue
 		}
-		t.Error(describeFailure(t, campaign, group.Failures[0].First, group.Counterexample,
+		t.Error(describeFailure(t, campaign, r, group.Failures[0].First, group.Counterexample,
 			verdict))
 		for _, d := range group.Failures {
 			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
@@ -406,25 +416,19 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 }
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.
-func describeFailure(t *testing.T, campaign *campaign.Campaign, failure *report.Failure,
-	c *recording.Counterexample, verdict *verdict,
+func describeFailure(t *testing.T, campaign *campaign.Campaign, r *report.Runs,
+	failure *report.Failure, c *recording.Counterexample, verdict *verdict,
 ) string {
-	scenario := c.Scenario
-	directory, replay, err := writeCounterexample(t, c, verdict)
-	if err != nil {
-		return fmt.Sprintf("%s\nthe counterexample could not be written: %v",
-			engine.Describe(c.Explain()), err)
-	}
 	often := ""
 	if n := c.Recording.Reproduces; n.Runs > 0 {
 		often = ", " + n.String()
 	}
-	return fmt.Sprintf("%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\ncounterexample %s\n"+
-		"replay %s",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &scenario,
-		stepList(c.Recording.Deviations),
-		engine.Describe(c.Explain()),
-		directory, replay)
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\n",
+		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &c.Scenario,
+		stepList(c.Recording.Deviations), engine.Describe(c.Explain()))
+	addCounterexample(t, c, text, searchAgain(t.Name(), campaign, r, failure), verdict)
+	return text.String()
 }
 
 // writeCounterexample writes a counterexample and notes it in the verdict. It returns the directory
@@ -442,10 +446,7 @@ func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *ver
 	}
 	replay = c.ReplayBy(directory)
 	verdict.failed(c.Recording.Signature, directory, replay)
-	if scheduler.Enabled && c.By == "" { // The command interlock test has a flag for it.
-		replay = `GOFLAGS="$(interlock scheduler)" ` + replay
-	}
-	return directory, replay, nil
+	return directory, withScheduler(replay, c.By), nil
 }
 
 // outDirectory returns the directory for a test's counterexamples.
@@ -495,15 +496,9 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 		t.Logf("%s: step %d, %v, is not reached any more", path, d.Index, d.Step)
 	}
 	if recorded.Fails(result) {
-		how := "differently from the recorded " + recording.Signature
-		switch {
-		case result.TraceHash == uint64(recording.TraceHash):
-			how = "as recorded"
-		case !recording.Violates():
-			how = "and did not when it was recorded"
-		}
 		verdict.failed(result.Violations[0].Signature(), path, "")
-		t.Fatalf("%s fails %s:\n%s", path, how, describeRun(t, recorded, result))
+		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(recording, result),
+			describeRun(t, recorded, result), howToSearch(t, path))
 	}
 	if recording.Violates() {
 		t.Logf("%s: no violation any more; recorded was %s", path, recording.Signature)
@@ -512,6 +507,32 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(recording.Deviations)
+}
+
+// comparedTo compares a failed run with the recorded one.
+func comparedTo(recorded *recording.Recording, result *engine.Result) string {
+	switch {
+	case result.TraceHash == uint64(recorded.TraceHash):
+		return "as recorded"
+	case !recorded.Violates():
+		return "and did not when it was recorded"
+	case result.Violations[0].Signature() == recorded.Signature:
+		return fmt.Sprintf("with the recorded violation, but not every event is as recorded "+
+			"(trace hash %v, recorded %v)", engine.TraceHash(result.TraceHash),
+			recorded.TraceHash)
+	}
+	return "differently from the recorded " + recorded.Signature
+}
+
+// howToSearch ends the text of a recording that fails in place of a search. It is empty where the
+// user has asked for the replay.
+func howToSearch(t *testing.T, path string) string {
+	replayed, _ := replays(t)
+	if replayed != nil || os.Getenv(replayVariable) != "" {
+		return ""
+	}
+	return fmt.Sprintf("\nthe search was not run; to run it while the recorded schedule fails, "+
+		"delete %s", path)
 }
 
 // describeRun describes a failed run with the lines of the lock's calls. The run need not have
@@ -535,7 +556,7 @@ func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
 	t.Helper()
 	n := recording.Reproduce(engine.NewRunner(t), scenario, deviations, "")
 	if n.Failures > 0 {
-		t.Fatalf("%s: a violation %v\n%v", path, n, difference)
+		t.Fatalf("%s: a violation %v\n%v%s", path, n, difference, howToSearch(t, path))
 	}
 	t.Logf("%s: no violation in %d runs\n%v", path, n.Runs, difference)
 }

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -76,6 +77,20 @@ func TestChecked(t *testing.T) {
 		name = "new-name"
 	case "two locks":
 		two = true
+	case "nil unlock":
+		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+			return scenarios.Mutex(func() {}, nil), nil
+		}
+	case "nil held":
+		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+			return scenarios.LockerFunc(func(context.Context) (*scenarios.Hold, error) {
+				return scenarios.Held[func()](nil, nil), nil
+			}), nil
+		}
+	case "nil rlock":
+		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+			return scenarios.RWMutex(func() {}, func() {}, nil, func() {}), nil
+		}
 	case "no handle":
 		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
 			return nil, errors.New("no handle")
@@ -168,6 +183,14 @@ func TestCheck(t *testing.T) {
 		filepath.Join(directory,
 			"other.json"): regexp.MustCompile(`("trace_hash": ".*).{4}"`).ReplaceAll(recorded,
 			[]byte(`${1}0000"`)),
+		filepath.Join(directory,
+			"signature.json"): regexp.MustCompile(`("trace_hash": ".*).{4}"|("signature": ).*"`).
+			ReplaceAllFunc(recorded, func(field []byte) []byte {
+				if bytes.HasPrefix(field, []byte(`"signature"`)) {
+					return []byte(`"signature": "progress: another"`)
+				}
+				return append(field[:len(field)-5], `0000"`...)
+			}),
 		// a temporary file of an editor, for example; not a counterexample
 		filepath.Join(filepath.Dir(found[0]), ".left-over"): nil,
 	} {
@@ -181,6 +204,17 @@ func TestCheck(t *testing.T) {
 		want        string
 	}{
 		"reproduced by the corpus": {[]string{broken}, false, " fails as recorded:\n"},
+		"skipping the corpus": {
+			[]string{broken},
+			false,
+			"the search was not run; to run it while the recorded schedule fails, delete " +
+				relative,
+		},
+		"reproduced by the corpus without faults": {
+			[]string{broken, "INTERLOCK_FAULTS=none"},
+			false,
+			"the search was not run",
+		},
 		"replayed": {
 			[]string{broken, "INTERLOCK_REPLAY=" + relative},
 			false,
@@ -202,8 +236,13 @@ func TestCheck(t *testing.T) {
 		"replayed with another trace": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
-			"other.json fails differently from the recorded progress: a process waits for " +
-				"the lock for ever:\n",
+			"other.json fails with the recorded violation, but not every event is as recorded " +
+				"(trace hash ",
+		},
+		"replayed with another violation": {
+			[]string{broken, "INTERLOCK_REPLAY=signature.json"},
+			false,
+			"signature.json fails differently from the recorded progress: another:\n",
 		},
 		"replayed past its end": {
 			[]string{"INTERLOCK_REPLAY=past.json"},
@@ -265,7 +304,8 @@ func TestCheck(t *testing.T) {
 			[]string{"INTERLOCK_REPLAY=nosuch"},
 			false,
 			"INTERLOCK_REPLAY (relative to the directory of the package): stat nosuch: no " +
-				"such file",
+				"such file or directory\n        copy it from where the test failed, or find the " +
+				"failure again by the command with INTERLOCK_SEED and INTERLOCK_SCHEDULES that ",
 		},
 	} {
 		if printed, passed := runChecked(t, directory, tc.environment...); passed != tc.passes ||
@@ -381,9 +421,16 @@ func TestCheckEndsBeforeTimeout(t *testing.T) {
 func TestCheckTidyRecords(t *testing.T) {
 	directory := t.TempDir()
 	few := "INTERLOCK_SCHEDULES=20"
-	printed, passed := runChecked(t, directory, variantVariable+"=no handle", few)
-	if passed || !strings.Contains(printed, "Subject.Open fails: no handle: a mistake in the") {
-		t.Errorf("passed %v:\n%s", passed, printed)
+	for variant, mistake := range map[string]string{
+		"no handle":  "Subject.Open fails: no handle",
+		"nil unlock": "the function unlock of scenarios.Mutex is nil",
+		"nil held":   "Lock returns a Hold without Unlock",
+		"nil rlock":  "the function rlock of scenarios.RWMutex is nil",
+	} {
+		printed, passed := runChecked(t, directory, variantVariable+"="+variant, few)
+		if passed || !strings.Contains(printed, mistake+": a mistake in the scenario, not in") {
+			t.Errorf("passed %v:\n%s", passed, printed)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(directory, "testdata")); !os.IsNotExist(err) {
 		t.Errorf("a mistake in the scenario leaves a counterexample; error %v", err)

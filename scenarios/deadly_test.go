@@ -145,6 +145,14 @@ func TestDeadlyLocks(t *testing.T) {
 			if replay == nil {
 				t.Fatalf("no command replays it:\n%s", printed)
 			}
+			search := searchedAgain.FindStringSubmatch(printed)
+			if searches := strings.HasPrefix(tc.test, "Test") && name != "rapid"; searches !=
+				(search != nil) {
+				t.Errorf("command that searches again: %q\n%s", search, printed)
+			}
+			if name == "panic" && search != nil { // before the counterexample is replayed
+				searchesAgain(t, m, replay[1], search, printed)
+			}
 			if _, err := os.Stat(filepath.Join(m.root, replay[1], "timeline.html")); err != nil {
 				t.Error(err)
 			}
@@ -157,6 +165,26 @@ func TestDeadlyLocks(t *testing.T) {
 	}
 }
 
+// searchesAgain checks that the command finds the schedule of a failure without its counterexample.
+func searchesAgain(t *testing.T, m *deadlyModule, directory string, command []string,
+	printed string,
+) {
+	t.Helper()
+	found := filepath.Join(m.root, directory)
+	aside := filepath.Join(filepath.Dir(found), ".aside") // A test does not replay it.
+	if err := os.Rename(found, aside); err != nil {
+		t.Fatal(err)
+	}
+	again := m.run(t, command[2], strings.Fields(command[1])...)
+	which := regexp.MustCompile(`seed \d+: schedule \d+ ends the program`)
+	if want := which.FindString(printed); want == "" || which.FindString(again) != want {
+		t.Errorf("%s does not print %q:\n%s", command[1], want, again)
+	}
+	if err := os.RemoveAll(aside); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A failure that some runs of a schedule show, and others do not, yields a counterexample that says
 // how often.
 func failsInSomeRuns(t *testing.T, m *deadlyModule) {
@@ -165,6 +193,9 @@ func failsInSomeRuns(t *testing.T, m *deadlyModule) {
 	often := regexp.MustCompile(`reproduces in \d+ of 20 runs; shrunk to`)
 	if !often.MatchString(printed) || replayCommand.FindString(printed) == "" {
 		t.Errorf("no counterexample, or not how often it fails:\n%s", printed)
+	}
+	if searchedAgain.MatchString(printed) {
+		t.Errorf("the next search need not find it:\n%s", printed)
 	}
 }
 

@@ -1,7 +1,9 @@
 package scenarios
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -47,6 +49,9 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	run.Recording.Seed = under.Seed
 	found.death.Steps = culprit.Steps
 	run.Signature = found.death.Signature()
+	if run.Searched && found.deaths == found.runs {
+		run.Again = searchCommand(p.t.Name(), under.Seed, culprit.Schedule)
+	}
 	run.Deaths = shrink.Deaths{
 		Known: map[int]*engine.Death{0: found.death}, Tries: min(found.tries(), fewTries),
 	}
@@ -200,8 +205,7 @@ func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 		switch {
 		case run.Deaths.Runs > 0:
 			return &deadlyReport{
-				Text: run.Signature + "\nthe counterexample could not be written: " +
-					describeOutcome(o),
+				Text: p.describeUnshrunk(run, describeOutcome(o)),
 				Failure: recording.Failure{
 					Signature: run.Signature, Counterexample: run.Replays,
 				},
@@ -215,6 +219,19 @@ func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 			run.Deaths.Runs = last + 1 // The next child stops there.
 		}
 	}
+}
+
+// describeUnshrunk describes a deadly schedule that no child has shrunk and written, and says why.
+func (p *parent) describeUnshrunk(run *deadlyRun, why string) string {
+	text := &strings.Builder{}
+	if run.Replays != "" {
+		fmt.Fprintf(text, "%s fails (%s):\n%s", run.Replays, run.Often, run.Signature)
+		return text.String()
+	}
+	fmt.Fprintf(text, "%v, %s ends the program (%s), %s\n%s\n", p.scenario, run.which(), run.Often,
+		stepList(run.Recording.Deviations), run.Signature)
+	addUnwritten(text, why, run.Again)
+	return text.String()
 }
 
 // isDeadly reports whether the shrunk schedule ends a child. A candidate of the shrinker may have

@@ -241,6 +241,15 @@ type deadlyRun struct {
 	Replays   string // the path of a recording; if it is "", the counterexample is written
 	Searched  bool   // the schedule was found by the search of a seed
 	Often     string // how often the schedule ends the program
+	Again     string // the command that finds the schedule again, or ""
+}
+
+// which names the schedule.
+func (r *deadlyRun) which() string {
+	if r.Searched {
+		return fmt.Sprintf("seed %d: schedule %d", r.Recording.Seed, r.Recording.Schedule)
+	}
+	return "a schedule"
 }
 
 // A deadlyReport is what a child that shrinks hands back.
@@ -306,17 +315,14 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, v
 		if death.Reason == supervise.Stalled {
 			text.WriteString("\n" + engine.MustNotRun)
 		}
+		text.WriteString(howToSearch(t, run.Replays))
 	default:
-		which := "a schedule"
-		if run.Searched {
-			which = fmt.Sprintf("seed %d: schedule %d", run.Recording.Seed, run.Recording.Schedule)
-		}
-		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded, which,
-			run.Often, &small, stepList(deviations), engine.Describe(c.Explain()))
+		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded,
+			run.which(), run.Often, &small, stepList(deviations), engine.Describe(c.Explain()))
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}
-		directory = addCounterexample(t, c, text, verdict)
+		directory = addCounterexample(t, c, text, run.Again, verdict)
 	}
 	report := deadlyReport{
 		text.String(), directory, death.Steps, c.Recording, verdict.Failures[0],
@@ -370,21 +376,33 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 		fmt.Fprintf(text, "%s; ", n)
 	}
 	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Recording.Deviations))
-	addCounterexample(t, c, text, verdict)
+	addCounterexample(t, c, text, "", verdict)
 	return text.String()
 }
 
-// addCounterexample writes a counterexample, and says and returns where it is.
+// addCounterexample writes a counterexample, and says and returns where it is. Again is the command
+// that finds the failure without it, or "".
 func addCounterexample(t *testing.T, c *recording.Counterexample, text *strings.Builder,
-	verdict *verdict,
+	again string, verdict *verdict,
 ) string {
 	directory, replay, err := writeCounterexample(t, c, verdict)
 	if err != nil {
-		fmt.Fprintf(text, "the counterexample could not be written: %v", err)
+		addUnwritten(text, err.Error(), again)
 		return ""
 	}
 	fmt.Fprintf(text, "counterexample %s\nreplay %s", directory, replay)
+	if again != "" {
+		fmt.Fprintf(text, "\nor, without that directory, %s", again)
+	}
 	return directory
+}
+
+// addUnwritten says why a counterexample was not written, and how to find the failure again.
+func addUnwritten(text *strings.Builder, why, again string) {
+	fmt.Fprintf(text, "the counterexample could not be written: %s", why)
+	if again != "" {
+		fmt.Fprintf(text, "\nreplay %s", again)
+	}
 }
 
 // oftenText says how often a schedule ends the program.

@@ -14,6 +14,9 @@ const callsMax = 8
 // in the scenario, not a defect of the lock.
 type setUpError string
 
+// RefuseSetUp ends the process that calls it with a mistake in the scenario. It panics.
+func RefuseSetUp(mistake string) { panic(setUpError(mistake)) }
+
 // setUpMark begins the message of a setUpError among panics.
 const setUpMark = "set-up: "
 

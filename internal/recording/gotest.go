@@ -152,6 +152,31 @@ func (g *GoTest) Command() string {
 		quote(g.pattern()) + " ."
 }
 
+// A Setting is a variable that scenarios.Check reads, and its value.
+type Setting struct {
+	Variable string
+	Flag     string // of interlock test, with the same meaning; "" if there is none
+	Value    string
+}
+
+// SearchCommand returns the shell command that runs the test's search with the settings. It needs
+// no counterexample. Packaged is the import path of the test's package, or its directory.
+func (g *GoTest) SearchCommand(settings []Setting, packaged string) string {
+	var environment, flags strings.Builder
+	for _, s := range settings {
+		if g.By != "" && s.Flag != "" {
+			fmt.Fprintf(&flags, " --%s=%s", s.Flag, quoteUnlessPlain(s.Value))
+		} else {
+			fmt.Fprintf(&environment, "%s=%s ", s.Variable, quoteUnlessPlain(s.Value))
+		}
+	}
+	if g.By != "" {
+		return environment.String() + g.By + " --run " + quote(g.pattern()) + flags.String()
+	}
+	return environment.String() + "go test -count=1 -run " + quote(g.pattern()) + " " +
+		quoteUnlessPlain(packaged)
+}
+
 func (g *GoTest) pattern() string { return Pattern(g.Name) }
 
 // Pattern returns the pattern for the flag -run that matches only the test.
@@ -162,4 +187,15 @@ func Pattern(test string) string {
 // quote quotes an argument for a POSIX shell.
 func quote(argument string) string {
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
+
+// plainArgument matches an argument that a POSIX shell leaves as it is.
+var plainArgument = regexp.MustCompile(`^[\w.,:/@%+-][\w.,:/@%+=-]*$`)
+
+// quoteUnlessPlain is quote, but leaves a plain argument as it is.
+func quoteUnlessPlain(argument string) string {
+	if plainArgument.MatchString(argument) {
+		return argument
+	}
+	return quote(argument)
 }
