@@ -202,7 +202,7 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 		}
 		c.Servers, err = servers(&subject, max(1, c.Servers), given, client)
 		if err == nil {
-			err = c.Validate()
+			err = inFlags(c.Validate())
 		}
 		switch {
 		case err == nil:

@@ -97,7 +97,7 @@ func (f *exploreFlags) scenario(given func(string) bool) (*engine.Scenario, erro
 	if s.Servers, err = servers(&subject, f.servers, given, s.Client); err != nil {
 		return nil, err
 	}
-	return s, s.Validate()
+	return s, inFlags(s.Validate())
 }
 
 // server returns the server that the flags describe, or an error that names a wrong flag.
@@ -130,7 +130,7 @@ func (f *exploreFlags) server(ctx context.Context, t *testing.T, given func(stri
 	}
 	r, err := newReplayer(f.schedule)
 	if err != nil {
-		return nil, fmt.Errorf("--schedule: %w", err)
+		return nil, fmt.Errorf("--schedule: %w", withoutSteps(err, "explore"))
 	}
 	s.Explorer = explore.New(engine.NewRunner(t), *r.scenario)
 	path, skipped, err := s.Explorer.Load(ctx, r.recording.Deviations)

@@ -258,6 +258,12 @@ func (m *userModule) refuses(t *testing.T, found, written string) {
 	refused("--package: the test that found the counterexample is in ", "regress", found,
 		"--package", ".")
 	refused("--run cannot be combined with --json", "replay", "--run", "--json", "-", found)
+	for _, stepped := range [][]string{{"replay", "--step", found}, {"explore", "--schedule", found}} {
+		refused("for bundled locks only; the test of the lock \"own\" replays it by: cd ", stepped...)
+		if _, stderr, _ := m.interlock(t, stepped...); strings.Contains(stderr, "--run") {
+			t.Errorf("%q advises a flag that it does not have: %s", stepped, stderr)
+		}
+	}
 	m.replace(t, "own/own_test.go", "func TestLocks", "func TestOther")
 	if err := os.Remove(filepath.Join(m.root, written)); err != nil {
 		t.Fatal(err)

@@ -64,6 +64,16 @@ func (o *ownLock) Error() string {
 		o.path, o.lock, o.command())
 }
 
+// withoutSteps returns the error of a flag that needs the code of the lock in this program, where
+// that is an [ownLock].
+func withoutSteps(err error, flag string) error {
+	if own := (*ownLock)(nil); errors.As(err, &own) {
+		return fmt.Errorf("%s: %s is for bundled locks only; the test of the lock %q replays it "+
+			"by: %s", own.path, flag, own.lock, own.command())
+	}
+	return err
+}
+
 // runOwn runs the test that replays the counterexample.
 func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stdout, "running %s\n", o.command())

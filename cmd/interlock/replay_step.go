@@ -18,7 +18,7 @@ import (
 func runStep(ctx context.Context, t *testing.T, path string) error {
 	r, err := newReplayer(path)
 	if err != nil {
-		return err
+		return withoutSteps(err, "--step")
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("--step needs a terminal; interlock explore --schedule shows a page")

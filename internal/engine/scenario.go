@@ -53,7 +53,26 @@ func (s *Scenario) Validate() error {
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}
-	return s.faultsFit()
+	if err := s.faultsFit(); err != nil {
+		return &UnfitFaultsError{err, s.lacks()}
+	}
+	return nil
+}
+
+// An UnfitFaultsError is the error of a scenario whose plan names a fault that cannot strike.
+type UnfitFaultsError struct {
+	error
+	Needs faults.Need // what the scenario lacks, or ""
+}
+
+// lacks returns what the faults that the plan names need and the scenario does not have, or "".
+func (s *Scenario) lacks() faults.Need {
+	for k := range faults.Kinds {
+		if s.Faults.Names(k) && !s.has(k.Needs()) {
+			return k.Needs()
+		}
+	}
+	return ""
 }
 
 // faultsFit returns an error if the plan names a fault that cannot strike in the scenario.
