@@ -98,7 +98,7 @@ func Read(path string) (*Recording, error) {
 	var r Recording
 	if err := json.Unmarshal(content, &r); err != nil {
 		return nil, fmt.Errorf("%s is not a schedule of Interlock, or is damaged: %w", path,
-			err)
+			inTermsOfJSON(err))
 	}
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -47,7 +49,48 @@ func Read(path string, into any, needs string) (*File, error) {
 var (
 	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
 	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+	// mistyped matches the error of a value that has another type than the plan's: the type, the
+	// value unless it is a list or a mapping, and the Go type.
+	mistyped = regexp.MustCompile("(?s)^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
 )
+
+// inTermsOfYAML returns an error of the YAML library without Go's types.
+func inTermsOfYAML(text string) string {
+	parts := mistyped.FindStringSubmatch(text)
+	if parts == nil {
+		return unknown.ReplaceAllString(text, "unknown field $1")
+	}
+	given := parts[2]
+	switch parts[1] {
+	case "seq":
+		given = "a list"
+	case "map":
+		given = "a mapping"
+	case "str":
+		given = strconv.Quote(given)
+	}
+	return given + " where " + typeInYAML(parts[3]) + " belongs"
+}
+
+// typeInYAML names a Go type as users of YAML do.
+func typeInYAML(name string) string {
+	name = strings.TrimLeft(name, "*")
+	switch {
+	case strings.HasPrefix(name, "[]"):
+		return "a list"
+	case strings.HasPrefix(name, "uint"):
+		return "a number from 0 on"
+	case strings.HasPrefix(name, "int"):
+		return "a number"
+	case name == "bool":
+		return "true or false"
+	case name == "time.Duration":
+		return "a duration such as 10s"
+	case name == "string", name == "history.Property":
+		return "a text"
+	}
+	return "a mapping of keys to values"
+}
 
 // syntax returns an error of the YAML library with the file and the line in front.
 func (f *File) syntax(err error) error {
@@ -60,8 +103,7 @@ func (f *File) syntax(err error) error {
 	if parts == nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	return fmt.Errorf("%s:%s: %s", f.Path, parts[1],
-		unknown.ReplaceAllString(parts[2], "unknown field $1"))
+	return fmt.Errorf("%s:%s: %s", f.Path, parts[1], inTermsOfYAML(parts[2]))
 }
 
 // At returns an error with the file and the line of the value at a path of keys and indices or, if
