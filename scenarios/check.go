@@ -101,7 +101,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 	// An exhaustive search does not number its schedules.
 	numbers := campaign.Strategy != strategy.ExhaustiveName
 	note(childNote{Seed: campaign.Seed, Searches: numbers})
-	found := search(t, campaign)
+	found := search(t, campaign, verdict)
 	report := found.Common()
 	verdict.ran(campaign.Seed, report)
 	if report.Nondeterministic != nil {
@@ -266,7 +266,7 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 			err = scenario.Validate()
 		}
 		if err != nil {
-			t.Fatalf("%s: %v", faultsVariable, err)
+			t.Fatalf("%s: %v", asGiven(faultsVariable, "faults"), err)
 		}
 	}
 	switch {
@@ -293,7 +293,7 @@ func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 
 // search runs the campaign, or the exhaustive search that is asked for in its place, for as long as
 // there is time.
-func search(t *testing.T, c *campaign.Campaign) report.Report {
+func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report {
 	t.Helper()
 	ctx, end := inTime(t)
 	defer end()
@@ -301,12 +301,9 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
 		return c.Run(ctx, t)
 	}
-	if c.Scenario.Client.Library() {
-		t.Fatalf("%s: an exhaustive search needs the state of the client, so it cannot be done "+
-			"with the real client", strategyVariable)
-	}
-	if err := exhaustive.Unsupported(&c.Scenario); err != nil {
-		t.Fatalf("%s: %v", strategyVariable, err)
+	if err := exhaustible(&c.Scenario); err != nil {
+		verdict.Outcome = recording.Refused
+		t.Fatalf("%s: %v", asGiven(strategyVariable, "strategy"), err)
 	}
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
@@ -314,6 +311,27 @@ func search(t *testing.T, c *campaign.Campaign) report.Report {
 		Workers: c.Workers,
 	}
 	return exhaustive.Run(ctx, t)
+}
+
+// exhaustible returns why there is no exhaustive search of the scenario, or nil.
+func exhaustible(s *engine.Scenario) error {
+	switch {
+	case s.Client == engine.Dialed:
+		return errors.New("an exhaustive search needs the state of the client, so it cannot be " +
+			"done with code that opens its own client")
+	case s.Client.Library():
+		return errors.New("an exhaustive search needs the state of the client, so it cannot be " +
+			"done with the real client")
+	}
+	return exhaustive.Unsupported(s)
+}
+
+// asGiven returns what the user has set: the variable, or the flag of interlock test.
+func asGiven(variable, flag string) string {
+	if os.Getenv(recording.CommandVariable) != "" {
+		return "--" + flag
+	}
+	return variable
 }
 
 // neverReached returns the sometimes conditions that the campaign should have reached and has not.

@@ -308,13 +308,19 @@ func TestCheck(t *testing.T) {
 				"failure again by the command with INTERLOCK_SEED and INTERLOCK_SCHEDULES that ",
 		},
 	} {
-		if printed, passed := runChecked(t, directory, tc.environment...); passed != tc.passes ||
-			!strings.Contains(printed, tc.want) {
+		printed, passed := runChecked(t, directory, tc.environment...)
+		if passed != tc.passes || !strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
 		}
+		if line := linesWithin.FindString(printed); line != "" {
+			t.Errorf("%s: a line of package scenarios, not of the test: %s", name, line)
+		}
 	}
 }
+
+// linesWithin matches a failure at a line of package scenarios.
+var linesWithin = regexp.MustCompile(`(?m)^ *(check|isolate|death|verdict)\.go:\d+: .*`)
 
 func TestCheckStrategy(t *testing.T) {
 	exhaustive := "INTERLOCK_STRATEGY=exhaustive"

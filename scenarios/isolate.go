@@ -146,6 +146,7 @@ func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
 
 // runsInProcess reports whether the call must run in this process.
 func runsInProcess(t testing.TB) bool {
+	t.Helper()
 	for _, profile := range []string{
 		"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace",
 	} {
@@ -160,6 +161,7 @@ func runsInProcess(t testing.TB) bool {
 // stallLimit returns how long a step may take. It leaves time for a report before the test's
 // timeout.
 func stallLimit(t testing.TB) time.Duration {
+	t.Helper()
 	text := os.Getenv(stallVariable)
 	if text == "" {
 		return min(stallDefault, timeLeft(t)/4)
@@ -186,6 +188,7 @@ const memoryDefault = 4 << 30
 
 // memoryLimit returns the limit of a child's heap.
 func memoryLimit(t testing.TB) uint64 {
+	t.Helper()
 	if n := numberFrom(t, memoryVariable, 0); n > 0 {
 		return uint64(n) << 20
 	}

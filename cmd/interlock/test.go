@@ -71,7 +71,8 @@ Exit status:
   0  nothing found
   1  a violation, or a test failed
   2  bad usage, or the package does not build
-  3  nondeterminism, an unknown verdict, a failed write or an internal error`,
+  3  nondeterminism, an unknown verdict, a failed write or an internal error
+  130  a signal ended it`,
 		Example: `  interlock test ./lease -run TestLease
   interlock test ./lease --glue /tmp/lease_interlock_test.go --faults expire=1`,
 		// Flags of go test have one dash. The command accepts its own so, too.
@@ -349,6 +350,8 @@ func (o *testOutcome) status(ended error, printed string) error {
 		return &statusError{statusInternal, ended}
 	case o.has(recording.Violation):
 		return &statusError{statusViolation, nil}
+	case o.has(recording.Refused):
+		return errors.New("--strategy exhaustive is not possible for a test, as its output says")
 	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
 		return &statusError{statusInternal, nil}
 	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),

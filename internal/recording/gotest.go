@@ -49,6 +49,8 @@ const (
 	// Unsound is the outcome of a search that can be trusted in nothing: the lock is
 	// nondeterministic, or a checker gave up, or nothing was tested.
 	Unsound = "unsound"
+	// Refused is the outcome of a search that the flags ask for and the scenario does not have.
+	Refused = "refused"
 )
 
 // Corpus returns the directory in which a test keeps its counterexamples, relative to its package.
