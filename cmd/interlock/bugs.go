@@ -52,6 +52,9 @@ Exit status:
   interlock bugs no-recheck search-once --seeds 3`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			defects, err := namedDefects(names)
+			if err != nil && f.json {
+				return fmt.Errorf("%w; --json takes no file: it prints to standard output", err)
+			}
 			if err != nil {
 				return err
 			}

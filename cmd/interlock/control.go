@@ -78,7 +78,7 @@ Exit status:
 		ValidArgs: controlVerbs(),
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
-				return fmt.Errorf("control needs a command: %s",
+				return fmt.Errorf("control needs a command: %s, script",
 					strings.Join(controlVerbs(), ", "))
 			}
 			return nil

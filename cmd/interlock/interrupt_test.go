@@ -276,8 +276,9 @@ func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusPartial || !strings.HasPrefix(text, "must fail: 0 of 0 recordings do\n"+
-		"partial: a signal ended it before all of the plan had run\n") {
+	// A plan without recordings has no line about them.
+	if status != statusPartial || !strings.HasPrefix(text, "partial: a signal ended it before all "+
+		"of the plan had run\n") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
 }

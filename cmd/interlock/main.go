@@ -97,7 +97,10 @@ Exit status:
   0  nothing found
   1  a violation
   2  bad usage
-  3  nondeterminism, an unknown verdict, a failed write or an internal error`,
+  3  nondeterminism, an unknown verdict, a failed write or an internal error
+  4  a signal ended check or certify before it found anything
+  130  a signal ended bugs, conform, control, merge, replay --run, report-card
+       or test`,
 		Version:       program.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

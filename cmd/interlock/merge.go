@@ -38,7 +38,7 @@ do not count, and reports of them are not needed.
 
 Exit status:
   as for interlock check; 2 also if a report is missing, or the reports do not
-  belong together`,
+  belong together; 130 if a signal ended it`,
 		Example: `  interlock check --schedules 100000 --shard 0/2 --json 0.json
   interlock check --schedules 100000 --shard 1/2 --json 1.json
   interlock merge 0.json 1.json`,

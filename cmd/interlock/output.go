@@ -156,21 +156,29 @@ func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report i
 // checkWritable returns an error if no directory can be made in the given directory or, if that
 // does not exist, in its nearest existing parent.
 func checkWritable(directory string) error {
-	info, err := os.Stat(directory)
-	if parent := filepath.Dir(directory); errors.Is(err, fs.ErrNotExist) && parent != directory {
-		return checkWritable(parent)
+	existing := directory
+	info, err := os.Stat(existing)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(existing) != existing {
+		existing = filepath.Dir(existing)
+		info, err = os.Stat(existing)
 	}
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a directory", directory)
+		err = fmt.Errorf("%s is not a directory", existing)
 	}
 	if err != nil {
 		return err
 	}
-	trial, err := os.MkdirTemp(directory, ".interlock-")
-	if err != nil {
-		return err
+	trial, err := os.MkdirTemp(existing, ".interlock-")
+	if err == nil {
+		return os.Remove(trial)
 	}
-	return os.Remove(trial)
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		err = failed.Err // without the path, which the user has not named
+	}
+	if existing != directory {
+		return fmt.Errorf("%s cannot be made in %s: %w", directory, existing, err)
+	}
+	return fmt.Errorf("nothing can be made in %s: %w", directory, err)
 }
 
 // A nopCloser is a writer whose Close does nothing.

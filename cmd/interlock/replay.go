@@ -53,7 +53,8 @@ Exit status:
   0  no violation, or --step
   1  the recorded violation, or another one
   2  bad usage, or an unusable file
-  3  nondeterminism, a failed write or an internal error`,
+  3  nondeterminism, a failed write or an internal error
+  130  a signal ended --run`,
 		Example: "  interlock replay interlock-failures/no-recheck-fifo-0123456789abcdef --full",
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {

@@ -34,11 +34,12 @@ func newVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify HISTORY...",
 		Short: "Check a recorded history against the properties of a lock",
-		Long: `Verify reads a history, such as the trace.jsonl of a counterexample, or standard
-input if the argument is -. It reports for each property whether it holds and
-how often the history tests it. It runs nothing. The history must be complete:
-on a truncated one, progress, no-leaked-nodes and no-lost-watch report false
-violations. Each lock in the history is judged separately.
+		Long: `Verify reads a history, such as the trace.jsonl of a counterexample, which its
+directory stands for, or standard input if the argument is -. It reports for
+each property whether it holds and how often the history tests it. It runs
+nothing. The history must be complete: on a truncated one, progress,
+no-leaked-nodes and no-lost-watch report false violations. Each lock in the
+history is judged separately.
 
 With --clocks it takes the histories of several processes, such as the files that
 the recorder in lock/record writes, or spans of lock/lockotel in OTLP JSON. It

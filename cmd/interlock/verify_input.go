@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
@@ -52,6 +53,9 @@ func readHistories(paths []string, stdin io.Reader, stderr io.Writer) (*verifyIn
 // read reads a file or standard input: a history, or spans.
 func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) error {
 	name, reader := "standard input", stdin
+	if info, err := os.Stat(path); path != "-" && err == nil && info.IsDir() {
+		path = filepath.Join(path, traceName)
+	}
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
@@ -77,7 +81,19 @@ func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) err
 	case errors.Is(err, history.ErrTorn):
 		in.warnings += fmt.Sprintf("%s: %v; it is left out\n", name, err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w%s", name, err, traceBeside(path))
 	}
 	return nil
+}
+
+// traceName is the name of the history in the directory of a counterexample.
+const traceName = "trace.jsonl"
+
+// traceBeside says where the history is if the path is that of another file of a counterexample.
+func traceBeside(path string) string {
+	trace := filepath.Join(filepath.Dir(path), traceName)
+	if _, err := os.Stat(trace); err != nil || path == "-" || filepath.Base(path) == traceName {
+		return ""
+	}
+	return "; the history of the counterexample is " + trace
 }
