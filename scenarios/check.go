@@ -51,8 +51,8 @@ var errScheduler = recording.ErrScheduler
 // Check searches the schedules of a lock for one that violates a property that the lock claims, as
 // the command interlock check does: schedules drawn from a seed, on all processors, a sample of
 // them twice. The first schedule that fails is shrunk and written to a directory below
-// testdata/interlock, and the test fails with the decisive part of its timeline and the command
-// that replays it.
+// testdata/interlock, and the test fails with the decisive part of its timeline, the command that
+// replays it, and a command that finds it again without the directory.
 //
 // Check first replays the counterexamples below testdata/interlock that earlier runs of the test
 // left. A schedule names steps, and a step that is no longer possible is skipped, so the schedule
