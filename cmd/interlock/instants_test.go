@@ -11,10 +11,10 @@ func TestImpossibleInstants(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"--strategy exhaustive --faults cut@before-ping=1": "an exhaustive search knows no " +
 			"instants, as in cut@before-ping=1: name a phase, or use another strategy",
-		"--lock redlock --faults cut@before-expiry=1": "the fault cut@before-expiry cannot " +
-			"strike: the service of the lock redlock has no such timer",
-		"--client real --faults cut@before-ping=1": "the fault cut@before-ping needs the modelled " +
-			"client: another client keeps its own time",
+		"--lock redlock --faults cut@before-expiry=1": "--faults: the fault cut@before-expiry " +
+			"cannot strike: the service of the lock redlock has no such timer",
+		"--client real --faults cut@before-ping=1": "--faults: the fault cut@before-ping needs the " +
+			"modelled client: another client keeps its own time",
 	} {
 		var stdout, stderr bytes.Buffer
 		status := execute(t.Context(), t, append([]string{"check"}, strings.Fields(arguments)...),
