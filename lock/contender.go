@@ -82,6 +82,11 @@ var (
 // errTooSlow is the reason of an attempt that restarts because its requests took too long.
 var errTooSlow = errors.New("lock: ZooKeeper takes too long to answer, for the session timeout")
 
+// errSlowConnection is the reason of an attempt that waits because the client's connection took too
+// long to open.
+var errSlowConnection = errors.New("lock: the connection took too long to open, for the session " +
+	"timeout; waiting for its first pings")
+
 // recentPart is the divisor of the session timeout that gives the age at which the last sight of a
 // node, or the last request, is no longer recent.
 const recentPart = 20
@@ -226,13 +231,16 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 // alive for some time. Only a pair of requests proves it: see [proof].
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
-		time.Since(c.provenAt()) < c.validity/2
+		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.timeout)
 }
 
-// provenAt returns when the first request of the last pair was sent in the session to which the
-// node belongs: see [proof].
+// provenAt returns since when the session to which the node belongs is proved to be alive: see
+// [proof].
 func (c *contender) provenAt() time.Time {
-	return c.proof.times(c.owner).proven
+	if c.session != nil {
+		c.session.currentEpoch() // The proof then knows the connection of the last reply.
+	}
+	return c.proof.provenAt(c.owner, c.timeout)
 }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was

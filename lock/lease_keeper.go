@@ -49,6 +49,9 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	if err := confirm(); err != nil {
 		return nil, err
 	}
+	if c.proof.unstable(c.timeout) {
+		return nil, errSlowConnection
+	}
 	if time.Since(c.provenAt()) >= c.validity {
 		c.observe(Event{Kind: Retried, Err: errTooSlow}) // The lease would have expired already.
 		return nil, errRestart

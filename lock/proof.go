@@ -21,6 +21,14 @@ type proof struct {
 	mu      sync.Mutex
 	session int64 // to which the times belong
 	sendTimes
+	connection
+}
+
+// A connection is the last one on which the client has its session. Its times are zero if they are
+// unknown, as without a [Session].
+type connection struct {
+	began  time.Time // before the client asked for its session
+	opened time.Time // when it had the answer, after which it pings
 }
 
 // The sendTimes are when requests that have succeeded were sent. A time is zero if there was none.
@@ -66,6 +74,47 @@ func (p *proof) times(session int64) sendTimes {
 		return sendTimes{}
 	}
 	return p.sendTimes
+}
+
+// provenAt returns when the first request of the last pair was sent, or an earlier time if the
+// connection is young. The leader prolongs the session when it is asked for it, and the client does
+// not ping before it has the answer. So a pair of a young connection proves no more than that the
+// session was prolonged after the connection began.
+func (p *proof) provenAt(session int64, timeout time.Duration) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if session != p.session {
+		return time.Time{}
+	}
+	limit := p.began.Add(young(timeout))
+	if p.isYoung(timeout) && limit.Before(p.proven) {
+		return limit
+	}
+	return p.proven
+}
+
+// young returns how long a connection is young: a third of the timeout up to the client's first
+// ping, and a quarter up to the server's report.
+func young(timeout time.Duration) time.Duration { return timeout * 7 / 12 }
+
+// isYoung reports whether the connection was young when the first request of the last pair was sent.
+func (p *proof) isYoung(timeout time.Duration) bool {
+	return p.proven.Before(p.opened.Add(young(timeout)))
+}
+
+// unstable reports whether a lease would end while the connection is young, because it took too
+// long to open.
+func (p *proof) unstable(timeout time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isYoung(timeout) && p.opened.Sub(p.began) > timeout/4
+}
+
+// connected notes a connection on which the client has its session.
+func (p *proof) connected(one connection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.connection = one
 }
 
 // precede sends a sync, the first request of a pair, unless one was sent within the given time.

@@ -72,6 +72,7 @@ type Session struct {
 	pendingEvents []zk.Event // events received before attach
 	id            int64      // of the monitored session; 0 while there is none
 	epoch         uint64     // number of lost connections
+	dialed        time.Time  // when the last connection began
 	deadline      time.Time  // until then the session is certain to exist
 	latest        *sessionChange
 	closing       bool // Close was called
@@ -247,11 +248,25 @@ func (s *Session) drain(events <-chan zk.Event) {
 func (s *Session) handle(e zk.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.noteConnection(e)
 	if s.Client == nil {
 		s.pendingEvents = append(s.pendingEvents, e)
 		return
 	}
 	s.apply(e)
+}
+
+// noteConnection notes when a connection began, and when the client had its session on it. If the
+// event of the beginning was dropped, that of an earlier connection errs on the safe side. The
+// caller holds s.mu.
+func (s *Session) noteConnection(e zk.Event) {
+	switch {
+	case e.Type != zk.EventSession:
+	case e.State == zk.StateConnected:
+		s.dialed = time.Now()
+	case e.State == zk.StateHasSession && !s.dialed.IsZero():
+		s.proof.connected(connection{began: s.dialed, opened: time.Now()})
+	}
 }
 
 // apply applies an event. The caller holds s.mu.
@@ -420,14 +435,16 @@ func (s *Session) ping() {
 	if err == nil {
 		err = s.proof.write(s.Client, func() error { return commitNoop(s.Client, pingPath) })
 	}
-	proven := s.proof.times(id).proven
+	s.currentEpoch() // The proof then knows the connection of the last reply.
+	proven := s.proof.provenAt(id, s.timeout)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinging = false
 	if s.closed {
 		return
 	}
-	late := time.Since(proven) >= validity(s.timeout) // the answer confirms nothing any more
+	late := time.Since(proven) >= validity(s.timeout) || // the answer confirms nothing any more
+		!time.Now().Before(s.deadline) && s.proof.unstable(s.timeout)
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
 		s.pingTimer.Reset(retryDelay)
 		return

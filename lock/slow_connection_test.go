@@ -1,0 +1,127 @@
+package lock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/lock"
+)
+
+// reconnectSlowly breaks the client's connection. The server hears at once that the client wants
+// its session back, and the client has the answer after the delay.
+func (w *world) reconnectSlowly(client int, delay time.Duration) {
+	w.t.Helper()
+	conn := w.client(client)
+	w.cluster.ResetConnection(conn.Link)
+	for conn.State() != zk.StateConnected {
+		if time.Since(w.began) > time.Minute {
+			w.t.Fatalf("c%d does not reconnect, it is in state %v", client, conn.State())
+		}
+		w.advance(50 * time.Millisecond)
+		w.send()
+	}
+	w.cluster.Serve(conn.Link)
+	w.advance(delay)
+	w.cluster.Deliver(conn.Link)
+	if conn.State() != zk.StateHasSession {
+		w.t.Fatalf("c%d has no session, it is in state %v", client, conn.State())
+	}
+}
+
+// The leader has heard of the client when the connection began, and may hear of it next after its
+// first ping. A lease that a Session grants before goes by that.
+func TestGrantAfterSlowConnection(t *testing.T) {
+	const part = sessionTimeout / 12
+	for _, test := range []struct{ delay, age, want time.Duration }{
+		{0, 0, 4 * part},
+		{3 * part, 0, 4 * part},
+		{3 * part, 4 * part, 4 * part},
+		{3 * part, 6 * part, 2 * part},
+		{1 * part, 7*part - 50*time.Millisecond, 3*part + 50*time.Millisecond},
+		{3 * part, 7*part + 50*time.Millisecond, 4 * part},
+	} {
+		inWorld(t, 1, func(w *world) {
+			m := must(w.session(1).NewMutex("/lock"))
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, test.delay)
+			w.pass(test.age)
+			lease := w.acquire(m)
+			granted := time.Now()
+			w.cluster.Cut(w.client(1).Link)
+			for lease.Err() == nil {
+				w.advance(time.Millisecond)
+			}
+			lasted := time.Since(granted)
+			if lasted < test.want || lasted > test.want+2*time.Millisecond {
+				t.Errorf("connected in %v, locked after %v: the lease lasts %v, want %v",
+					test.delay, test.age, lasted, test.want)
+			}
+		})
+	}
+}
+
+// If the connection took so long to open that a lease would expire while it is young, the lock is
+// granted after the first pings. Neither a contender nor an active Session floods ZooKeeper before.
+func TestNoGrantAfterVerySlowConnection(t *testing.T) {
+	for _, delay := range []time.Duration{sessionTimeout * 7 / 24, sessionTimeout * 23 / 24} {
+		inWorld(t, 1, func(w *world) {
+			session, seen := w.session(1), new(witness)
+			m := must(session.NewMutex("/lock", lock.WithObserver(seen)))
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, delay)
+			opened := time.Now()
+			var standing context.Context
+			connected := w.call(background, func(ctx context.Context) (_ *lock.Lease, err error) {
+				standing, err = session.Context(ctx)
+				return nil, err
+			})
+			c := w.start(background, m)
+			before := w.requests(1, "")
+			for !c.returned() || !connected.returned() {
+				if time.Since(opened) > sessionTimeout {
+					t.Fatal("the lock is not granted, or the session not connected")
+				}
+				w.flow()
+				w.advance(5 * time.Millisecond)
+			}
+			if after := time.Since(opened); after < sessionTimeout*7/12 {
+				t.Errorf("granted %v after a connection that took %v", after, delay)
+			}
+			if sent := w.requests(1, "") - before; sent > 150 {
+				t.Errorf("%d requests", sent)
+			}
+			if !slices.ContainsFunc(seen.events, func(e lock.Event) bool {
+				return e.Kind == lock.Retried && strings.Contains(e.Err.Error(), "too long to open")
+			}) {
+				t.Error("the observer does not know why the lock was not granted")
+			}
+			w.pass(2 * sessionTimeout)
+			if c.lease.Err() != nil || standing.Err() != nil {
+				t.Errorf("lease: %v, session: %v", c.lease.Err(), context.Cause(standing))
+			}
+		})
+	}
+}
+
+// A holder keeps its lease over a reconnect, while confirmations do not prolong it fully.
+func TestLeaseOverConnections(t *testing.T) {
+	for _, delay := range []time.Duration{0, sessionTimeout / 12, sessionTimeout / 6} {
+		inEnsemble(t, 3, 1, func(w *world) {
+			lease := w.acquire(must(w.session(1).NewMutex("/lock")))
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, delay)
+			for range 300 {
+				w.flow()
+				w.advance(10 * time.Millisecond)
+			}
+			if err := lease.Err(); err != nil {
+				t.Errorf("connected in %v: %v", delay, err)
+			}
+		})
+	}
+}
