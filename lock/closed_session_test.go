@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // closeSession closes the client's session as another connection would, and returns in the step in
@@ -212,4 +213,39 @@ func TestSessionClosedAfterAnUnlock(t *testing.T) {
 		w.closeSession(1, 0)
 		w.wantLostSession(second, done)
 	})
+}
+
+// closesSilently is a client whose watches tell nothing of its end: go-zookeeper/zk 1.0.4 can block
+// when it is closed.
+type closesSilently struct{ *model.Conn }
+
+func (closesSilently) Close() {}
+
+// Close of a Session ends all that wait, even if the client does not.
+func TestSessionClosedSilently(t *testing.T) {
+	type take = func(context.Context) (*lock.Lease, error)
+	for name, of := range map[string]func(*lock.Session) take{
+		"mutex":     func(s *lock.Session) take { return must(s.NewMutex("/lock")).Lock },
+		"reader":    func(s *lock.Session) take { return must(s.NewRWMutex("/lock")).RLock },
+		"semaphore": func(s *lock.Session) take { return must(s.NewSemaphore("/lock", 2)).Lock },
+		"double barrier": func(s *lock.Session) take {
+			return func(ctx context.Context) (*lock.Lease, error) {
+				_, err := must(s.NewDoubleBarrier("/barrier", 2)).Enter(ctx)
+				return nil, err
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				w.acquire(w.mutex(1))
+				w.wantWaiting(w.start(background, w.mutex(1)))
+				conn := w.client(2)
+				session := lock.NewSession(closesSilently{conn}, conn.Events(), sessionTimeout)
+				c := w.begin(background, of(session))
+				w.wantWaiting(c)
+				session.Close()
+				w.wantError(c, zk.ErrClosing)
+			})
+		})
+	}
 }

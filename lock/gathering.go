@@ -257,9 +257,9 @@ func (c *contender) awaitRound() error {
 		heard = true
 	case <-timer.C:
 	case <-c.cancelled:
-		return errCancelled
+	case <-c.closing:
 	}
-	if err := c.checkCancelled(); err != nil {
+	if err := c.checkInterrupted(); err != nil {
 		return err
 	}
 	if !heard {

@@ -282,23 +282,38 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	defer stop()
 	select {
 	case event := <-c.watches[blockers[last].name].events:
-		return last, event, c.checkCancelled()
+		return last, event, c.checkInterrupted()
 	case event := <-c.ownWatch:
-		return ownNode, event, c.checkCancelled()
+		return ownNode, event, c.checkInterrupted()
 	case <-timer:
 	case <-c.cancelled:
 		return timerFired, zk.Event{}, errCancelled
+	case <-c.closing:
+		return timerFired, zk.Event{}, c.checkInterrupted()
 	}
 	// The event may have come at the same instant as the timer.
 	select {
 	case event := <-c.watches[blockers[last].name].events:
-		return last, event, c.checkCancelled()
+		return last, event, c.checkInterrupted()
 	default:
 	}
 	if recheck {
 		delete(c.watches, blockers[last].name)
 	}
-	return timerFired, zk.Event{}, c.checkCancelled()
+	return timerFired, zk.Event{}, c.checkInterrupted()
+}
+
+// checkInterrupted returns the error with which a wait ends, even if an event has come: of a client
+// that is closed, watches may tell nothing.
+func (c *contender) checkInterrupted() error {
+	if err := c.checkCancelled(); err != nil {
+		return err
+	}
+	if c.session != nil && c.session.isClosed() {
+		c.clientClosed = true
+		return zk.ErrClosing
+	}
+	return nil
 }
 
 // recheckDelay returns the delay after which a waiter reads a node without an event, or 0 for
@@ -334,22 +349,23 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 	receive := func(channel any) reflect.SelectCase {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
-	cases := []reflect.SelectCase{receive(c.ownWatch), receive(timer), receive(c.cancelled)}
+	cases := []reflect.SelectCase{
+		receive(c.ownWatch), receive(timer), receive(c.cancelled), receive(c.closing),
+	}
+	others := len(cases)
 	nearest := c.nearest(blockers)
 	for _, blocker := range nearest {
 		cases = append(cases, receive(c.watches[blocker.name].events))
 	}
 	chosen, received, _ := reflect.Select(cases)
-	switch chosen {
-	case 0:
-		return ownNode, received.Interface().(zk.Event), c.checkCancelled()
-	case 1:
-		return timerFired, zk.Event{}, c.checkCancelled()
-	case 2:
-		return timerFired, zk.Event{}, errCancelled
+	switch {
+	case chosen == 0:
+		return ownNode, received.Interface().(zk.Event), c.checkInterrupted()
+	case chosen < others:
+		return timerFired, zk.Event{}, c.checkInterrupted()
 	}
-	return len(blockers) - len(nearest) + chosen - 3, received.Interface().(zk.Event),
-		c.checkCancelled()
+	return len(blockers) - len(nearest) + chosen - others, received.Interface().(zk.Event),
+		c.checkInterrupted()
 }
 
 // watchOwn watches the contender's own node while it waits on a [Session]. The end of the last
