@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -227,5 +229,30 @@ func TestBarrierRefused(t *testing.T) {
 		if _, err := lock.NewBarrier(withoutMulti, barrierPath, sessionTimeout); err == nil {
 			t.Error("a client without Multi is accepted")
 		}
+	})
+}
+
+// rooted is a client that adds a prefix to the paths of nodes that it creates.
+type rooted struct {
+	*model.Conn
+	prefix string
+}
+
+func (r rooted) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	return r.Conn.Create(r.prefix+path, data, flags, acl)
+}
+
+// A barrier just below the prefix of a client has no parents to create. It is set once somebody has
+// created the node of the prefix.
+func TestBarrierBelowMissingPrefix(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		b := must(lock.NewBarrier(rooted{w.client(1), "/app"}, "/barrier", sessionTimeout))
+		c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			return nil, b.Set(ctx)
+		})
+		w.wantWaiting(c)
+		w.create("/app", 0, 0)
+		w.pass(time.Second)
+		w.wantError(c, nil)
 	})
 }

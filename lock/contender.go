@@ -306,9 +306,12 @@ func (c *contender) listConcurrently() <-chan listing {
 // createParents creates the directory of the lock. It returns errRestart on success, because the
 // node itself is yet to be created.
 func (q *queue) createParents(directory string) error {
+	if directory == "" {
+		return zk.ErrNoNode // The root: a client that adds a prefix lacks the node of the prefix.
+	}
 	err := q.createDirectory(directory)
-	if parent := directory[:strings.LastIndexByte(directory, '/')]; errors.Is(err, zk.ErrNoNode) &&
-		parent != "" {
+	if errors.Is(err, zk.ErrNoNode) {
+		parent := directory[:strings.LastIndexByte(directory, '/')]
 		if err := q.createParents(parent); err != errRestart {
 			return err
 		}
