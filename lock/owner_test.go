@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -184,5 +185,33 @@ func TestOwnerReadsAMutex(t *testing.T) {
 		w.wantWaiting(reader)
 		w.unlock(again)
 		w.wantGranted(reader)
+	})
+}
+
+// An owner that locks again after a pause does not enter a lease that has expired meanwhile, though
+// no timer has ended it yet.
+func TestNoReentryAfterAPause(t *testing.T) {
+	const looks = 100 // They wake when the timers fire, in random order.
+	inWorld(t, 1, func(w *world) {
+		entered := make(chan bool, looks)
+		for i := range looks {
+			m := must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i), sessionTimeout))
+			ctx := lock.WithOwner(background)
+			w.take(ctx, m.Lock)
+			go func() {
+				time.Sleep(sessionTimeout / 3)
+				ctx, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				_, err := m.Lock(ctx)
+				entered <- err == nil
+			}()
+		}
+		w.cluster.Cut(w.client(1).Link)
+		time.Sleep(sessionTimeout)
+		for range looks {
+			if <-entered {
+				t.Fatal("a lost lease was entered")
+			}
+		}
 	})
 }

@@ -46,6 +46,7 @@ func newTenure(c *contender, token int64) *tenure {
 // enter returns a new lease, or errTenureEnded if the tenure has ended. A reader must not become a
 // writer.
 func (t *tenure) enter(shared bool) (*Lease, error) {
+	t.checkExpired()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ctx.Err() != nil && t.leases > 0 || t.contender.checkCancelled() != nil {
