@@ -263,3 +263,30 @@ func TestDowngradeUnheard(t *testing.T) {
 		w.wantGranted(reader)
 	})
 }
+
+// watchCounter counts the reads with a watch.
+type watchCounter struct {
+	*model.Conn
+	watches int
+}
+
+func (c *watchCounter) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	c.watches++
+	return c.Conn.GetW(path)
+}
+
+// The client keeps each watch until the writer's node changes. So a reader that does not wait must
+// not leave one.
+func TestTryRLockLeavesNoWatch(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.take(background, w.rwmutex(1).Lock)
+		client := &watchCounter{Conn: w.client(2)}
+		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		for range 50 {
+			w.wantError(w.begin(background, m.TryRLock), lock.ErrNotAcquired)
+		}
+		if client.watches > 0 {
+			t.Errorf("50 calls of TryRLock have left %d watches", client.watches)
+		}
+	})
+}

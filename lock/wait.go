@@ -174,9 +174,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			remaining = append(remaining, blocker)
 			continue
 		}
-		// Get instead of Exists, which would leave a watch on a node that is gone and never
-		// returns.
-		data, stat, events, err := c.client.GetW(c.at(blocker.name))
+		data, stat, one, err := c.readBlocker(c.at(blocker.name))
 		if isNoNode(err) {
 			continue
 		}
@@ -191,10 +189,26 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 		if c.rule.kind == shared && parseRecord(data).Shared {
 			return nil, nil
 		}
-		c.watch(blocker, watch{events: events, set: time.Now()})
+		if one.events != nil {
+			c.watch(blocker, one)
+		}
 		remaining = append(remaining, blocker)
 	}
 	return remaining, nil
+}
+
+// readBlocker reads a blocker, and watches it unless the contender does not wait.
+func (c *contender) readBlocker(path string) ([]byte, *zk.Stat, watch, error) {
+	if c.rule.try {
+		data, stat, err := c.client.Get(path)
+		return data, stat, watch{}, err
+	}
+	// Get instead of Exists, which would leave a watch on a node that is gone and never returns.
+	data, stat, events, err := c.client.GetW(path)
+	if err != nil {
+		return nil, nil, watch{}, err
+	}
+	return data, stat, watch{events: events, set: time.Now(), version: stat.Version}, nil
 }
 
 func (c *contender) watch(blocker entry, one watch) {
