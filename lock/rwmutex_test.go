@@ -264,15 +264,20 @@ func TestDowngradeUnheard(t *testing.T) {
 	})
 }
 
-// watchCounter counts the reads with a watch.
+// watchCounter counts the reads with a watch. It loses the events of those watches if told to.
 type watchCounter struct {
 	*model.Conn
 	watches int
+	loses   bool
 }
 
 func (c *watchCounter) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	c.watches++
-	return c.Conn.GetW(path)
+	data, stat, events, err := c.Conn.GetW(path)
+	if c.loses {
+		events = make(chan zk.Event)
+	}
+	return data, stat, events, err
 }
 
 // The client keeps each watch until the writer's node changes. So a reader that does not wait must
@@ -288,5 +293,56 @@ func TestTryRLockLeavesNoWatch(t *testing.T) {
 		if client.watches > 0 {
 			t.Errorf("50 calls of TryRLock have left %d watches", client.watches)
 		}
+	})
+}
+
+// Neither must readers leave one each that give up. The last reader waits with the watch of an
+// earlier one.
+func TestReadersLeaveFewWatches(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		writer := w.take(background, w.rwmutex(1).Lock)
+		client := &watchCounter{Conn: w.client(2)}
+		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		for range 50 {
+			ctx, cancel := context.WithCancel(background)
+			c := w.begin(ctx, m.RLock)
+			w.wantWaiting(c)
+			cancel()
+			w.wantError(c, context.Canceled)
+		}
+		last := w.begin(background, m.RLock)
+		w.wantWaiting(last)
+		if client.watches > 1 {
+			t.Errorf("50 calls of RLock have left %d watches", client.watches)
+		}
+		if err := w.do(func() error { return writer.Downgrade(background) }); err != nil {
+			t.Fatal(err)
+		}
+		w.wantGranted(last)
+	})
+}
+
+// A watch that has missed a change is no longer relied on.
+func TestReaderReplacesLostWatch(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		writer := w.take(background, w.rwmutex(1).Lock)
+		client := &watchCounter{Conn: w.client(2), loses: true}
+		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		ctx, cancel := context.WithCancel(background)
+		c := w.begin(ctx, m.RLock)
+		w.wantWaiting(c)
+		cancel()
+		w.wantError(c, context.Canceled)
+		if err := w.do(func() error {
+			_, err := w.client(1).Set(writer.Node(), nil, -1)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		client.loses = false
+		last := w.begin(background, m.RLock)
+		w.wantWaiting(last)
+		w.unlock(writer)
+		w.wantGranted(last)
 	})
 }

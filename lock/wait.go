@@ -169,12 +169,16 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			remaining = append(remaining, blocker)
 			continue
 		}
-		if left, ok := c.takeWatch(&blocker); ok {
+		left, ok := c.takeWatch(&blocker)
+		switch {
+		case !ok:
+			left = watch{}
+		case c.rule.kind != shared: // It needs no more than that the node exists.
 			c.watch(blocker, left)
 			remaining = append(remaining, blocker)
 			continue
 		}
-		data, stat, one, err := c.readBlocker(c.at(blocker.name))
+		data, stat, one, err := c.readBlocker(c.at(blocker.name), left)
 		if isNoNode(err) {
 			continue
 		}
@@ -197,11 +201,14 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 	return remaining, nil
 }
 
-// readBlocker reads a blocker, and watches it unless the contender does not wait.
-func (c *contender) readBlocker(path string) ([]byte, *zk.Stat, watch, error) {
-	if c.rule.try {
+// readBlocker reads a blocker and watches it, unless the contender does not wait, or a watch that
+// was left for it has missed no change.
+func (c *contender) readBlocker(path string, left watch) ([]byte, *zk.Stat, watch, error) {
+	if c.rule.try || left.events != nil {
 		data, stat, err := c.client.Get(path)
-		return data, stat, watch{}, err
+		if err != nil || c.rule.try || stat.Version == left.version && !left.fired() {
+			return data, stat, left, err
+		}
 	}
 	// Get instead of Exists, which would leave a watch on a node that is gone and never returns.
 	data, stat, events, err := c.client.GetW(path)
@@ -221,14 +228,13 @@ func (c *contender) watch(blocker entry, one watch) {
 // takeWatch returns a watch on a blocker that another contender of this process has left. It
 // returns none if
 //
-//   - the caller needs to know more than that the node exists;
 //   - the watch is older than a session timeout: go-zookeeper/zk may have lost it over a reconnect,
 //     and it must not be passed on for ever;
 //   - the watch was set before the directory was removed and created again: a contender that has
 //     lost its node may get one of the same name there, and a watch that is restored over a
 //     reconnect reports the new node as a change, which would pass for a release.
 func (c *contender) takeWatch(blocker *entry) (watch, bool) {
-	if c.rule.kind == shared || !isChildCount(blocker.number) {
+	if !isChildCount(blocker.number) {
 		return watch{}, false
 	}
 	left, ok := c.idleWatches.take(c.at(blocker.name))
