@@ -49,7 +49,7 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	if err := confirm(); err != nil {
 		return nil, err
 	}
-	if c.proof.unstable(c.timeout) {
+	if c.proof.unstable(c.sessionTimeout, c.validity) {
 		return nil, errSlowConnection
 	}
 	if time.Since(c.provenAt()) >= c.validity {

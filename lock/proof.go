@@ -102,12 +102,12 @@ func (p *proof) isYoung(timeout time.Duration) bool {
 	return p.proven.Before(p.opened.Add(young(timeout)))
 }
 
-// unstable reports whether a lease would end while the connection is young, because it took too
-// long to open.
-func (p *proof) unstable(timeout time.Duration) bool {
+// unstable reports whether a lease, which is valid for that long, could end while the connection is
+// young, because it took too long to open.
+func (p *proof) unstable(timeout, validity time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isYoung(timeout) && p.opened.Sub(p.began) > timeout/4
+	return p.isYoung(timeout) && p.opened.Sub(p.began) > validity*3/4
 }
 
 // connected notes a connection on which the client has its session.

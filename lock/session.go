@@ -114,7 +114,8 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 // lock can be made on the session if the timeout is not positive.
 //
 // [OpenSession] is preferable, because it misses no event: events may be missing from a channel
-// that was full, in which case NewSession queries the client's state.
+// that was full, in which case NewSession queries the client's state. It does not know how long a
+// connection took to open whose events were read by others, or before it was called.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.drainRequests = make(chan chan struct{})
@@ -444,7 +445,7 @@ func (s *Session) ping() {
 		return
 	}
 	late := time.Since(proven) >= validity(s.timeout) || // the answer confirms nothing any more
-		!time.Now().Before(s.deadline) && s.proof.unstable(s.timeout)
+		!time.Now().Before(s.deadline) && s.proof.unstable(s.timeout, validity(s.timeout))
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
 		s.pingTimer.Reset(retryDelay)
 		return

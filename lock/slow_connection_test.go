@@ -65,6 +65,27 @@ func TestGrantAfterSlowConnection(t *testing.T) {
 	}
 }
 
+// The client pings in a third of the session's timeout, even if that of the lock is shorter.
+func TestGrantAfterSlowConnectionOfShorterTimeout(t *testing.T) {
+	const part = sessionTimeout / 12
+	inWorld(t, 1, func(w *world) {
+		m := must(lock.NewMutex(w.session(1), "/lock", sessionTimeout/4))
+		w.pass(sessionTimeout)
+		w.reconnectSlowly(1, part/2)
+		w.pass(7*part - 50*time.Millisecond)
+		lease := w.acquire(m)
+		granted := time.Now()
+		w.cluster.Cut(w.client(1).Link)
+		for lease.Err() == nil {
+			w.advance(time.Millisecond)
+		}
+		want := part/2 + 50*time.Millisecond
+		if lasted := time.Since(granted); lasted < want || lasted > want+2*time.Millisecond {
+			t.Errorf("the lease lasts %v, want %v", lasted, want)
+		}
+	})
+}
+
 // If the connection took so long to open that a lease would expire while it is young, the lock is
 // granted after the first pings. Neither a contender nor an active Session floods ZooKeeper before.
 func TestNoGrantAfterVerySlowConnection(t *testing.T) {
