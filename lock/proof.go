@@ -97,7 +97,8 @@ func (p *proof) provenAt(session int64, timeout time.Duration) time.Time {
 // ping, and a quarter up to the server's report.
 func young(timeout time.Duration) time.Duration { return timeout * 7 / 12 }
 
-// isYoung reports whether the connection was young when the first request of the last pair was sent.
+// isYoung reports whether the connection was young when the first request of the last pair was
+// sent.
 func (p *proof) isYoung(timeout time.Duration) bool {
 	return p.proven.Before(p.opened.Add(young(timeout)))
 }
