@@ -205,7 +205,7 @@ func (c *Campaign) strategy(schedule int) engine.Strategy {
 	if name == strategy.MarginName || name == strategy.MutantName { // They mutate whole schedules.
 		return s
 	}
-	return strategy.Shaped(s, c.Seed, schedule)
+	return strategy.Shaped(s, profile, c.Seed, schedule)
 }
 
 // runChunk runs schedules from the first on, up to the first that ends the campaign or the end of

@@ -118,6 +118,9 @@ func (v View) Unassailable() bool { return v.loop.unassailable() }
 // Steady reports whether no server can lose its leader any more.
 func (v View) Steady() bool { return v.loop.Steady() }
 
+// Leads reports whether a server leads. Servers are counted from 0.
+func (v View) Leads(server int) bool { return v.loop.System.Leader(server) }
+
 // CanSave reports whether the run can be saved in a snapshot.
 func (v View) CanSave() bool {
 	system, ok := v.loop.System.(sim.Snapshotter)

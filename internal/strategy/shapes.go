@@ -26,13 +26,16 @@ const (
 	// The lock of a process goes on in the background after the last call: the call ends early, the
 	// process's messages move only while another holds the lock, and that one stays long.
 	afterlife
+	// The leader is cut off while a process waits, and heals late: once the others have elected
+	// another, it tells clients that their sessions have ended, although they live on.
+	deposed
 
 	shapes
 )
 
 // shapeWeights are the weights of the shapes among the schedules of a campaign.
 var shapeWeights = [shapes]uint64{
-	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1,
+	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1, deposed: 1,
 }
 
 // The odds N mean that a step that is held back is allowed in one decision of N. Each schedule
@@ -71,9 +74,9 @@ type shaped struct {
 
 // Shaped returns the strategy with the shape that the schedule draws, or the strategy itself if the
 // schedule has none.
-func Shaped(s engine.Strategy, seed uint64, schedule int) engine.Strategy {
+func Shaped(s engine.Strategy, p *Profile, seed uint64, schedule int) engine.Strategy {
 	draw := NewRandom(seed^0x7368617065, schedule)
-	kind := drawShape(draw)
+	kind := drawShape(draw, len(p.Shifts) > 0)
 	if kind == shapeless {
 		return s
 	}
@@ -85,14 +88,18 @@ func Shaped(s engine.Strategy, seed uint64, schedule int) engine.Strategy {
 
 func drawOdds(draw *Random, odds []uint64) uint64 { return odds[draw.Below(uint64(len(odds)))] }
 
-func drawShape(draw *Random) shape {
+func drawShape(draw *Random, several bool) shape {
+	weights := shapeWeights
+	if !several { // Nobody can depose the only server.
+		weights[deposed] = 0
+	}
 	total := uint64(0)
-	for _, weight := range shapeWeights {
+	for _, weight := range weights {
 		total += weight
 	}
 	kind := shapeless
-	for at := draw.Below(total); at >= shapeWeights[kind]; kind++ {
-		at -= shapeWeights[kind]
+	for at := draw.Below(total); at >= weights[kind]; kind++ {
+		at -= weights[kind]
 	}
 	return kind
 }
@@ -134,7 +141,7 @@ func (s *shaped) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 // holds reports whether a step is held back.
 func (s *shaped) holds(step *sim.EnabledStep) bool {
 	if step.Process <= 0 {
-		return false
+		return s.shape == deposed && step.Kind == sim.Heal
 	}
 	process, _ := history.ProcessOf(step.Process)
 	switch step.Kind {
@@ -163,7 +170,7 @@ func (s *shaped) any(is func(process int32) bool) bool {
 func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 	s.indexes = s.indexes[:0]
 	for i := len(enabled) - 1; i >= 0 && enabled[i].Kind == sim.Fault; i-- {
-		if enabled[i].Process > 0 && s.seeks(&enabled[i]) {
+		if s.seeks(&enabled[i]) {
 			s.indexes = append(s.indexes, i)
 		}
 	}
@@ -172,14 +179,18 @@ func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 	}
 	s.soughtOdds = drawOdds(s.draw, soughtOdds[:])
 	index = s.indexes[s.draw.Below(uint64(len(s.indexes)))]
-	if fault := &enabled[index]; fault.Fault != faults.Cancel {
+	if fault := &enabled[index]; s.shape == searchers && fault.Fault != faults.Cancel {
 		s.searching, s.attempt = fault.Process, s.view.State(fault.Process).Attempt
 	}
 	return index, true
 }
 
-// seeks reports whether the shape seeks a fault of a process.
+// seeks reports whether the shape seeks a fault.
 func (s *shaped) seeks(fault *sim.EnabledStep) bool {
+	if server, ok := fault.Server(); ok {
+		return s.shape == deposed && fault.Fault == faults.PartitionServer &&
+			s.view.Leads(server) && s.any(s.waits)
+	}
 	switch s.shape {
 	case searchers:
 		return s.seeksSearcher(fault)
@@ -197,6 +208,11 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 			s.view.Phase(fault.Step) == faults.Releasing && s.view.LastAttempt(fault.Process)
 	}
 	return false
+}
+
+// waits reports whether a process waits for the lock.
+func (s *shaped) waits(process int32) bool {
+	return s.view.Phase(sim.Step{Process: process}) == faults.Waiting
 }
 
 // seeksSearcher reports whether a fault breaks the connection during a create, or cancels the call

@@ -13,48 +13,49 @@ import (
 	"github.com/interlock-sim/interlock/internal/strategy"
 )
 
-// A quarter of the schedules have a shape, and a replay of such a schedule has the same trace.
+// A quarter of the schedules have a shape, on several servers a little more, and a replay of such a
+// schedule has the same trace.
 func TestShaped(t *testing.T) {
-	scenario := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
-	runner := engine.NewRunner(t)
-	const schedules = 2000
-	shaped := 0
-	for schedule := range schedules {
-		plain := strategy.NewRandom(1, schedule)
-		drawn := strategy.Shaped(plain, 1, schedule)
-		if drawn == engine.Strategy(plain) {
-			continue
+	for _, servers := range []int{1, 3} {
+		want := map[int]int{1: 2000 * 4 / 16, 3: 2000 * 5 / 17}[servers]
+		scenario := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
+		scenario.Servers = servers
+		runner := engine.NewRunner(t)
+		profile := strategy.ProfileOf(t.Context(), runner, scenario)
+		shaped := 0
+		for schedule := range 2000 {
+			plain := strategy.NewRandom(1, schedule)
+			drawn := strategy.Shaped(plain, profile, 1, schedule)
+			if drawn == engine.Strategy(plain) {
+				continue
+			}
+			if shaped++; shaped > 100 {
+				continue
+			}
+			result := runner.Run(scenario, drawn)
+			trace := result.TraceHash
+			if len(result.Violations) > 0 {
+				t.Errorf("schedule %d: %v", schedule, result.Violations[0])
+			}
+			replay := &engine.Replay{Deviations: slices.Clone(result.Deviations)}
+			if again := runner.Run(scenario, replay); again.TraceHash != trace {
+				t.Errorf("schedule %d differs when it is replayed", schedule)
+			}
 		}
-		if shaped++; shaped > 100 {
-			continue
+		if shaped < want*4/5 || shaped > want*6/5 {
+			t.Errorf("%d of 2000 schedules on %d servers have a shape, want about %d", shaped,
+				servers, want)
 		}
-		result := runner.Run(scenario, drawn)
-		trace := result.TraceHash
-		if len(result.Violations) > 0 {
-			t.Errorf("schedule %d: %v", schedule, result.Violations[0])
-		}
-		replay := &engine.Replay{Deviations: slices.Clone(result.Deviations)}
-		if again := runner.Run(scenario, replay); again.TraceHash != trace {
-			t.Errorf("schedule %d differs when it is replayed", schedule)
-		}
-	}
-	if want := schedules / 4; shaped < want*4/5 || shaped > want*6/5 {
-		t.Errorf("%d of %d schedules have a shape, want about %d", shaped, schedules, want)
 	}
 }
 
 // With shapes, each course of events occurs in at least twice as many schedules.
 func TestShapesOccur(t *testing.T) {
-	runner := engine.NewRunner(t)
-	scenario := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
-	profile := strategy.ProfileOf(t.Context(), runner, scenario)
-	var plain, shaped courses
-	for schedule := range 3000 {
-		factory := strategy.Named(strategy.RoundRobin(schedule))
-		plain.count(runner.Run(scenario, factory(profile, 1, schedule)).Events)
-		drawn := strategy.Shaped(factory(profile, 1, schedule), 1, schedule)
-		shaped.count(runner.Run(scenario, drawn).Events)
-	}
+	plain, shaped := count(t, 3000, locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3))
+	several := locktest.Scenario(locktest.Named(t, "mutex"), 3, 2, 2)
+	several.Servers = 3
+	plainOnes, shapedOnes := count(t, 1000, several)
+	plain[deposed], shaped[deposed] = plainOnes[deposed], shapedOnes[deposed]
 	for course, name := range courseNames {
 		if shaped[course] < 2*plain[course] || shaped[course] < 10 {
 			t.Errorf("%s: in %d schedules with shapes, %d without", name, shaped[course],
@@ -64,14 +65,28 @@ func TestShapesOccur(t *testing.T) {
 	}
 }
 
+// count counts the courses in schedules of a scenario without shapes, and in as many with them.
+func count(t *testing.T, schedules int, scenario *engine.Scenario) (plain, shaped courses) {
+	runner := engine.NewRunner(t)
+	profile := strategy.ProfileOf(t.Context(), runner, scenario)
+	for schedule := range schedules {
+		factory := strategy.Named(strategy.RoundRobin(schedule))
+		plain.count(runner.Run(scenario, factory(profile, 1, schedule)).Events)
+		drawn := strategy.Shaped(factory(profile, 1, schedule), profile, 1, schedule)
+		shaped.count(runner.Run(scenario, drawn).Events)
+	}
+	return plain, shaped
+}
+
 // courses counts the schedules in which each course of events occurs.
-type courses [4]int
+type courses [5]int
 
 const (
 	searchers = iota
 	lateLeaver
 	quitters
 	afterlife
+	deposed
 )
 
 var courseNames = [...]string{
@@ -79,12 +94,15 @@ var courseNames = [...]string{
 	lateLeaver: "a process enters while a holder that was told of its loss is inside",
 	quitters:   "two contenders in the middle give up",
 	afterlife:  "a process that has finished sends while another is inside",
+	deposed:    "a process is told that its session has ended while it is alive",
 }
 
 // count notes the courses of a run.
 func (c *courses) count(events []history.Event) {
 	var queue, inside, told, finished []int32
-	quits, found := 0, [len(courses{})]bool{searchers: stopsSearch(events)}
+	quits, found := 0, [len(courses{})]bool{
+		searchers: stopsSearch(events), deposed: outlives(events),
+	}
 	for i := range events {
 		e := &events[i]
 		at := slices.Index(queue, e.Process)
@@ -134,6 +152,23 @@ func stopsSearch(events []history.Event) bool {
 			searching = append(searching, e.Process)
 		case e.Kind == history.Fault && e.Name == faults.Cancel.String() &&
 			slices.Contains(searching, e.Process):
+			return true
+		}
+	}
+	return false
+}
+
+// outlives reports whether a process is told that its session has ended while it is alive.
+func outlives(events []history.Event) bool {
+	ended, sessions := make(map[int64]bool), make(map[int32]int64)
+	for i := range events {
+		switch e := &events[i]; {
+		case e.Kind == history.SessionExpired, e.Kind == history.SessionClosed:
+			ended[e.Session] = true
+		case e.Kind == history.SessionState && e.Session != 0:
+			sessions[e.Process] = e.Session
+		case e.Kind == history.SessionState && e.Name == "expired" &&
+			!ended[sessions[e.Process]]:
 			return true
 		}
 	}
