@@ -173,6 +173,15 @@ func (k *Kind) UnmarshalText(text []byte) error {
 // connection of the process.
 const ConnectionLost = "connection lost"
 
+// OpenFails begins the Err of a LockReturn if the process never called Lock, because it could not
+// open its handle on the lock. Its LockCall stands for that attempt.
+const OpenFails = "Subject.Open fails: "
+
+// FailsToOpen reports whether the event ends an attempt at a lock that could not be opened.
+func (e *Event) FailsToOpen() bool {
+	return e.Kind == LockReturn && strings.HasPrefix(e.Err, OpenFails)
+}
+
 // An Event is one event of a history. Its Kind decides which fields are used. The order of the log
 // is the order of the events; At gives the time between them.
 type Event struct {

@@ -58,6 +58,7 @@ type Operation struct {
 	Op      string `json:"op"`
 	Path    string `json:"path,omitempty"`
 	Version *int32 `json:"version,omitempty"` // that the znode must have, unless any will do
+	Data    string `json:"data,omitempty"`    // of a Send: to write; at most [FactBytes] bytes
 	Err     string `json:"err,omitempty"`     // of a Reply
 }
 

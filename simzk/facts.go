@@ -35,7 +35,7 @@ func (c *Cluster) sendFacts(r *Exchange, site callsite.Site) *history.Facts {
 		one := &r.Ops[i]
 		f.Operations = append(f.Operations, history.Operation{
 			Op: (&Exchange{Request: *one}).verb(), Path: one.Path,
-			Version: wanted(one.Op, one.Version),
+			Version: wanted(one.Op, one.Version), Data: truncated(one.Data),
 		})
 	}
 	return unlessEmpty(f)

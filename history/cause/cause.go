@@ -26,6 +26,7 @@ type Graph struct {
 	byZxid    map[int64][]int       // the changes of each transaction
 	ends      map[int64]int         // the end of the session by its transaction
 	program   map[int32][]int       // see Program
+	reads     map[string]bool       // see Reads
 }
 
 type requestKey struct{ process, request int32 }
@@ -57,7 +58,7 @@ func New(events []history.Event) *Graph {
 		Events: events, requests: make(map[requestKey]*Request), watches: make(map[int32]*Watch),
 		armed: make(map[requestKey]*Watch), changes: make(map[string][]int),
 		byZxid: make(map[int64][]int), ends: make(map[int64]int), program: make(map[int32][]int),
-		changedBy: make(map[int]*Request),
+		changedBy: make(map[int]*Request), reads: make(map[string]bool),
 	}
 	for i := range events {
 		g.add(i)
@@ -126,6 +127,9 @@ func (g *Graph) add(i int) {
 		}
 		g.requests[k] = r
 		g.order = append(g.order, r)
+		if ReadsData(e.Op) {
+			g.reads[e.Path] = true
+		}
 	case history.Serve:
 		if r := g.requests[k]; r != nil {
 			r.Serve = i

@@ -136,3 +136,51 @@ func TestSlicesOfRuns(t *testing.T) {
 		}
 	})
 }
+
+// Written and Version tell what a request has written, and nothing that the history does not show.
+func TestWritten(t *testing.T) {
+	three := int32(3)
+	g := cause.New([]history.Event{
+		0: {
+			Kind: history.Send, Process: 1, Request: 1, Op: "multi",
+			Facts: &history.Facts{Operations: []history.Operation{
+				{Op: "create", Path: "/a/n-", Data: "x"},
+				{Op: "set", Path: "/a", Data: "y", Version: &three},
+			}},
+		},
+		1: {Kind: history.NodeCreated, Process: 1, Path: "/a/n-0000000000", Zxid: 1},
+		2: {Kind: history.NodeChanged, Process: 1, Path: "/a", Zxid: 1},
+		3: {Kind: history.Serve, Process: 1, Request: 1, Op: "multi", Zxid: 1},
+		4: {
+			Kind: history.Send, Process: 1, Request: 2, Op: "set", Path: "/a/n-0000000000",
+			Facts: &history.Facts{Line: "lock.go:7"},
+		},
+		5: {Kind: history.NodeChanged, Process: 1, Path: "/a/n-0000000000", Zxid: 2},
+		6: {
+			Kind: history.Serve, Process: 1, Request: 2, Op: "set", Path: "/a/n-0000000000",
+			Zxid: 2,
+		},
+		7: {Kind: history.NodeChanged, Process: 2, Path: "/a/n-0000000000", Zxid: 3},
+	})
+	for _, tc := range []struct {
+		change  int
+		data    string
+		checked bool
+		known   bool
+		version int32 // -1 if it is unknown
+	}{
+		{1, "x", false, true, 0},
+		{2, "y", true, true, -1},
+		{5, "", false, true, 1},
+		{7, "", false, false, 2},
+	} {
+		w, known := g.Written(tc.change)
+		if w.Data != tc.data || (w.Version != nil) != tc.checked || known != tc.known {
+			t.Errorf("event %d: wrote %+v, known %v; want %+v", tc.change, w, known, tc)
+		}
+		version, ok := g.Version(tc.change)
+		if ok != (tc.version >= 0) || ok && version != tc.version {
+			t.Errorf("event %d: version %d, known %v; want %d", tc.change, version, ok, tc.version)
+		}
+	}
+}

@@ -19,7 +19,8 @@ import (
 //   - of a lost reply and of the end of a session, the last fault on that connection;
 //   - of an event of another server than ZooKeeper, see [Graph.causesAtServer];
 //   - of a request and of a call that returned, what the process had learned since the call began:
-//     errors, watch events, its own znode, and its last listing.
+//     errors, watch events, its own znode, its last listing, and its last read of the data of a
+//     znode that the request sets or deletes.
 func (g *Graph) Slice(targets []int) []int {
 	in := make(map[int]bool)
 	queue := slices.Clone(targets)
@@ -227,9 +228,16 @@ func (g *Graph) learned(i int) []int {
 	var causes []int
 	listed, created, last := false, false, true
 	answered := map[int32]bool{} // by server
+	if e.Kind == history.Send && (e.Op == "set" || e.Op == "delete") {
+		if read := g.LastRead(e.Process, e.Path, -1, i); read >= 0 {
+			causes = append(causes, read)
+		}
+	}
 	for _, n := range slices.Backward(g.Program(e.Process, i)) {
 		p := &g.Events[n]
 		switch {
+		case p.Kind == history.LockCall && e.FailsToOpen():
+			causes = append(causes, n) // The process has opened the lock before that call.
 		case p.Kind == history.LockCall:
 			return append(causes, n)
 		case p.Kind == history.LockReturn || p.Kind == history.UnlockCall ||

@@ -21,6 +21,7 @@ func (s *story) serverMutualExclusion() bool {
 		"existed, and had not unlocked.", process(e.Process), s.in(grant), q, q, s.in(holder),
 		s.node(path))
 	s.full(s.holders(grant))
+	s.overwrote(grant, holder)
 	s.basis(grant, path)
 	return true
 }
@@ -224,6 +225,7 @@ func (s *story) linearizable() bool {
 		}
 		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
 			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))
+		s.overwrote(grant, i)
 		if deleted := s.gone(i, grant); deleted >= 0 {
 			when := "after"
 			if deleted < i {

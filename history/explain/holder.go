@@ -97,6 +97,7 @@ func (s *story) clientMutualExclusion() bool {
 	path := s.contender(theirs)
 	if deleted < 0 {
 		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
+		s.overwrote(mine, theirs)
 		s.lostKeys(inside, theirs, enter)
 		return true
 	}

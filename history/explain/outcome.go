@@ -120,6 +120,10 @@ func (s *story) noSpuriousFailure() bool {
 	if e.Kind != history.LockReturn || call < 0 {
 		return false
 	}
+	if e.FailsToOpen() {
+		s.openFailed(s.v.Event)
+		return true
+	}
 	p := process(e.Process)
 	failed := s.last(e.Process, s.v.Event, func(o *history.Event) bool {
 		return o.Kind == history.Reply && o.Err == e.Err
@@ -176,14 +180,40 @@ func (s *story) noSpuriousFailure() bool {
 	return true
 }
 
+// openFailed explains an attempt that ended before Lock was called, as the lock's Open failed.
+func (s *story) openFailed(returned int) {
+	e := &s.Events[returned]
+	p, message := process(e.Process), strings.TrimPrefix(e.Err, history.OpenFails)
+	failed := s.last(e.Process, returned, func(o *history.Event) bool {
+		return o.Kind == history.Reply && o.Err != "" && o.Op != "connect"
+	})
+	if failed >= 0 && s.Request(failed) != nil {
+		s.lead("%s's Open failed (event %d) because of one failed request, %s (event %d), instead "+
+			"of trying again.", p, s.cite(returned), s.asked(s.Request(failed)), s.cite(failed))
+	} else {
+		s.lead("%s's Open failed (event %d).", p, s.cite(returned))
+	}
+	s.say("Its error is %q, and %s never called Lock.", message, p)
+	fault := max(s.last(e.Process, returned, of(history.Fault)),
+		s.last(0, returned, of(history.Fault)))
+	switch {
+	case fault < 0:
+	case failed > fault:
+		s.say("The request failed after %s had struck (event %d).", s.Events[fault].Name,
+			s.cite(fault))
+	default:
+		s.say("Before that %s had struck (event %d).", s.Events[fault].Name, s.cite(fault))
+	}
+}
+
 // noPanic explains a panic by what the process had received.
 func (s *story) noPanic() bool {
 	number := s.v.Evidence.Process
 	if number == 0 {
 		return false
 	}
-	end := len(s.Events)
-	call := s.last(number, end, of(history.LockCall, history.UnlockCall, history.ReenterCall))
+	call := s.last(number, len(s.Events), of(history.LockCall, history.UnlockCall,
+		history.ReenterCall))
 	calls := s.v.Evidence.Calls
 	if len(calls) == 0 {
 		s.say("%s panicked: %s.", process(number), s.message())
@@ -192,17 +222,38 @@ func (s *story) noPanic() bool {
 	}
 	s.show(s.v.Event)
 	if call >= 0 {
-		told := s.learned(number, call, end)
-		if told == "" {
-			told = "learned nothing, or too much to be told here"
-		}
-		s.say("Since the call of %s it %s.", s.at(call), told)
+		s.received(number, call)
 	}
 	if len(calls) > 1 {
 		s.say("The panicking function was called by %s.", strings.Join(calls[1:],
 			", called by "))
 	}
 	return true
+}
+
+// received tells what has reached a process since a call, or the last of it if that is much.
+func (s *story) received(number int32, call int) {
+	p, name := process(number), "Lock"
+	if s.Events[call].Kind == history.UnlockCall {
+		name = "Unlock"
+	}
+	end := len(s.Events)
+	inputs := s.inputs(number, call, end)
+	answer := s.last(number, end, of(history.Answer))
+	switch told := s.learned(number, call, end); {
+	case told != "":
+		s.say("After the call of %s (event %d) %s %s.", name, s.cite(call), p, told)
+	case len(inputs) > 0:
+		s.say("After the call of %s (event %d) %s received %d replies and watch events; at last "+
+			"it %s.", name, s.cite(call), p, len(inputs), s.input(inputs[len(inputs)-1]))
+	case answer > call:
+		s.say("After the call of %s (event %d), the last answer that reached %s was that to %s: "+
+			"%s (event %d).", name, s.cite(call), p, s.Events[answer].Op, s.Events[answer].Name,
+			s.cite(answer))
+	default:
+		s.say("No reply or event has reached %s since it called %s (event %d).", p, name,
+			s.cite(call))
+	}
 }
 
 // noGoroutineLeak explains goroutines that stay blocked after a run.

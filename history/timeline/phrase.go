@@ -27,6 +27,9 @@ func (t *teller) node(path string) string {
 func (t *teller) sentence(i int) string {
 	e := &t.graph.Events[i]
 	switch {
+	case e.Kind == history.LockCall && i+1 < len(t.graph.Events) &&
+		t.graph.Events[i+1].Process == e.Process && t.graph.Events[i+1].FailsToOpen():
+		return process(e.Process) + " cannot ask for the lock: its Open has failed"
 	case e.Kind <= history.Finished:
 		return t.ofLock(e)
 	case e.Kind.AtServer():
@@ -212,157 +215,6 @@ func (t *teller) renewed(i int) bool {
 	return false
 }
 
-// request describes the request of an event: its operation and its znode.
-func (t *teller) request(i int) string {
-	e := &t.graph.Events[i]
-	r := t.graph.Request(i)
-	if r == nil {
-		return strings.TrimRight(e.Op+" "+t.node(e.Path), " ")
-	}
-	znode := r.Path
-	if len(r.Changes) == 1 {
-		znode = t.graph.Events[r.Changes[0]].Path // The server has completed a sequential name.
-	} else if e.Kind == history.Reply && e.Path != "" && e.Op == "create" {
-		znode = e.Path
-	}
-	return strings.TrimRight(r.Op+" "+t.node(znode), " ")
-}
-
-// arguments describes the facts of a request beside its znode.
-func (t *teller) arguments(e *history.Event) string {
-	if e.Facts == nil {
-		return ""
-	}
-	var text strings.Builder
-	if e.Facts.Version != nil {
-		fmt.Fprintf(&text, " if its version is %d", *e.Facts.Version)
-	}
-	if e.Facts.Data != "" {
-		text.WriteString(", data " + shortened(e.Facts.Data))
-	}
-	t.operations(&text, e.Facts.Operations)
-	return text.String()
-}
-
-// operations describes the operations of a multi.
-func (t *teller) operations(text *strings.Builder, all []history.Operation) {
-	for n, one := range all {
-		lead := " · "
-		if n == 0 {
-			lead = ": "
-		}
-		text.WriteString(lead + one.Op + " " + t.node(one.Path))
-		if one.Version != nil {
-			fmt.Fprintf(text, " of version %d", *one.Version)
-		}
-		if one.Err != "" {
-			text.WriteString(" (" + one.Err + ")")
-		}
-	}
-}
-
-// dataShown is the number of characters of data that a line shows.
-const dataShown = 24
-
-// shortened returns data in quotes, cut if it is long.
-func shortened(data string) string {
-	if runes := []rune(data); len(runes) > dataShown {
-		return strconv.Quote(string(runes[:dataShown])) + "…"
-	}
-	return strconv.Quote(data)
-}
-
-// reply describes what a process learns from a reply.
-func (t *teller) reply(p string, i int) string {
-	e, r := &t.graph.Events[i], t.graph.Request(i)
-	what := t.request(i)
-	if e.Err != "" && e.Err != "no node" {
-		text := p + " gets no answer to " + what + failed(e)
-		if e.Zxid != 0 {
-			text = p + "'s " + what + " is refused" + failed(e)
-		}
-		if r != nil && len(r.Changes) > 0 {
-			text += " (it was carried out)"
-		}
-		return text
-	}
-	var text strings.Builder
-	f := e.Facts
-	switch {
-	case r != nil && cause.Listing(r.Op):
-		text.WriteString(p + " lists " + t.node(r.Path))
-		if listed, ok := t.graph.Listed(i); ok {
-			text.WriteString(": " + t.children(listed, e.Process, i))
-		}
-	case e.Err != "":
-		text.WriteString(p + "'s " + what + ": no such node")
-	case f != nil && f.Exists != nil:
-		text.WriteString(p + "'s " + what + ": it exists")
-		if f.Data != "" {
-			text.WriteString(", data " + shortened(f.Data))
-		}
-		if f.Stat != nil && f.Stat.Version > 0 {
-			fmt.Fprintf(&text, ", version %d", f.Stat.Version)
-		}
-	default:
-		text.WriteString(p + "'s " + what + ": done")
-		if f != nil {
-			t.operations(&text, f.Operations)
-		}
-	}
-	if r != nil && r.Watch != nil {
-		text.WriteString("; " + armed(r.Watch))
-	}
-	return text.String()
-}
-
-// children lists znodes in the order of their numbers, and marks those of the reader itself and
-// those that are gone by the time of the event.
-func (t *teller) children(listed []string, reader int32, at int) string {
-	if len(listed) == 0 {
-		return "nothing"
-	}
-	names := make([]string, len(listed))
-	for n, child := range Sorted(listed) {
-		names[n] = t.node(child)
-		created := t.graph.Created(child, at)
-		switch {
-		case created < 0:
-		case !t.graph.Live(child, at):
-			names[n] += " (gone by now)"
-		case t.graph.Events[created].Process == reader:
-			names[n] += " (own" + t.unknown(created, at) + ")"
-		}
-	}
-	return strings.Join(names, " · ")
-}
-
-// unknown tells of a znode whose create had failed for its creator before an event, although it was
-// carried out. It says that the creator does not know the znode if the name carries no id either.
-func (t *teller) unknown(created, at int) string {
-	r := t.graph.Request(created)
-	switch {
-	case r == nil || r.Op != "create" || r.Reply < 0 || r.Reply > at ||
-		t.graph.Events[r.Reply].Err == "":
-		return ""
-	case strings.HasPrefix(path.Base(r.Path), protectedPrefix):
-		return ", its create got no reply"
-	}
-	return ", which it does not know"
-}
-
-// protectedPrefix begins the names of the znodes that carry an id of their creator, so that it
-// recognizes them after a lost reply.
-const protectedPrefix = "_c_"
-
-// armed says which watch a request has set.
-func armed(w *cause.Watch) string {
-	if w.Kind == "exist" {
-		return fmt.Sprintf("watch %d set, for its creation", w.Number)
-	}
-	return fmt.Sprintf("watch %d set", w.Number)
-}
-
 // ofEnsemble describes an event in the ensemble.
 func (t *teller) ofEnsemble(i int) string {
 	e := &t.graph.Events[i]
@@ -371,7 +223,7 @@ func (t *teller) ofEnsemble(i int) string {
 	case history.Serve:
 		return "the server handles " + p + "'s " + t.request(i) + failed(e)
 	case history.NodeCreated:
-		return znode + " created by " + p
+		return t.created(i)
 	case history.NodeDeleted:
 		if end := t.graph.SessionEnd(i); end >= 0 {
 			how := "expires"
@@ -382,7 +234,7 @@ func (t *teller) ofEnsemble(i int) string {
 		}
 		return znode + " deleted by " + p
 	case history.NodeChanged:
-		return znode + " changed by " + p
+		return t.changed(i)
 	case history.WatchArmed:
 		switch e.Name {
 		case "exist":

@@ -400,3 +400,47 @@ func expect(t *testing.T, write func(io.Writer) error,
 		t.Errorf("got\n%s\nwant%s", got, want)
 	}
 }
+
+// Data are quoted; long data are cut between characters, and what is no text is escaped.
+func TestData(t *testing.T) {
+	yes, two := true, int32(2)
+	read := func(data string) history.Event {
+		return history.Event{
+			Kind: history.Reply, Process: 1, Request: 1, Op: "get", Path: "/a", Zxid: 1,
+			Facts: &history.Facts{Exists: &yes, Data: data, Stat: &history.Stat{Version: 2}},
+		}
+	}
+	set := history.Event{
+		Kind: history.Send, Process: 1, Request: 2, Op: "set", Path: "/a",
+		Facts: &history.Facts{Data: "new", Version: &two},
+	}
+	lines := timeline.Timeline{Events: []history.Event{
+		{Kind: history.Send, Process: 1, Request: 1, Op: "get", Path: "/a"},
+		read(strings.Repeat("é", 32)), read(strings.Repeat("é", 33)), read("\x00\xff\"\u200b"),
+		read(strings.Repeat("\xff", 99)), read(strings.Repeat(`"`, 17)), set,
+		{
+			Kind: history.Reply, Process: 1, Request: 2, Op: "set", Path: "/a", Zxid: 2,
+			Err: "bad version",
+		},
+		{Kind: history.Send, Process: 2, Request: 1, Op: "get", Path: "/b"},
+		{
+			Kind: history.Reply, Process: 2, Request: 1, Op: "get", Path: "/b", Zxid: 2,
+			Facts: &history.Facts{Exists: &yes, Stat: &history.Stat{}},
+		},
+	}}
+	expect(t, lines.Write, `
+             c1 c2
+  0  0.000s  ●  │  c1 sends get /a
+  1  0.000s  ●  │  c1's get /a: "éééééééééééééééééééééééééééééééé" (version 2)
+  2  0.000s  ●  │  c1's get /a: "éééééééééééééééééééééééééééééééé"… (version 2)
+  3  0.000s  ●  │  c1's get /a: "\x00\xff\"\u200b" (version 2)
+  4  0.000s  ●  │  c1's get /a: "\xff\xff\xff\xff\xff\xff\xff\xff"… (version 2)
+  5  0.000s  ●  │  c1's get /a: "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""… (version 2)
+  6  0.000s  ●  │  c1 sends set /a to "new", with a check of version 2
+  7  0.000s  ●  │  c1's set /a to "new", with a check of version 2, is refused: bad version
+  8  0.000s  │  ●  c2 sends get /b
+  9  0.000s  │  ●  c2's get /b: it exists, empty
+
+lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows   ● event   ✂ fault   ! violation
+`)
+}

@@ -31,7 +31,7 @@ func (l *Loop) setUpMistake(p *Process) string {
 		switch {
 		case e.Kind == history.Fault && (e.Process == 0 || e.Process == int32(p.Number)):
 			return ""
-		case e.Process == int32(p.Number) && strings.HasPrefix(e.Err, openFails):
+		case e.Process == int32(p.Number) && e.FailsToOpen():
 			return setUpMark + e.Err
 		}
 	}

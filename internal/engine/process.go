@@ -127,14 +127,11 @@ func (p *Process) open() bool {
 	}
 	p.progress.Add(1)
 	p.Attempt++
-	p.OpenFails = openFails + err.Error()
+	p.OpenFails = history.OpenFails + err.Error()
 	p.record(history.Event{Kind: history.LockCall}, idle)
 	p.record(history.Event{Kind: history.LockReturn, Err: p.OpenFails}, idle)
 	return false
 }
-
-// openFails begins the error of an attempt in which [Subject.Open] fails.
-const openFails = "Subject.Open fails: "
 
 // end runs when the goroutine ends, by return, panic or Goexit.
 func (p *Process) end() {

@@ -158,10 +158,8 @@ func (b *builder) changeNode(i int) {
 			n.Session = sessionID(owner)
 		}
 	}
-	if r := b.graph.Request(i); r != nil && !n.Gone {
-		if facts := b.graph.Events[r.Send].Facts; facts != nil {
-			n.Data = facts.Data
-		}
+	if written, known := b.graph.Written(i); known {
+		n.Data = written.Data
 	}
 	b.at(i).Nodes = append(b.at(i).Nodes, n)
 }
