@@ -120,7 +120,7 @@ func (f *finding) explain(w io.Writer, schedules int) {
 		explained.Why(w, why)
 		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
 		if n == 0 {
-			explained.Likelihood.Write(w, explained.Timeline.Width)
+			explained.WriteLikelihood(w)
 		}
 		if d != nil {
 			fmt.Fprintf(w, "  in %d of %s, first in schedule %d\n", d.Schedules,
@@ -137,7 +137,7 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	if len(f.distinct) > 0 {
 		listed = listed[:min(len(listed), distinctSteps)]
 	}
-	fmt.Fprintln(w, engine.ListDeviations(listed))
+	fmt.Fprintln(w, c.Result.ListDeviations(listed))
 	if n := len(c.Recording.Deviations) - len(listed); n > 0 {
 		fmt.Fprintf(w, "  and %d more\n", n)
 	}
@@ -156,7 +156,7 @@ func writeWhys(w io.Writer, report *explain.Report, s *engine.Scenario, r *engin
 		report.Why(w, why)
 		writeOutOfContract(w, s, r, why.Violation)
 		if n == 0 {
-			report.Likelihood.Write(w, report.Timeline.Width)
+			report.WriteLikelihood(w)
 		}
 	}
 }

@@ -2,13 +2,15 @@ package cause
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
 
 // causesAtServer returns the causes of an event between a process and a server that is no
 // ZooKeeper, or in such a server:
-//   - of a command, what the process had learned;
+//   - of a command, what the process had learned: results of commands that changed a key, and what
+//     guides the deletion of one, see [Graph.guides];
 //   - of its execution, the command and the last changes of the keys of the server;
 //   - of its result, the execution and the changes that it made;
 //   - of a change of a key, the command, and the previous change of the key;
@@ -17,9 +19,8 @@ func (g *Graph) causesAtServer(i int) []int {
 	e := &g.Events[i]
 	switch e.Kind {
 	case history.Command:
-		// A process that polls learns from results that changed nothing only that it polls again.
 		return slices.DeleteFunc(g.learned(i), func(c int) bool {
-			return g.Events[c].Kind == history.Answer && !g.changed(c)
+			return g.Events[c].Kind == history.Answer && !g.changed(c) && !g.guides(c, i)
 		})
 	case history.Executed:
 		return append(g.lastOf(i, history.Command), g.keysBefore(i)...)
@@ -59,11 +60,47 @@ func (g *Graph) changesOf(executed int) (changes []int) {
 	return changes
 }
 
+// guides reports whether a result that changed nothing may have led a process to a command: that of
+// another kind of command, such as a GET before a DEL, if the command then deleted a key. A process
+// that polls learns from such results only that it polls again.
+func (g *Graph) guides(answer, command int) bool {
+	a := &g.Events[answer]
+	if a.Op == g.Events[command].Op || strings.HasPrefix(a.Name, "error") {
+		return false
+	}
+	for n := command + 1; n < len(g.Events); n++ {
+		if g.Events[n].Kind == history.Executed && g.Command(n) == command {
+			return slices.ContainsFunc(g.changesOf(n), func(change int) bool {
+				return g.Events[change].Kind == history.KeyDeleted
+			})
+		}
+	}
+	return false
+}
+
 // changed reports whether the command of a result changed a key.
 func (g *Graph) changed(answer int) bool {
 	return slices.ContainsFunc(g.lastOf(answer, history.Executed), func(executed int) bool {
 		return len(g.changesOf(executed)) > 0
 	})
+}
+
+// Command returns the command of an event at a server that is no ZooKeeper, or -1 if the event has
+// none.
+func (g *Graph) Command(i int) int {
+	switch g.Events[i].Kind {
+	case history.Command:
+		return i
+	case history.KeySet, history.KeyDeleted:
+		for _, executed := range g.execution(i) {
+			return g.Command(executed)
+		}
+	case history.Executed, history.Answer:
+		for _, command := range g.lastOf(i, history.Command) {
+			return command
+		}
+	}
+	return -1
 }
 
 // execution returns the execution of the command that changed a key, as a slice of at most one.

@@ -34,8 +34,34 @@ func (s *story) ownRelease() bool {
 	if executed := s.execution(deletion); executed >= 0 {
 		s.say("The %s of %s deleted the key and did not look at its value.",
 			s.Events[executed].Op, p)
+		s.outdated(deletion, theirs)
 	}
 	return true
+}
+
+// outdated tells which result had led a process to the deletion of a key, if the server had given
+// it before another process set the key.
+func (s *story) outdated(deletion, theirs int) {
+	command := s.Command(deletion)
+	if command < 0 {
+		return
+	}
+	e := &s.Events[command]
+	answer := s.last(e.Process, command, func(o *history.Event) bool {
+		return o.Kind == history.Answer && o.Server == e.Server
+	})
+	if answer < s.last(e.Process, command, of(history.LockCall, history.UnlockCall)) ||
+		answer < 0 || s.Events[answer].Op == e.Op {
+		return
+	}
+	executed := s.last(e.Process, answer, func(o *history.Event) bool {
+		return o.Kind == history.Executed && o.Server == e.Server && o.Op == s.Events[answer].Op
+	})
+	if executed >= 0 && executed < theirs {
+		s.say("Its %s before that had given %s (event %d), but the server had executed it before "+
+			"%s set the key (event %d).", s.Events[answer].Op, s.Events[answer].Name,
+			s.cite(answer), process(s.Events[theirs].Process), s.cite(executed))
+	}
 }
 
 // keyEnd says how a key of a process has gone.

@@ -48,39 +48,67 @@ func (l *Likelihood) Rise() int {
 	return found
 }
 
-// Write writes the curve as a line of bars, and in words, in lines of at most the given width. The
-// width 0 stands for [timeline.DefaultWidth]. A nil likelihood writes nothing.
-func (l *Likelihood) Write(w io.Writer, width int) error {
+// WriteLikelihood writes the curve of the report's likelihood as a line of bars, and in words, in
+// lines of the report's width. Without a likelihood it writes nothing.
+func (r *Report) WriteLikelihood(w io.Writer) error {
+	l := r.Likelihood
 	if l == nil || len(l.Curve) == 0 {
 		return nil
 	}
-	width = max(cmp.Or(width, timeline.DefaultWidth), timeline.MinimumWidth)
+	width := max(cmp.Or(r.Timeline.Width, timeline.DefaultWidth), timeline.MinimumWidth)
 	text := ""
 	if len(l.Curve) > 1 {
 		label := fmt.Sprintf("  likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)
 		text = label + l.bars(width-utf8.RuneCountInString(label)) + "\n"
 	}
-	_, err := io.WriteString(w, text+timeline.Wrap(l.Sentences(), width, "  "))
+	_, err := io.WriteString(w, text+timeline.Wrap(r.LikelihoodText(), width, "  "))
 	return err
 }
 
-// Sentences returns the largest rise of the curve and the last decision that avoids the violation,
-// in words.
-func (l *Likelihood) Sentences() string {
+// LikelihoodText returns the largest rise of the curve and the last decision that avoids the
+// violation, in words. The report must have a likelihood.
+func (r *Report) LikelihoodText() string {
 	var text strings.Builder
+	l := r.Likelihood
 	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
-		fmt.Fprintf(&text, "Before step %d, `%s`, this violation occurs in %d of %d random "+
-			"continuations; after it, in %s.", l.Jump.Step, l.Jump.Taken, l.count(rise), l.Samples,
-			l.countAfter(rise+1))
+		fmt.Fprintf(&text, "Before %s, `%s`, this violation occurs in %d of %d random "+
+			"continuations; after it, in %s.", r.step(l.Jump.Step), l.Jump.Taken, l.count(rise),
+			l.Samples, l.countAfter(rise+1))
 	} else {
 		fmt.Fprintf(&text, "This violation occurs in %d of %d random schedules.", l.count(0),
 			l.Samples)
 	}
 	if a := l.Avoidable; a != nil {
 		fmt.Fprintf(&text, " The last decision that could have avoided it, with the default "+
-			"policy from there on: step %d, `%s` instead of `%s`.", a.Step, a.Instead, a.Taken)
+			"policy from there on: %s, `%s` instead of `%s`.", r.step(a.Step), a.Instead, a.Taken)
 	}
 	return text.String()
+}
+
+func (r *Report) step(number int) string {
+	return StepName(r.Starts, len(r.Timeline.Events), number)
+}
+
+// StepName names a step of a run, such as "step 2 (event 13)", with its first event as
+// [FirstEvent] returns it.
+func StepName(starts []int, events, step int) string {
+	if event, known := FirstEvent(starts, events, step); known {
+		return fmt.Sprintf("step %d (event %d)", step, event)
+	}
+	return fmt.Sprintf("step %d", step)
+}
+
+// FirstEvent returns the first event of a step, given the number of events before each step and at
+// the end of the run. It returns false if that is unknown, or the step has no event.
+func FirstEvent(starts []int, events, step int) (event int, known bool) {
+	if step < 0 || step >= len(starts) {
+		return 0, false
+	}
+	end := events
+	if step+1 < len(starts) {
+		end = starts[step+1]
+	}
+	return starts[step], starts[step] < end
 }
 
 // count returns the number of violations behind a point.

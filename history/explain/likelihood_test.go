@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 )
 
@@ -17,14 +18,23 @@ func curve(probabilities ...float64) []explain.Point {
 	return points
 }
 
+// reportOf returns a report that has a likelihood and a width only.
+func reportOf(l *explain.Likelihood, width int) *explain.Report {
+	report := explain.NewReport("", nil, nil)
+	report.Likelihood, report.Timeline.Width = l, width
+	return report
+}
+
 func TestLikelihood(t *testing.T) {
 	jump := &explain.Decision{Step: 2, Taken: "serve c1"}
 	for _, tc := range []struct {
 		name string
 		of   *explain.Likelihood
 		want string
+		// the number of events before each step, of 9 events; nil if it is unknown
+		starts []int
 	}{
-		{"none", nil, ""},
+		{"none", nil, "", nil},
 		{
 			"jump to certainty",
 			&explain.Likelihood{
@@ -35,6 +45,32 @@ func TestLikelihood(t *testing.T) {
 				"  Before step 2, `serve c1`, this violation occurs in 25 of 50 random\n" +
 				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
 				"  with the default policy from there on: step 1, `leave c1` instead of `tick`.\n",
+			nil,
+		},
+		{
+			"with events",
+			&explain.Likelihood{
+				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
+				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
+			},
+			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
+				"  Before step 2 (event 5), `serve c1`, this violation occurs in 25 of 50 random\n" +
+				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
+				"  with the default policy from there on: step 1 (event 4), `leave c1` instead of\n" +
+				"  `tick`.\n",
+			[]int{3, 4, 5},
+		},
+		{
+			"steps without events",
+			&explain.Likelihood{
+				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
+				Avoidable: &explain.Decision{Step: 3, Taken: "tick", Instead: "leave c1"},
+			},
+			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
+				"  Before step 2, `serve c1`, this violation occurs in 25 of 50 random\n" +
+				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
+				"  with the default policy from there on: step 3, `leave c1` instead of `tick`.\n",
+			[]int{3, 4, 9, 9},
 		},
 		{
 			"jump below certainty",
@@ -44,16 +80,20 @@ func TestLikelihood(t *testing.T) {
 			"  likelihood, steps 0 to 4  ▁▁▃▇█\n" +
 				"  Before step 2, `serve c1`, this violation occurs in 29 of 100 random\n" +
 				"  continuations; after it, in 99.\n",
+			nil,
 		},
 		{
 			"certain from the start",
 			&explain.Likelihood{Samples: 100, Curve: curve(1)},
 			"  This violation occurs in 100 of 100 random schedules.\n",
+			nil,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var text bytes.Buffer
-			if err := tc.of.Write(&text, 80); err != nil {
+			report := reportOf(tc.of, 80)
+			report.Starts, report.Timeline.Events = tc.starts, make([]history.Event, 9)
+			if err := report.WriteLikelihood(&text); err != nil {
 				t.Fatal(err)
 			}
 			if text.String() != tc.want {
@@ -70,7 +110,7 @@ func TestLikelihoodWidth(t *testing.T) {
 	l := &explain.Likelihood{Samples: 100, Curve: curve(points...)}
 	for width := 1; width <= 130; width++ {
 		var text bytes.Buffer
-		l.Write(&text, width) // A buffer takes everything.
+		reportOf(l, width).WriteLikelihood(&text) // A buffer takes everything.
 		bars, _, _ := strings.Cut(text.String(), "\n")
 		if !strings.HasSuffix(bars, "▁█") {
 			t.Errorf("width %d: the bars are %q", width, bars)

@@ -45,7 +45,7 @@ func (r *Report) Write(w io.Writer) error {
 	for n, why := range r.Whys {
 		r.Why(out, why)
 		if n == 0 {
-			r.Likelihood.Write(out, r.Timeline.Width)
+			r.WriteLikelihood(out)
 		}
 		out.WriteByte('\n')
 	}

@@ -46,14 +46,20 @@ func (t *teller) sentence(i int) string {
 
 // source returns the source line that sent the request of an event, or "" if it is unknown.
 func (t *teller) source(i int) string {
-	e := &t.graph.Events[i]
-	switch e.Kind {
+	sent := -1
+	switch t.graph.Events[i].Kind {
 	case history.Send, history.Reply, history.NodeCreated, history.NodeDeleted, history.NodeChanged:
 		if r := t.graph.Request(i); r != nil {
-			if f := t.graph.Events[r.Send].Facts; f != nil && f.Line != "" {
-				return printable(path.Base(f.Line))
-			}
+			sent = r.Send
 		}
+	case history.Command, history.Answer, history.KeySet, history.KeyDeleted:
+		sent = t.graph.Command(i)
+	}
+	if sent < 0 {
+		return ""
+	}
+	if f := t.graph.Events[sent].Facts; f != nil && f.Line != "" {
+		return printable(path.Base(f.Line))
 	}
 	return ""
 }

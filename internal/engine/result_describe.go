@@ -15,15 +15,15 @@ func (r *Result) Describe(scenario *Scenario) string { return Describe(r.Explain
 // Describe returns a report in short, as [Result.Describe] does.
 func Describe(report *explain.Report) string {
 	var text strings.Builder
+	report.Timeline.Width = describedWidth
 	for n, why := range report.Whys {
 		fmt.Fprintf(&text, "%s: %s\n%s", why.Violation.Signature(), why.Violation.Detail,
 			timeline.Wrap(why.Text, describedWidth, "  "))
 		if n == 0 {
-			report.Likelihood.Write(&text, describedWidth) // A strings.Builder does not fail.
+			report.WriteLikelihood(&text) // A strings.Builder does not fail.
 		}
 		text.WriteByte('\n')
 	}
-	report.Timeline.Width = describedWidth
 	report.Decisive(&text) // A strings.Builder does not fail.
 	return text.String()
 }

@@ -394,7 +394,8 @@ func TestScroll(t *testing.T) {
 // The bug-probability curve is under the slider. Its marks lead to the events of the decisions that
 // mattered most, as do the numbers in the text, and a click on it leads to the event there.
 func TestCurve(t *testing.T) {
-	data, l, _ := likelyLock(t)
+	data, report, _ := likelyLock(t)
+	l := report.Likelihood
 	b := open(t, data)
 	b.size(1440, 900, 1)
 	b.load("")

@@ -228,7 +228,7 @@ func (b *builder) likelihood(report *explain.Report) {
 		return &Decision{d.Step, min(before(d.Step), len(b.Steps)-1), text}
 	}
 	b.Likelihood = &Likelihood{
-		Text: l.Sentences(), Jump: decision(l.Jump), Avoidable: decision(l.Avoidable),
+		Text: report.LikelihoodText(), Jump: decision(l.Jump), Avoidable: decision(l.Avoidable),
 	}
 	for _, point := range l.Curve {
 		b.Likelihood.Curve = append(b.Likelihood.Curve,

@@ -179,11 +179,13 @@ func TestSelfContained(t *testing.T) {
 // The likelihood of decisions becomes that of events: each point is the last event before its
 // decision, and each decision the first event to which it led.
 func TestLikelihoodByEvent(t *testing.T) {
-	data, l, result := likelyLock(t)
+	data, report, result := likelyLock(t)
+	l := report.Likelihood
 	if len(result.Starts) != result.Steps || !slices.IsSorted(result.Starts) {
 		t.Fatalf("%d decisions begin with the events %v", result.Steps, result.Starts)
 	}
-	if len(data.Likelihood.Curve) != len(l.Curve) || data.Likelihood.Text != l.Sentences() {
+	if len(data.Likelihood.Curve) != len(l.Curve) ||
+		data.Likelihood.Text != report.LikelihoodText() {
 		t.Fatalf("%+v", data.Likelihood)
 	}
 	for i, point := range data.Likelihood.Curve {

@@ -25,7 +25,7 @@ func brokenLock(t *testing.T) *page.Data {
 
 // likelyLock returns the same run with the likelihood of its violation, and what the engine says of
 // both.
-func likelyLock(t *testing.T) (*page.Data, *explain.Likelihood, *engine.Result) {
+func likelyLock(t *testing.T) (*page.Data, *explain.Report, *engine.Result) {
 	t.Helper()
 	report, result := brokenReport(t)
 	report.Likelihood = likelihood.Of(t.Context(), engine.NewRunner(t), brokenScenario(t),
@@ -33,7 +33,7 @@ func likelyLock(t *testing.T) (*page.Data, *explain.Likelihood, *engine.Result) 
 	if report.Likelihood == nil {
 		t.Fatal("no likelihood")
 	}
-	return dataOf(report), report.Likelihood, result
+	return dataOf(report), report, result
 }
 
 func dataOf(report *explain.Report) *page.Data {

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim/internal/service"
 )
@@ -53,7 +54,8 @@ type message struct {
 	conn    *conn
 	age     uint64
 	command []string
-	reply   []byte // nil of a request
+	site    callsite.Site // of the code that sent the command
+	reply   []byte        // nil of a request
 }
 
 // Address returns the address of a server, as clients dial it. Servers count from 0. It is no name,
@@ -228,7 +230,7 @@ func (c *Client) collect() (answered bool) {
 	})
 	var open []*conn
 	for _, conn := range conns {
-		commands, closed := conn.take()
+		commands, site, closed := conn.take()
 		for _, command := range commands {
 			if !closed && opens(command) && c.links[conn.server].idle(conn) &&
 				c.system.servers[conn.server].answers() {
@@ -237,7 +239,7 @@ func (c *Client) collect() (answered bool) {
 				answered = true
 				continue
 			}
-			c.send(conn, command)
+			c.send(conn, command, site)
 		}
 		if closed {
 			c.forget(conn)

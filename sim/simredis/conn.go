@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/interlock-sim/interlock/internal/callsite"
 )
 
 // A conn is the client's end of an in-memory connection to a server. It is a net.Conn whose Read
@@ -24,8 +26,9 @@ type conn struct {
 	mu       sync.Mutex
 	toClient []byte
 	toServer []byte
-	ended    bool // closed by either side
-	closed   bool // closed by the client
+	site     callsite.Site // that has written last
+	ended    bool          // closed by either side
+	closed   bool          // closed by the client
 	deadline time.Time
 	changed  chan struct{} // closed and replaced at every change of the above
 }
@@ -54,9 +57,9 @@ func (c *conn) end() {
 	}
 }
 
-// take returns the commands that the client has sent since the last call, and whether the client
-// has closed the connection.
-func (c *conn) take() (commands [][]string, closed bool) {
+// take returns the commands that the client has sent since the last call, the line that sent them,
+// and whether the client has closed the connection.
+func (c *conn) take() (commands [][]string, site callsite.Site, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.toServer) > 0 {
@@ -70,7 +73,7 @@ func (c *conn) take() (commands [][]string, closed bool) {
 		commands = append(commands, command)
 		c.toServer = rest
 	}
-	return commands, c.closed
+	return commands, c.site, c.closed
 }
 
 // wake makes every waiting Read look again.
@@ -113,11 +116,13 @@ func (c *conn) Read(b []byte) (int, error) {
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	c.client.AwaitRunning()
+	site := c.client.system.Site(Service{}.OwnsCall)
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
 		return 0, io.ErrClosedPipe
 	}
+	c.site = site
 	c.toServer = append(c.toServer, b...)
 	c.mu.Unlock()
 	c.client.Notify()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -37,7 +38,7 @@ func newWorld(t *testing.T) *world {
 
 // do lets a process send a command, and serves it.
 func (w *world) do(process int, command ...string) {
-	w.clients[process-1].send(w.conns[process-1], command)
+	w.clients[process-1].send(w.conns[process-1], command, callsite.Site{})
 	w.serve(w.clients[process-1], 0)
 }
 
@@ -186,7 +187,7 @@ func TestRenumberAges(t *testing.T) {
 	w := newWorld(t)
 	w.do(2, "GET", "k")
 	for _, process := range []int{2, 1} {
-		w.clients[process-1].send(w.conns[process-1], []string{"GET", "k"})
+		w.clients[process-1].send(w.conns[process-1], []string{"GET", "k"}, callsite.Site{})
 	}
 	order := func() (all []string) {
 		steps := w.AppendMessages(nil)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/internal/hash64"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/sim/internal/service"
@@ -211,8 +212,8 @@ func (s *System) deliver(c *Client, server int) {
 }
 
 // send puts a command in flight.
-func (c *Client) send(conn *conn, command []string) {
-	m := message{conn: conn, age: c.system.NextAge(), command: command}
+func (c *Client) send(conn *conn, command []string, site callsite.Site) {
+	m := message{conn: conn, age: c.system.NextAge(), command: command, site: site}
 	l := &c.links[conn.server]
 	l.requests = append(l.requests, m)
 	c.system.message(history.Command, m)
@@ -226,7 +227,9 @@ func (s *System) message(kind history.Kind, m message) {
 	if len(s.servers) > 1 {
 		e.Server = int32(m.conn.server + 1)
 	}
-	if kind != history.Command {
+	if kind == history.Command {
+		e.Facts = service.FactsOf(m.site)
+	} else {
 		e.Name = describeReply(m.reply)
 	}
 	s.Record(e)

@@ -76,12 +76,13 @@ func (c *conn) call(ctx context.Context, query string, args []driver.NamedValue,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	site := c.client.system.Site(Service{}.OwnsCall)
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
 		return nil, driver.ErrBadConn // Nothing was sent.
 	}
-	c.sent = &request{query: query, args: detached(args), reads: reads}
+	c.sent = &request{query: query, args: detached(args), reads: reads, site: site}
 	c.mu.Unlock()
 	c.client.Notify()
 	select {

@@ -9,6 +9,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/internal/hash64"
 )
 
@@ -17,6 +18,7 @@ type request struct {
 	query string
 	args  []driver.NamedValue
 	reads bool // the client asks for rows
+	site  callsite.Site
 }
 
 // A reply is the result of a request.

@@ -204,7 +204,9 @@ func (s *System) message(kind history.Kind, m message) {
 	e := history.Event{
 		Kind: kind, Process: int32(m.conn.client.Process()), Op: m.request.String(),
 	}
-	if kind != history.Command {
+	if kind == history.Command {
+		e.Facts = service.FactsOf(m.request.site)
+	} else {
 		e.Name = m.reply.String()
 	}
 	s.Record(e)

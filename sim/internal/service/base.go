@@ -3,9 +3,12 @@
 package service
 
 import (
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/callsite"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -36,6 +39,32 @@ func (b *Base) Settle() { b.config.Settle() }
 func (b *Base) Record(e history.Event) {
 	e.At = b.now
 	b.config.Log.Append(e)
+}
+
+// Site returns the line of the code under test that the calling goroutine runs, or the zero Site if
+// the history wants no facts. Between reports whether a function, by its full name, lies between
+// that code and the simulation.
+func (b *Base) Site(between func(function string) bool) callsite.Site {
+	if !b.config.Log.GathersFacts() {
+		return callsite.Site{}
+	}
+	return callsite.Caller(func(function string) bool {
+		// Client libraries buffer what they send.
+		return between(function) || strings.HasPrefix(function, ownPackage) ||
+			strings.HasPrefix(function, "bufio.")
+	}).Site
+}
+
+// ownPackage begins the full names of the functions of this package.
+var ownPackage = reflect.TypeFor[Base]().PkgPath() + "."
+
+// FactsOf returns the facts of a command that the code under test sends at a site, or nil if that
+// is unknown.
+func FactsOf(site callsite.Site) *history.Facts {
+	if site.Line == "" {
+		return nil
+	}
+	return &history.Facts{Line: site.Line, Function: site.Function}
 }
 
 // Activity returns a channel that receives when a process has acted.
