@@ -184,3 +184,30 @@ func TestWritten(t *testing.T) {
 		}
 	}
 }
+
+// The read that a process has compared before it sets or deletes a znode is a cause, unless it
+// deletes a znode without data.
+func TestComparedRead(t *testing.T) {
+	yes := true
+	for _, tc := range []struct {
+		op, data string
+		want     []int
+	}{
+		{"set", "", []int{0, 2, 4}}, {"delete", "c1", []int{0, 2, 4}}, {"delete", "", []int{0, 4}},
+		{"exists", "c1", []int{0, 4}},
+	} {
+		g := cause.New([]history.Event{
+			0: {Kind: history.LockCall, Process: 1, Attempt: 1},
+			1: {Kind: history.Send, Process: 1, Request: 1, Op: "get", Path: "/a"},
+			2: {
+				Kind: history.Reply, Process: 1, Request: 1, Op: "get", Path: "/a", Zxid: 1,
+				Facts: &history.Facts{Exists: &yes, Data: tc.data},
+			},
+			3: {Kind: history.LockCall, Process: 2, Attempt: 1},
+			4: {Kind: history.Send, Process: 1, Request: 2, Op: tc.op, Path: "/a"},
+		})
+		if got := g.Slice([]int{4}); !slices.Equal(got, tc.want) {
+			t.Errorf("%s after reading %q: %v, want %v", tc.op, tc.data, got, tc.want)
+		}
+	}
+}

@@ -228,10 +228,8 @@ func (g *Graph) learned(i int) []int {
 	var causes []int
 	listed, created, last := false, false, true
 	answered := map[int32]bool{} // by server
-	if e.Kind == history.Send && (e.Op == "set" || e.Op == "delete") {
-		if read := g.LastRead(e.Process, e.Path, -1, i); read >= 0 {
-			causes = append(causes, read)
-		}
+	if read := g.comparedRead(i); read >= 0 {
+		causes = append(causes, read)
 	}
 	for _, n := range slices.Backward(g.Program(e.Process, i)) {
 		p := &g.Events[n]
@@ -280,6 +278,22 @@ func (g *Graph) learned(i int) []int {
 		last = last && p.Kind != history.Reply && p.Kind != history.WatchEvent
 	}
 	return causes
+}
+
+// comparedRead returns the last read of the data of the znode that a request is to set or to delete,
+// or -1. A process that deletes a znode without data has compared nothing.
+func (g *Graph) comparedRead(sent int) int {
+	e := &g.Events[sent]
+	if e.Kind != history.Send || e.Op != "set" && e.Op != "delete" {
+		return -1
+	}
+	read := g.LastRead(e.Process, e.Path, -1, sent)
+	if read >= 0 && e.Op == "delete" {
+		if f := g.Events[read].Facts; f == nil || f.Data == "" {
+			return -1
+		}
+	}
+	return read
 }
 
 // shown returns the events of a slice that a reader has to see, in order.

@@ -268,3 +268,32 @@ func TestWithoutGenerator(t *testing.T) {
 		}
 	}
 }
+
+// A panic is explained by what had reached the process since its call: all of it if that is little,
+// or the last of it.
+func TestReceivedBeforePanic(t *testing.T) {
+	call := history.Event{Kind: history.UnlockCall, Process: 1, Attempt: 1}
+	exists := []history.Event{
+		{Kind: history.Send, Process: 1, Request: 1, Op: "exists", Path: "/a"},
+		{Kind: history.Reply, Process: 1, Request: 1, Op: "exists", Path: "/a", Zxid: 1},
+	}
+	answer := history.Event{Kind: history.Answer, Process: 1, Op: "GET lock", Name: "nil"}
+	for _, tc := range []struct {
+		since []history.Event
+		want  string
+	}{
+		{nil, "No reply or event has reached c1 since it called Unlock (event 0)."},
+		{exists, "After the call of Unlock (event 0) c1 read that /a existed (event 2)."},
+		{slices.Repeat(exists, 5), "After the call of Unlock (event 0) c1 received 5 replies and " +
+			"watch events; at last it read that /a existed (event 10)."},
+		{[]history.Event{answer}, "After the call of Unlock (event 0), the last answer that reached " +
+			"c1 was that to GET lock: nil (event 1)."},
+	} {
+		x := explain.Of(append([]history.Event{call}, tc.since...), []*history.Violation{{
+			Property: "no-panic", Evidence: history.Evidence{Process: 1, Message: "oh"},
+		}})
+		if got, want := x.Whys[0].Text, "c1 panicked: oh. "+tc.want; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -175,7 +175,7 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 	report := result.Explain(scenario)
 	s.Page = page.New(page.About{
 		Lock: scenario.Subject.Name, Scenario: scenario.String(),
-		Deviations: recording.Steps(s.Deviations),
+		Deviations: recording.Steps(result, s.Deviations),
 	}, report)
 	for _, why := range report.Whys {
 		v := why.Violation

@@ -312,15 +312,16 @@ func (c *Counterexample) about(directory string) page.About {
 	return page.About{
 		Lock: c.Recording.Lock, Scenario: c.Scenario.String(),
 		TraceHash: c.Recording.TraceHash.String(), Replay: c.ReplayBy(directory),
-		Deviations: Steps(c.Recording.Deviations),
+		Deviations: Steps(c.Result, c.Recording.Deviations),
 	}
 }
 
-// Steps lists deviations as a page shows them.
-func Steps(deviations []engine.Deviation) []string {
+// Steps lists deviations of a run as a page shows them.
+func Steps(result *engine.Result, deviations []engine.Deviation) []string {
 	steps := make([]string, len(deviations))
 	for i, d := range deviations {
-		steps[i] = fmt.Sprintf("step %d: %v", d.Index, d.Step)
+		steps[i] = fmt.Sprintf("%s: %v",
+			explain.StepName(result.Starts, len(result.Events), d.Index), d.Step)
 	}
 	return steps
 }
