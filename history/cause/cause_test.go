@@ -193,7 +193,9 @@ func TestComparedRead(t *testing.T) {
 		op, data string
 		want     []int
 	}{
-		{"set", "", []int{0, 2, 4}}, {"delete", "c1", []int{0, 2, 4}}, {"delete", "", []int{0, 4}},
+		{"set", "", []int{0, 2, 4}},
+		{"delete", "c1", []int{0, 2, 4}},
+		{"delete", "", []int{0, 4}},
 		{"exists", "c1", []int{0, 4}},
 	} {
 		g := cause.New([]history.Event{
