@@ -42,3 +42,36 @@ func TestFactsOfReplies(t *testing.T) {
 		})
 	}
 }
+
+// The facts of a request have the data and the version of each operation.
+func TestFactsOfRequests(t *testing.T) {
+	withHarness(t, 1, func(s *harness) {
+		s.log.GatherFacts(true)
+		for _, call := range []string{
+			"create /n", "multi set /n data=y, set /n data=z version=1", "set /n data=x version=2",
+		} {
+			s.run(t, "call", append([]string{"c1"}, strings.Fields(call)...)...)
+			s.flow()
+		}
+		var facts []string
+		for _, e := range s.log.Events() {
+			if e.Kind == history.Send && e.Op != "create" {
+				text, err := json.Marshal(e.Facts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				facts = append(facts, string(text))
+			}
+		}
+		want := []string{
+			`{"operations":[{"op":"set","path":"/n","data":"y"},` +
+				`{"op":"set","path":"/n","version":1,"data":"z"}]}`,
+			`{"data":"x","version":2}`,
+		}
+		for i, text := range want {
+			if i >= len(facts) || !strings.HasSuffix(facts[i], text[1:]) {
+				t.Errorf("facts %q, want %q", facts, want)
+			}
+		}
+	})
+}
