@@ -146,7 +146,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 			report.Schedules,
 			report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
 			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario,
-			stepList(short.Recording.Deviations))
+			stepList(short.Result, short.Recording.Deviations))
 	}
 	t.Log(summary(campaign, found))
 	verdict.Outcome = recording.Passed
@@ -444,7 +444,7 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, r *report.Runs,
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\n",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &c.Scenario,
-		stepList(c.Recording.Deviations), engine.Describe(c.Explain()))
+		stepList(c.Result, c.Recording.Deviations), engine.Describe(c.Explain()))
 	addCounterexample(t, c, text, searchAgain(t.Name(), campaign, r, failure), verdict)
 	return text.String()
 }
@@ -475,12 +475,12 @@ func outDirectory(test string) string {
 	return recording.Corpus(test)
 }
 
-// stepList lists the deviations of a schedule.
-func stepList(deviations []engine.Deviation) string {
+// stepList lists the deviations of a schedule, with the events of their steps in its result.
+func stepList(result *engine.Result, deviations []engine.Deviation) string {
 	if len(deviations) == 0 {
 		return "under the default policy\n"
 	}
-	return "with these deviations:\n" + engine.ListDeviations(deviations)
+	return "with these deviations:\n" + result.ListDeviations(deviations)
 }
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or

@@ -229,7 +229,7 @@ func (p *parent) describeUnshrunk(run *deadlyRun, why string) string {
 		return text.String()
 	}
 	fmt.Fprintf(text, "%v, %s ends the program (%s), %s\n%s\n", p.scenario, run.which(), run.Often,
-		stepList(run.Recording.Deviations), run.Signature)
+		stepList(new(engine.Result), run.Recording.Deviations), run.Signature)
 	addUnwritten(text, why, run.Again)
 	return text.String()
 }

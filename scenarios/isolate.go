@@ -321,7 +321,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, v
 		text.WriteString(howToSearch(t, run.Replays))
 	default:
 		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded,
-			run.which(), run.Often, &small, stepList(deviations), engine.Describe(c.Explain()))
+			run.which(), run.Often, &small, stepList(c.Result, deviations), engine.Describe(c.Explain()))
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}
@@ -378,7 +378,7 @@ func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.D
 	if n := c.Recording.Reproduces; n.Runs > 0 {
 		fmt.Fprintf(text, "%s; ", n)
 	}
-	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Recording.Deviations))
+	fmt.Fprintf(text, "shrunk to %v %s", &c.Scenario, stepList(c.Result, c.Recording.Deviations))
 	addCounterexample(t, c, text, "", verdict)
 	return text.String()
 }

@@ -262,7 +262,7 @@ func TestListDeviations(t *testing.T) {
 		{Index: 9, Step: tick},
 	}
 	want := "  step 3: tick\n  step 4: cut c2\n  steps 5 and 7 to 9: tick\n"
-	if got := engine.ListDeviations(deviations); got != want {
+	if got := new(engine.Result).ListDeviations(deviations); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	result := &engine.Result{

@@ -16,9 +16,6 @@ type Deviation struct {
 	Step  sim.Step `json:"step"`  // the step that is taken
 }
 
-// ListDeviations lists deviations in lines, as [Result.ListDeviations] does without events.
-func ListDeviations(deviations []Deviation) string { return new(Result).ListDeviations(deviations) }
-
 // ListDeviations lists deviations in lines, each with the first event of its step in parentheses if
 // the result knows it. Ticks in a row share a line. The deviations are those of the run.
 func (r *Result) ListDeviations(deviations []Deviation) string {

@@ -26,7 +26,7 @@ func TestShrinkRemovesPhases(t *testing.T) {
 		_, short := shrink.Shrink(t.Context(), runner, *scenario, slices.Clone(result.Deviations),
 			result.Violations[0].Signature())
 		if slices.ContainsFunc(short, timed) {
-			t.Errorf("shrunk to\n%s", engine.ListDeviations(short))
+			t.Errorf("shrunk to\n%s", new(engine.Result).ListDeviations(short))
 		}
 		return
 	}
