@@ -127,7 +127,8 @@ func (c *Cluster) resumeContact(s *session) {
 
 // touchSession notes that the session's server has received a request of the client. A crashed
 // client's request that is served late counts too, unless the follower is cut off and has nothing
-// else to report of it; that of a paused process does not count.
+// else to report of it, or was cut off at the crash and no longer is; that of a paused process does
+// not count.
 func (c *Cluster) touchSession(s *session, l *Link) {
 	cutOff := !s.local && c.cutOff(l.server)
 	if s.unreachable && (l.pingsBlocked() || !cutOff) ||

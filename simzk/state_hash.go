@@ -129,6 +129,9 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 		h = mix(h, uint64(c.clockOf(s).timeOf(s.expires)-c.now))
 	}
 	if s.link == nil {
+		if s.unreachable && len(s.owner.toServer) > 0 { // See touchSession.
+			h = mix(h, 1)
+		}
 		return h
 	}
 	// The input of detach and of resumeContact: the age of the last ping, and that of a later
