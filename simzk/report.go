@@ -161,9 +161,11 @@ func (c *Cluster) expect(s *session, server int) {
 		return
 	}
 	s.expires = c.expiry(s, c.knownAt(s))
-	reported := last <= c.reportedUpTo(c.now) || s.reported && last == s.contactAt
-	if due := c.reportTime(last); !reported && c.clockOf(s).timeOf(s.expires) >= due {
-		s.expires = c.expiry(s, due)
+	if s.reported && last == s.contactAt {
+		return
+	}
+	if due := c.reportTime(last); c.clockOf(s).timeOf(s.expires) >= due {
+		s.expires = max(s.expires, c.expiry(s, due))
 	}
 }
 
@@ -182,8 +184,8 @@ func (c *Cluster) endsUnreported(s *session) (at time.Duration, ok bool) {
 // the session does not end before the next report. It spares most sessions the comparison of times.
 func (c *Cluster) pingReported(s *session) bool {
 	half := c.config.TickTime / 2
-	return c.now-s.pingStart >= half && s.timeout-PingInterval(s.timeout) >= 2*half &&
-		s.owner.clockRate() >= 100 && c.servers[c.leader].clock == trueClock
+	return c.now-s.pingStart >= half && s.scaledTimeout()-PingInterval(s.timeout) >= half &&
+		c.servers[c.leader].clock == trueClock
 }
 
 // knownAt returns when the leader last heard of the client of a follower that is connected. A

@@ -67,15 +67,21 @@ func (c *Cluster) clockOf(s *session) clock {
 
 // expiry returns when a session expires after the server that times it last heard from it, by the
 // clock of that server. As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus
-// a phase, strictly later than the timeout. For a client with a slow clock the timeout is shorter.
+// a phase, strictly later than the timeout.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
-	timeout := s.timeout * time.Duration(s.owner.clockRate()) / 100
+	timeout := s.scaledTimeout()
 	if c.mutation == expiresEarly {
 		timeout = 0
 	}
 	end := c.clockOf(s).read(contact) + timeout
 	return c.expiryPhase + floor(end-c.expiryPhase, tick) + tick
+}
+
+// scaledTimeout returns the session's timeout by the clock that times it, which is shorter if the
+// client's clock is slow.
+func (s *session) scaledTimeout() time.Duration {
+	return s.timeout * time.Duration(s.owner.clockRate()) / 100
 }
 
 // serveConnect opens a session for a link, or resumes the requested one.
