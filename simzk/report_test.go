@@ -29,6 +29,8 @@ func TestReportsAfterPartition(t *testing.T) {
 		// The ping of 1.333 s would be reported at 1.5 s.
 		{"no ping of the leader", 2, "1s cut, 1.4s heal, 1.45s cut", 5 * time.Second},
 		{"in time for the next", 2, "1s cut, 1.4s heal, 1.55s cut", 7 * time.Second},
+		// The ping of 5.333 s would be reported when the partition ends.
+		{"just after a ping of the leader", 2, "4.5s cut, 5.4s heal, 5.45s cut", 9 * time.Second},
 		{"to the follower", 0, "0.9s deaf, 3.5s hears, 3.6s cut", 9 * time.Second},
 		{"to the leader", 0, "0.9s mute, 3.5s heard, 3.6s cut", 9 * time.Second},
 		{"to the leader, no ping", 2, "1s mute, 1.4s heard, 1.45s cut", 5 * time.Second},
@@ -82,6 +84,11 @@ func TestReportsAfterPartition(t *testing.T) {
 			5 * time.Second,
 		},
 		{
+			"a stall ends within, at a ping of the leader", 0,
+			"0.8s stall-requests-c1, 0.9s mute, 2s heal-c1, 2.5s heard, 2.6s cut",
+			7 * time.Second,
+		},
+		{
 			"a stall begins within", 0,
 			"0.9s cut, 2s stall-requests-c1, 3.5s heal, 3.6s cut",
 			9 * time.Second,
@@ -114,6 +121,11 @@ func TestReportsAfterPartition(t *testing.T) {
 		{
 			"the follower dies after the client has left", 0,
 			"0.9s mute, 1.5s cut-c1, 3.5s kill, 3.6s heard, 3.7s start",
+			5 * time.Second,
+		},
+		{
+			"a partition after the follower has died", 0,
+			"0.9s mute, 1.5s cut-c1, 2s kill, 2.1s heard, 2.2s start, 2.5s mute, 3.5s heard",
 			5 * time.Second,
 		},
 	} {

@@ -55,6 +55,36 @@ func TestRequestsThatKeepTheSession(t *testing.T) {
 	}
 }
 
+// A request keeps a local session alive although its server is cut off from the leader. The client
+// sends no pings.
+func TestRequestKeepsLocalSession(t *testing.T) {
+	cluster := simzk.New(simzk.Config{
+		Servers: 3, Lag: true, LocalSessions: simzk.FixedLocalSessions,
+	}, nil)
+	link := cluster.Accept(0, "127.0.0.1", discardSocket{})
+	send := func(frame []byte) {
+		if err := cluster.Receive(link, frame); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Serve(link)
+	}
+	send(wire.AppendConnectRequest(nil, &wire.ConnectRequest{
+		TimeoutMillis: 4000, Password: make([]byte, 16),
+	}))
+	cluster.PartitionServer(0, true, true)
+	const last = 9 * time.Second // The server gives up after 10 s.
+	for now := time.Duration(0); now <= last; now += time.Second {
+		cluster.Advance(now)
+		if cluster.Sessions() != 1 {
+			t.Fatalf("the session has ended at %v", now)
+		}
+		send(operation.AppendRequest(nil, &wire.Request{Op: wire.OpExists, Path: "/"}))
+	}
+	if got, want := cluster.SessionList()[0].Expires, last+5*time.Second; got != want {
+		t.Errorf("the session ends at %v, want %v", got, want)
+	}
+}
+
 // expiry returns when a session has expired, or 0.
 func expiry(log *history.Log) time.Duration {
 	for _, e := range log.Events() {
