@@ -39,6 +39,7 @@ const (
 	strategyVariable  = "INTERLOCK_STRATEGY"     // one of [strategy.Names], or exhaustive
 	replayVariable    = recording.ReplayVariable // directory of a counterexample to replay instead
 	keepGoingVariable = "INTERLOCK_KEEP_GOING"   // 1: gather all distinct failures
+	idleTicksVariable = "INTERLOCK_IDLE_TICKS"   // default: [exhaustive.DefaultIdleTicks]
 	faultsVariable    = recording.FaultsVariable // fault plan; default: that of the scenario
 	claimsVariable    = recording.ClaimsVariable // properties; default: what the lock claims
 	outVariable       = recording.OutVariable    // directory for counterexamples
@@ -62,8 +63,9 @@ var errScheduler = recording.ErrScheduler
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
 // of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
-// is, one for each signature of a violation. With a random seed, run go test with -count=1, because
-// its cache does not know the seed.
+// is, one for each signature of a violation; INTERLOCK_IDLE_TICKS is the number of idle ticks of an
+// exhaustive search. With a random seed, run go test with -count=1, because its cache does not know
+// the seed.
 //
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
@@ -91,7 +93,7 @@ func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
 		return
 	}
 	campaign := &campaign.Campaign{
-		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 0), Seed: seedFrom(t),
+		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 1, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
@@ -308,7 +310,8 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 	exhaustive := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
 		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
-		Workers: c.Workers,
+		Workers:   c.Workers,
+		IdleTicks: numberFrom(t, idleTicksVariable, 0, exhaustive.DefaultIdleTicks(&c.Scenario)),
 	}
 	return exhaustive.Run(ctx, t)
 }
@@ -583,8 +586,9 @@ func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
 func demandEnvironment(t testing.TB) {
 	t.Helper()
 	for _, variable := range []string{schedulesVariable, memoryVariable} {
-		numberFrom(t, variable, 0)
+		numberFrom(t, variable, 1, 0)
 	}
+	numberFrom(t, idleTicksVariable, 0, 0)
 	for _, variable := range []string{keepGoingVariable, inProcessVariable} {
 		truthFrom(t, variable)
 	}
@@ -596,16 +600,16 @@ func demandEnvironment(t testing.TB) {
 	}
 }
 
-// numberFrom reads a positive number from the environment.
-func numberFrom(t testing.TB, variable string, unset int) int {
+// numberFrom reads a number of at least min from the environment.
+func numberFrom(t testing.TB, variable string, min, unset int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
 		return unset
 	}
 	number, err := strconv.Atoi(text)
-	if err != nil || number < 1 {
-		t.Fatalf("%s is %q, not a number of at least 1", variable, text)
+	if err != nil || number < min {
+		t.Fatalf("%s is %q, not a number of at least %d", variable, text, min)
 	}
 	return number
 }

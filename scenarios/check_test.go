@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -60,6 +61,8 @@ func TestChecked(t *testing.T) {
 		s = scenario(locktest.Named(t, "name-order"), 3, 2, 2)
 	case "alone":
 		s.Clients = 1
+	case "database":
+		s = scenario(sqllocks.UniqueIndex(), 2, 1, 0)
 	case "pair":
 		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	case "unsettled":
@@ -300,6 +303,11 @@ func TestCheck(t *testing.T) {
 			false,
 			`INTERLOCK_KEEP_GOING is "perhaps", not 1 or 0`,
 		},
+		"bad number of idle ticks": {
+			[]string{"INTERLOCK_IDLE_TICKS=-1"},
+			false,
+			`INTERLOCK_IDLE_TICKS is "-1", not a number of at least 0`,
+		},
 		"bad replay": {
 			[]string{"INTERLOCK_REPLAY=nosuch"},
 			false,
@@ -340,6 +348,21 @@ func TestCheckStrategy(t *testing.T) {
 			true,
 			"nothing found in 50 schedules of an exhaustive search, which is not complete: " +
 				"it reached its bound of schedules",
+		},
+		"all schedules, with the default idle tick of a database": {
+			[]string{exhaustive, variantVariable + "=database"},
+			true,
+			"while stored data wait for their expiry, and at one other moment of a schedule",
+		},
+		"all schedules, without idle ticks": {
+			[]string{exhaustive, variantVariable + "=database", "INTERLOCK_IDLE_TICKS=0"},
+			true,
+			"while stored data wait for their expiry\n",
+		},
+		"all schedules, with idle ticks": {
+			[]string{exhaustive, variantVariable + "=pair", "INTERLOCK_IDLE_TICKS=2"},
+			false,
+			"progress: a process waits for the lock for ever",
 		},
 		"all schedules, one fails": {
 			[]string{exhaustive, variantVariable + "=pair"},

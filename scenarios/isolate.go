@@ -189,7 +189,7 @@ const memoryDefault = 4 << 30
 // memoryLimit returns the limit of a child's heap.
 func memoryLimit(t testing.TB) uint64 {
 	t.Helper()
-	if n := numberFrom(t, memoryVariable, 0); n > 0 {
+	if n := numberFrom(t, memoryVariable, 1, 0); n > 0 {
 		return uint64(n) << 20
 	}
 	total, err := memlimit.FromCgroup()

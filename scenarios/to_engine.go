@@ -56,6 +56,12 @@ func (s service) OwnsFrame(function string) bool {
 	return strings.HasPrefix(function, adapter) || s.Service.OwnsFrame(function)
 }
 
+// Expires reports whether data of the service can expire. See [sim.Expiring].
+func (s service) Expires() bool {
+	expiring, ok := s.Service.(sim.Expiring)
+	return ok && expiring.Expires()
+}
+
 // Guarantees returns what the service guarantees. See [sim.Guarantor].
 func (s service) Guarantees() []history.Property {
 	if guarantor, ok := s.Service.(sim.Guarantor); ok {

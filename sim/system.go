@@ -38,6 +38,12 @@ type Guarantor interface {
 	Guarantees() []history.Property
 }
 
+// An Expiring [Service] stores data that can expire; see [System.Expiry].
+type Expiring interface {
+	// Expires reports whether data can expire without a fault.
+	Expires() bool
+}
+
 // A Bounded [Service] has a limit on the number of its servers.
 type Bounded interface {
 	ServersMax() int
@@ -100,6 +106,9 @@ type System interface {
 	Advance(now time.Duration)
 	// AwaitsTime reports whether an effect of an earlier fault waits only for time.
 	AwaitsTime() bool
+	// Expiry returns when the last of the data expire that the service stores, without a fault. If
+	// none will, it returns when data last expired, and false if none have.
+	Expiry() (at time.Duration, ok bool)
 
 	// Collect receives what processes have asked for since the last call, in canonical order.
 	Collect()

@@ -139,7 +139,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.IntVar(&f.bitstate, "bitstate", 0,
 		"exhaustive: `MiB` for states, of which it may omit some")
 	flags.IntVar(&f.idleTicks, "idle-ticks", 0,
-		"exhaustive: time steps per schedule that nothing waits for")
+		"exhaustive: time steps that nothing waits for; Redis, SQL: 1")
 	flags.IntVar(&f.maxDeviations, "max-deviations", 0,
 		"exhaustive: most deviations from the default policy, 0 for unlimited")
 	flags.IntVar(&f.schedules, "schedules", defaultSchedules, "maximum number of schedules")
@@ -261,6 +261,9 @@ func (f *checkFlags) campaign(given func(string) bool) (*campaign.Campaign, erro
 	if f.strategy == strategy.ExhaustiveName {
 		if err := f.validateExhaustive(c); err != nil {
 			return nil, err
+		}
+		if !given("idle-ticks") && f.maxDeviations == 0 {
+			f.idleTicks = exhaustive.DefaultIdleTicks(&c.Scenario)
 		}
 	}
 	f.dropUnsetBounds(c, given)

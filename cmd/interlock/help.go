@@ -91,7 +91,8 @@ GOMEMLIMIT. docs/exploration.md gives its exact scope.
                       fault struck and the order were fair; without it,
                       liveness is checked at the end of schedules only
   --idle-ticks N      lets time pass up to N times per schedule where nothing
-                      waits for it
+                      waits for it, as while messages are in flight; by default
+                      0, or 1 for locks on Redis and SQL, whose data expire
   --max-deviations N  runs only schedules that deviate from the default policy
                       at most N times, those with fewer deviations first; they
                       can be divided by --shard

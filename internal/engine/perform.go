@@ -151,6 +151,21 @@ func (l *Loop) canMove() bool {
 	return len(l.scratch) > 0
 }
 
-// awaitsTime reports whether an effect of a fault waits only for time. Timers of processes do not
-// count.
-func (l *Loop) awaitsTime() bool { return l.struck && l.System.AwaitsTime() }
+// awaitsTime reports whether an effect of a fault, the expiry of data that the service stores, or
+// what follows it waits only for time. Timers of processes do not count otherwise.
+func (l *Loop) awaitsTime() bool {
+	return l.struck && l.System.AwaitsTime() || l.expires() || l.expired()
+}
+
+// expires reports whether data that the service stores will expire.
+func (l *Loop) expires() bool {
+	at, ok := l.System.Expiry()
+	return ok && l.System.Now() < at
+}
+
+// expired reports whether data have expired and processes may not have noticed it yet.
+func (l *Loop) expired() bool {
+	at, ok := l.System.Expiry()
+	now := l.System.Now()
+	return ok && at <= now && now < at+expiryNotice
+}

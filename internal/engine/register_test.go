@@ -93,6 +93,7 @@ func (s *registerSystem) Now() time.Duration               { return s.now }
 func (s *registerSystem) Deadline() (time.Duration, bool)  { return 0, false }
 func (s *registerSystem) Advance(now time.Duration)        { s.now = now }
 func (s *registerSystem) AwaitsTime() bool                 { return false }
+func (s *registerSystem) Expiry() (time.Duration, bool)    { return 0, false }
 func (s *registerSystem) Activity() <-chan struct{}        { return s.activity }
 func (s *registerSystem) Transactions() int64              { return s.writes }
 func (s *registerSystem) Converged() bool                  { return true }

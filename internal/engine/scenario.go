@@ -225,6 +225,9 @@ const (
 	// it returns within fairPhaseMax, and a pause lasts at most [faults.PauseMax]. A longer jump
 	// costs locks that look every few milliseconds at a variable: each look takes real time.
 	timeJumpMax = 10 * time.Minute
+	// expiryNotice is how long after an expiry processes notice it in an exhaustive search, while
+	// another is in its critical section: longer than locks wait between two attempts.
+	expiryNotice = 10 * time.Second
 	// fairPhaseMax is the virtual time in which a live process must get the lock in the fair phase,
 	// from the end of the last pause: enough for the expiry of every dead session, one after the
 	// other.

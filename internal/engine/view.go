@@ -93,8 +93,15 @@ func (v View) Transactions() int64 { return v.loop.System.Transactions() }
 // Converged reports whether all servers store the same and have nothing left to do.
 func (v View) Converged() bool { return v.loop.System.Converged() }
 
-// AwaitsTime reports whether an effect of a fault waits only for time.
+// AwaitsTime reports whether an effect of a fault, an expiry, or what follows it waits only for
+// time.
 func (v View) AwaitsTime() bool { return v.loop.awaitsTime() }
+
+// Expires reports whether data that the service stores will expire, without a fault.
+func (v View) Expires() bool { return v.loop.expires() }
+
+// Expired reports whether data have expired, and time may pass until processes notice it.
+func (v View) Expired() bool { return v.loop.expired() }
 
 // Faultless reports whether the plan allows no more faults.
 func (v View) Faultless() bool { return v.loop.faultless }

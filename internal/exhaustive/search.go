@@ -43,12 +43,13 @@ import (
 // passes
 //
 //   - where nothing else can happen;
-//   - once a fault has struck, also where no message in flight can arrive, no process is about to
-//     enter its critical section, and an effect of the fault waits for time: a session is about to
-//     expire, or a client whose link is up to dial. So once a fault has struck, a critical section
-//     can last for any time, and messages take no time while their connection holds. The timer of a
-//     process is not such an effect: while another process is in its critical section, it fires
-//     only if a fault lets time pass. IdleTicks allows a number of ticks beyond this rule;
+//   - also where no message in flight can arrive, no process is about to enter its critical
+//     section, and something waits for time: data that will expire, such as a key of Redis, or,
+//     once a fault has struck, an effect of the fault: a session is about to expire, or a client
+//     whose link is up to dial. So a critical section can last for any time then, and messages take
+//     no time while their connection holds. The timer of a process does not wait in this sense:
+//     while another process is in its critical section, it fires only if something else lets time
+//     pass. IdleTicks allows a number of ticks beyond this rule;
 //   - in jumps to the next instant at which something happens: a transaction, a timer of a process,
 //     or a new step.
 //
@@ -369,14 +370,7 @@ func (e *Search) scope() string {
 		}
 		return text
 	}
-	text += "in which time passes where nothing else can happen"
-	if plan := e.Scenario.Faults.String(); plan != "none" {
-		text += " and, once a fault has struck, where no message is in flight, no process is " +
-			"about to enter and an effect of the fault waits for time"
-	}
-	if e.IdleTicks > 0 {
-		text += fmt.Sprintf(", and %d idle ticks besides", e.IdleTicks)
-	}
+	text += e.timeScope()
 	if e.FairSuffixes {
 		text += fairScope
 	}
@@ -616,7 +610,7 @@ func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
 		if enabled[i].Step == step {
 			if index == len(x.path)-1 {
 				x.path[index].heals = x.heals(step)
-				if step.Kind == sim.Tick && !x.search.NoReduction && x.bound == 0 {
+				if step.Kind == sim.Tick && x.jumps(&x.path[index]) {
 					x.jump.begin(x.view, enabled)
 				}
 			}

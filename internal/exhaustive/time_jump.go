@@ -15,12 +15,21 @@ import (
 type timeJump struct {
 	active       bool // on the path
 	transactions int64
+	expires      bool       // data waited for their expiry before
 	steps        []sim.Step // enabled before
+}
+
+// jumps reports whether the tick of a frame begins a jump. Without reduction, it does where time
+// passes because of an expiry: if it is an idle one, up to the expiry, so that a longer expiry takes
+// no more idle ticks; and after the expiry, until a process acts.
+func (x *dfs) jumps(f *frame) bool {
+	return x.bound == 0 && (!x.search.NoReduction || f.wasteful && x.view.Expires() ||
+		!f.wasteful && x.view.Expired())
 }
 
 // begin stores the state before the first tick of the jump.
 func (l *timeJump) begin(view engine.View, enabled []sim.EnabledStep) {
-	l.active, l.transactions = true, view.Transactions()
+	l.active, l.transactions, l.expires = true, view.Transactions(), view.Expires()
 	l.steps = possible(l.steps[:0], enabled)
 }
 
@@ -31,6 +40,7 @@ func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from i
 		return false
 	}
 	l.active = (len(l.steps) == 0 || view.AwaitsTime()) && view.Transactions() == l.transactions &&
+		view.Expires() == l.expires &&
 		slices.Equal(possible(nil, enabled), l.steps) &&
 		!slices.ContainsFunc(view.Events()[from:],
 			func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })

@@ -31,7 +31,8 @@ type redisServer struct {
 	rewritten []rewrite // by the last command
 	history   uint64    // hash of all commands, because what a connection watches is no data
 
-	keys []key // that the history knows of
+	keys    []key         // that the history knows of
+	expired time.Duration // when a key expired last; 0 if none has
 
 	down    bool // until it is healed
 	stalled bool // until it is healed
@@ -110,7 +111,7 @@ func (s *redisServer) empty() {
 	s.redis.FlushAll()
 	s.redis.Seed(1)
 	s.peers = make(map[int]*peer)
-	s.local, s.log, s.replicated, s.history = 0, nil, 0, 0
+	s.local, s.log, s.replicated, s.history, s.expired = 0, nil, 0, 0, 0
 	s.redis.SetTime(epoch)
 	s.dispatch(0, []string{"SCRIPT", "FLUSH"})
 }
@@ -322,6 +323,19 @@ func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 		}
 	}
 	return at, ok
+}
+
+// lastExpiry returns when the last key expires, or if none will, when one expired last, and 0 if
+// none has.
+func (s *redisServer) lastExpiry(now time.Duration) time.Duration {
+	s.advance(s.clock(now))
+	last := s.expired
+	for _, key := range s.redis.Keys() {
+		if left, expires := s.left(key); expires {
+			last = max(last, now+left)
+		}
+	}
+	return last
 }
 
 // key returns a hash of the server's state.

@@ -211,3 +211,28 @@ func TestRenumberAges(t *testing.T) {
 		t.Error("the ages are part of the key")
 	}
 }
+
+// Data expire with the last key that does; later, when one expired last. A deleted key counts no
+// more.
+func TestExpiry(t *testing.T) {
+	w := newWorld(t)
+	want := func(at time.Duration, ok bool) {
+		t.Helper()
+		if got, expires := w.Expiry(); got != at || expires != ok {
+			t.Errorf("at %v: data expire at %v, %v; want %v, %v", w.Now(), got, expires, at, ok)
+		}
+	}
+	w.do(1, "SET", "k", "1")
+	want(0, false)
+	w.do(1, "SET", "a", "1", "PX", "500")
+	w.do(2, "SET", "b", "1", "PX", "2000")
+	want(2*time.Second, true)
+	w.do(2, "DEL", "b")
+	want(500*time.Millisecond, true)
+	w.Advance(time.Second)
+	want(time.Second, true) // It was noticed then.
+	w.do(1, "SET", "a", "1", "PX", "500")
+	want(1500*time.Millisecond, true)
+	w.do(1, "DEL", "a")
+	want(time.Second, true)
+}

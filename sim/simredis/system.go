@@ -276,6 +276,9 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 			}
 			s.Record(e)
 		}
+		if !found && gone == history.KeyExpired {
+			node.expired = s.Now()
+		}
 	}
 	for i := range now {
 		if k := &now[i]; k.set == 0 {
@@ -333,13 +336,16 @@ func (s *System) Advance(now time.Duration) {
 	}
 }
 
-// AwaitsTime reports whether a process is paused or a key will expire.
-func (s *System) AwaitsTime() bool {
-	return slices.ContainsFunc(s.clients, (*Client).Paused) ||
-		slices.ContainsFunc(s.servers, func(r redisServer) bool {
-			_, ok := r.expiry(s.Now())
-			return ok
-		})
+// AwaitsTime reports whether a process is paused.
+func (s *System) AwaitsTime() bool { return slices.ContainsFunc(s.clients, (*Client).Paused) }
+
+// Expiry returns when the last key expires.
+func (s *System) Expiry() (at time.Duration, ok bool) {
+	for i := range s.servers {
+		last := s.servers[i].lastExpiry(s.Now())
+		at, ok = max(at, last), ok || last > 0
+	}
+	return at, ok
 }
 
 // Collect receives the requests of processes, in the order of the processes. The commands that open
@@ -401,6 +407,9 @@ func (s *System) Key() uint64 {
 func (s *System) StateHash(bool) uint64 { return s.Key() }
 
 var _ sim.Client = (*Client)(nil)
+
+// Expires returns true: keys expire.
+func (Service) Expires() bool { return true }
 
 // Supports reports whether Redis servers have faults of the kind.
 func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }

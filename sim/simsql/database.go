@@ -26,9 +26,10 @@ type database struct {
 	owner  *conn         // whose transaction is open; nil if there is none
 	notice time.Duration // when the server notices that the owner's connection is lost; 0: it works
 
-	committed []row  // the rows outside the open transaction, sorted by name
-	outside   uint64 // hash of what is stored outside the open transaction
-	inside    uint64 // hash of what is stored, with the changes of the open transaction
+	committed []row         // the rows outside the open transaction, sorted by name
+	expires   time.Duration // the latest instant in these rows; see [instant]
+	outside   uint64        // hash of what is stored outside the open transaction
+	inside    uint64        // hash of what is stored, with the changes of the open transaction
 
 	stalled bool // until it is healed
 
@@ -195,7 +196,7 @@ func (d *database) reset() {
 	*d.clock = clock{}
 	*d = database{store: d.store, rate: trueClock}
 	d.readTables()
-	d.committed, d.inside = d.rows()
+	d.committed, d.inside, d.expires = d.rows()
 	d.outside = d.inside
 	for i := range d.committed {
 		d.committed[i].set = int64(i + 1)
@@ -249,9 +250,9 @@ func (s *store) readTables() {
 	}
 }
 
-// rows returns the rows of all tables with a primary key, sorted by name, and a hash of all that is
-// stored.
-func (s *store) rows() (rows []row, key uint64) {
+// rows returns the rows of all tables with a primary key, sorted by name, a hash of all that is
+// stored, and the latest instant in it.
+func (s *store) rows() (rows []row, key uint64, latest time.Duration) {
 	for _, t := range s.tables {
 		key = hash64.Fold(key, hashOf(t.name))
 		all, err := s.query("SELECT "+t.rowid+"* FROM "+t.quoted(), nil)
@@ -261,6 +262,11 @@ func (s *store) rows() (rows []row, key uint64) {
 			if t.rowid != "" {
 				number, _ := values[0].(int64)
 				last, values = max(last, number), values[1:]
+			}
+			for _, v := range values {
+				if at, ok := instant(v); ok {
+					latest = max(latest, at)
+				}
 			}
 			value := literals(values)
 			key = hash64.Fold(key, hashOf(value))
@@ -276,7 +282,7 @@ func (s *store) rows() (rows []row, key uint64) {
 		key = hash64.Fold(key, uint64(last))
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	return rows, key
+	return rows, key, latest
 }
 
 // answers reports whether the server handles requests.
@@ -343,7 +349,7 @@ func (d *database) written(word string) bool {
 	if word == "CREATE" || word == "ALTER" || word == "DROP" {
 		d.readTables()
 	}
-	_, d.inside = d.rows()
+	_, d.inside, _ = d.rows()
 	if d.owner != nil {
 		return false
 	}
@@ -361,7 +367,7 @@ func (d *database) end(commit bool) (changed bool, err error) {
 	if !commit || err != nil {
 		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
 		d.readTables()
-		_, d.inside = d.rows()
+		_, d.inside, _ = d.rows()
 	}
 	changed = d.inside != d.outside
 	d.outside = d.inside

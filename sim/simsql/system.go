@@ -28,6 +28,9 @@ func (s Service) New() sim.System { return &System{schema: s.Schema} }
 // Supports reports whether the database has faults of the kind.
 func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
 
+// Expires returns true: a row can hold the time until which it is valid.
+func (Service) Expires() bool { return true }
+
 // ServersMax returns 1: there is one server.
 func (Service) ServersMax() int { return 1 }
 
@@ -249,7 +252,7 @@ func (s *System) rollBack() {
 // not 0, has caused the change.
 func (s *System) noteChanges(process int, gone history.Kind) {
 	before := s.database.committed
-	now, _ := s.database.rows()
+	now, _, expires := s.database.rows()
 	at := func(rows []row, name string) (int, bool) {
 		return slices.BinarySearchFunc(rows, name, func(r row, name string) int {
 			return strings.Compare(r.name, name)
@@ -274,7 +277,7 @@ func (s *System) noteChanges(process int, gone history.Kind) {
 			})
 		}
 	}
-	s.database.committed = now
+	s.database.committed, s.database.expires = now, expires
 }
 
 // Deadline returns when the next pause ends, or the server notices that the connection of an open
@@ -309,10 +312,15 @@ func (s *System) Advance(now time.Duration) {
 	}
 }
 
-// AwaitsTime reports whether a process is paused, or the server will notice a lost connection. What
-// the time in a row means, only the lock knows.
+// AwaitsTime reports whether a process is paused, or the server will notice a lost connection.
 func (s *System) AwaitsTime() bool {
 	return s.database.notice != 0 || slices.ContainsFunc(s.clients, (*Client).Paused)
+}
+
+// Expiry returns when the server's clock shows the latest instant in a row.
+func (s *System) Expiry() (at time.Duration, ok bool) {
+	d := &s.database
+	return s.Now() + d.expires - d.local(s.Now()), d.expires > 0
 }
 
 // Collect receives the requests of processes, in the order of the processes.

@@ -443,6 +443,66 @@ func TestClock(t *testing.T) {
 	})
 }
 
+// The latest instant in a committed row is when data expire, in whatever form it is written. Other
+// values are none, such as counters and dates long before and after the run.
+func TestExpiry(t *testing.T) {
+	in2s := time.Date(2000, 1, 1, 0, 0, 2, 0, time.UTC)
+	for _, tc := range []struct {
+		values []any
+		want   time.Duration // 0 for no expiry
+	}{
+		{[]any{in2s}, 2 * time.Second},
+		{[]any{in2s.Unix(), in2s.Add(time.Second).UnixMilli()}, 3 * time.Second},
+		{[]any{in2s.UnixMicro()}, 2 * time.Second},
+		{[]any{in2s.UnixNano()}, 2 * time.Second},
+		{[]any{float64(in2s.UnixMilli()+500) / 1000}, 2500 * time.Millisecond},
+		{[]any{in2s.Format(time.RFC3339)}, 2 * time.Second},
+		{[]any{[]byte("2000-01-01 00:00:02.5")}, 2500 * time.Millisecond},
+		{[]any{[]byte("946684802")}, 2 * time.Second},
+		{[]any{in2s.Add(-time.Hour), in2s.Add(48 * time.Hour), 1, "2 rows", nil}, 0},
+	} {
+		perform(t, func(s *stage, a, _ *sql.DB) {
+			for i, v := range tc.values {
+				exec(a, "INSERT INTO t VALUES (?, ?)", i, v)
+				s.take("serve c1", "deliver c1")
+			}
+			s.pass(time.Second) // It changes nothing.
+			if at, ok := s.system.Expiry(); ok != (tc.want > 0) || ok && at != tc.want {
+				t.Errorf("%v: data expire at %v, %v; want %v", tc.values, at, ok, tc.want)
+			}
+		})
+	}
+}
+
+// The server's clock decides when data expire, and what is not committed never does.
+func TestExpiryByServersClock(t *testing.T) {
+	perform(t, func(s *stage, a, b *sql.DB) {
+		tx := s.begin(a)
+		c := exec(tx, "INSERT INTO t VALUES ('x', unixepoch() + 10)")
+		s.take("serve c1", "deliver c1")
+		s.want(c, "1")
+		if at, ok := s.system.Expiry(); ok {
+			t.Errorf("before the transaction ends, data expire at %v", at)
+		}
+		done := start(func() (any, error) { return nil, tx.Commit() })
+		s.take("serve c1", "deliver c1")
+		s.want(done, "<nil>")
+		if at, ok := s.system.Expiry(); !ok || at != 10*time.Second {
+			t.Errorf("data expire at %v, %v; want 10 s", at, ok)
+		}
+		s.take("jump-clock s1")
+		if at, ok := s.system.Expiry(); !ok || at > 0 {
+			t.Errorf("after the clock has jumped, data expire at %v, %v; want the past", at, ok)
+		}
+		c = exec(b, "DELETE FROM t")
+		s.take("serve c2", "deliver c2")
+		s.want(c, "1")
+		if at, ok := s.system.Expiry(); ok {
+			t.Errorf("without a row, data expire at %v", at)
+		}
+	})
+}
+
 // What would make runs differ, or is no statement of a session, is refused.
 func TestRefused(t *testing.T) {
 	perform(t, func(s *stage, a, _ *sql.DB) {
