@@ -172,6 +172,7 @@ func (r *rowSearch) run(ctx context.Context, s *Search, c *campaign.Campaign,
 		limits := c.Scenario.Subject.EffectiveLimits()
 		e := &exhaustive.Search{
 			Scenario: c.Scenario, FairSuffixes: true, Schedules: c.Schedules, KeepGoing: true,
+			IdleTicks:   exhaustive.DefaultIdleTicks(&c.Scenario),
 			MemoryLimit: exhaustive.DefaultMemoryLimit(),
 			Progress:    func(found *report.Exhaustive) { r.Observer.Progress(found) },
 			Each: func(result *engine.Result) {
