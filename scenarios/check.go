@@ -600,16 +600,16 @@ func demandEnvironment(t testing.TB) {
 	}
 }
 
-// numberFrom reads a number of at least min from the environment.
-func numberFrom(t testing.TB, variable string, min, unset int) int {
+// numberFrom reads a number of at least the least from the environment.
+func numberFrom(t testing.TB, variable string, least, unset int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
 		return unset
 	}
 	number, err := strconv.Atoi(text)
-	if err != nil || number < min {
-		t.Fatalf("%s is %q, not a number of at least %d", variable, text, min)
+	if err != nil || number < least {
+		t.Fatalf("%s is %q, not a number of at least %d", variable, text, least)
 	}
 	return number
 }
