@@ -600,7 +600,7 @@ func demandEnvironment(t testing.TB) {
 	}
 }
 
-// numberFrom reads a number of at least the least from the environment.
+// numberFrom reads a number from the environment, which is at least the given one.
 func numberFrom(t testing.TB, variable string, least, unset int) int {
 	t.Helper()
 	text := os.Getenv(variable)
