@@ -191,7 +191,8 @@ func (s *Session) Close() {
 	}
 }
 
-// Timeout returns the session's timeout.
+// Timeout returns the session's timeout: the one given, or after [Dial] what ZooKeeper has granted,
+// if that is less.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
 // attach sets the client and applies the events that preceded it.
