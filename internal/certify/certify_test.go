@@ -119,6 +119,18 @@ var comparisons = []struct {
 		func(old *certify.Certificate) { old.Locks[0].Margins["proof-to-end"] -= 1e9 },
 		"textbook, smallest margin proof-to-end: 5s, was 4s", false,
 	},
+	{ // A margin below 0 that comes closer to it is better.
+		func(old *certify.Certificate) { old.Locks[0].Margins["loss-to-end"] = -50e9 },
+		"textbook, smallest margin loss-to-end: -39s, was -50s", false,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Margins["loss-to-end"] = -30e9 },
+		"textbook, smallest margin loss-to-end: -39s, was -30s", false,
+	},
+	{
+		func(old *certify.Certificate) { old.Locks[0].Margins["loss-to-end"] = -19e9 },
+		"textbook, smallest margin loss-to-end: -39s, was -19s", true,
+	},
 	{
 		func(old *certify.Certificate) { old.Locks[0].Cost.Recovery = nil },
 		"textbook, recovery from a crash: 6s, was none", false,

@@ -149,6 +149,7 @@ func sampled(searches []reportcard.Searched) []reportcard.Searched {
 // margins compares the smallest margins in time. One of less than half the size is worse if the
 // searches are the same, since further schedules may come closer. Smaller differences arise by
 // chance: any change of the lock leads to other schedules.
+// One below 0 is worse if it is more than twice as far below.
 func (c *Comparison) margins(was, is *Lock, same bool) {
 	for _, name := range slices.Sorted(maps.Keys(was.Margins)) {
 		before, now := time.Duration(was.Margins[name]), absent
@@ -157,8 +158,14 @@ func (c *Comparison) margins(was, is *Lock, same bool) {
 			now = time.Duration(after).String()
 		}
 		c.add(was.Name, "smallest margin "+name, before.String(), now,
-			same && measured && 2*time.Duration(after) < before)
+			same && measured && muchSmaller(before, time.Duration(after)))
 	}
+}
+
+// muchSmaller reports whether a margin is less than half of another or, below 0, more than twice as
+// far below.
+func muchSmaller(before, now time.Duration) bool {
+	return 2*now < before && now < before*2
 }
 
 // count compares numbers. A smaller one is better.
