@@ -236,3 +236,29 @@ func TestExpiry(t *testing.T) {
 	w.do(1, "DEL", "a")
 	want(time.Second, true)
 }
+
+// States that differ in when a key expired last have different keys, also if only a jump of the
+// clock tells them apart: how long time passes after an expiry depends on it. See [System.Expiry].
+func TestKeyTellsLastExpiry(t *testing.T) {
+	after := func(jump time.Duration) *world {
+		w := newWorld(t)
+		w.do(1, "SET", "a", "1", "PX", "60000")
+		for w.Now() < 3*time.Second {
+			w.Advance(w.Now() + time.Second)
+			if w.Now() == jump {
+				w.Inject(sim.OnServer(sim.Fault, 0).StruckBy(faults.JumpClock),
+					faults.DefaultSeverity())
+			}
+		}
+		return w
+	}
+	early, late := after(time.Second), after(2*time.Second)
+	first, _ := early.Expiry()
+	second, _ := late.Expiry()
+	if first == second {
+		t.Fatalf("the key expired at %v in both", first)
+	}
+	if early.Key() == late.Key() {
+		t.Errorf("states after expiries at %v and %v have the same key", first, second)
+	}
+}
