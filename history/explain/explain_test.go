@@ -297,3 +297,30 @@ func TestReceivedBeforePanic(t *testing.T) {
 		}
 	}
 }
+
+// A failed request explains an Open that failed only if the error of the Open contains its error:
+// code can go on after a request that failed.
+func TestOpenFailedForAnotherReason(t *testing.T) {
+	for _, tc := range []struct{ err, want string }{
+		{
+			"create: zk: connection closed", "c1's Open failed (event 5) because of one failed " +
+				"request, create /a (event 3), instead of trying again. ",
+		},
+		{"no quorum of nodes", "c1's Open failed (event 5). "},
+	} {
+		x := explain.Of([]history.Event{
+			{Kind: history.Fault, Process: 1, Name: "cut"},
+			{Kind: history.Send, Process: 1, Request: 1, Op: "create", Path: "/a"},
+			{Kind: history.Serve, Process: 1, Request: 1, Op: "create", Path: "/a"},
+			{
+				Kind: history.Reply, Process: 1, Request: 1, Op: "create", Path: "/a",
+				Err: "zk: connection closed",
+			},
+			{Kind: history.LockCall, Process: 1},
+			{Kind: history.LockReturn, Process: 1, Err: history.OpenFails + tc.err},
+		}, []*history.Violation{{Property: history.NoSpuriousFailure, Event: 5}})
+		if got := x.Whys[0].Text; !strings.HasPrefix(got, tc.want) {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}

@@ -185,7 +185,8 @@ func (s *story) openFailed(returned int) {
 	e := &s.Events[returned]
 	p, message := process(e.Process), strings.TrimPrefix(e.Err, history.OpenFails)
 	failed := s.last(e.Process, returned, func(o *history.Event) bool {
-		return o.Kind == history.Reply && o.Err != "" && o.Op != "connect"
+		return o.Kind == history.Reply && o.Err != "" && o.Op != "connect" &&
+			strings.Contains(message, o.Err)
 	})
 	if failed >= 0 && s.Request(failed) != nil {
 		s.lead("%s's Open failed (event %d) because of one failed request, %s (event %d), instead "+
