@@ -185,6 +185,30 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// A set in a multi that also checks the version of the znode requires that version.
+func TestWrittenByCheckingMulti(t *testing.T) {
+	three := int32(3)
+	g := cause.New([]history.Event{
+		0: {
+			Kind: history.Send, Process: 1, Request: 1, Op: "multi",
+			Facts: &history.Facts{Operations: []history.Operation{
+				{Op: "check", Path: "/a", Version: &three},
+				{Op: "set", Path: "/a", Data: "y"},
+				{Op: "set", Path: "/b", Data: "z"},
+			}},
+		},
+		1: {Kind: history.NodeChanged, Process: 1, Path: "/a", Zxid: 1},
+		2: {Kind: history.NodeChanged, Process: 1, Path: "/b", Zxid: 1},
+		3: {Kind: history.Serve, Process: 1, Request: 1, Op: "multi", Zxid: 1},
+	})
+	if w, known := g.Written(1); !known || w.Data != "y" || w.Version == nil || *w.Version != 3 {
+		t.Errorf("the set of the checked znode wrote %+v, known %v", w, known)
+	}
+	if w, known := g.Written(2); !known || w.Data != "z" || w.Version != nil {
+		t.Errorf("the other set wrote %+v, known %v", w, known)
+	}
+}
+
 // The read that a process has compared before it sets or deletes a znode is a cause, unless it
 // deletes a znode without data.
 func TestComparedRead(t *testing.T) {

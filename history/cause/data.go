@@ -24,16 +24,23 @@ func (g *Graph) Written(change int) (w Write, known bool) {
 	if r.Op != "multi" {
 		return Write{facts.Data, facts.Version}, true
 	}
+	var checked *int32
 	for _, one := range facts.Operations {
-		if one.Op == "set" && one.Path == e.Path && e.Kind == history.NodeChanged ||
+		switch {
+		case one.Op == "check" && one.Path == e.Path:
+			checked = one.Version
+		case one.Op == "set" && one.Path == e.Path && e.Kind == history.NodeChanged,
 			one.Op == "create" && strings.HasPrefix(e.Path, one.Path) &&
-				e.Kind == history.NodeCreated {
+				e.Kind == history.NodeCreated:
 			// A znode that several parts of the multi change has no part of its own.
 			if known {
 				return Write{}, false
 			}
 			w, known = Write{one.Data, one.Version}, true
 		}
+	}
+	if w.Version == nil && e.Kind == history.NodeChanged {
+		w.Version = checked // The multi changes nothing if the check fails.
 	}
 	return w, known
 }
