@@ -23,8 +23,11 @@ func inTermsOfJSON(err error) error {
 
 // withArticle returns the description of a value of JSON, such as "number -1", with its article.
 func withArticle(value string) string {
-	if value == "array" || value == "object" {
+	switch value {
+	case "array", "object":
 		return "an " + value
+	case "bool":
+		return "true or false"
 	}
 	return "a " + value
 }

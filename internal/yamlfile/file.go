@@ -47,7 +47,7 @@ func Read(path string, into any, needs string) (*File, error) {
 }
 
 var (
-	lineOf  = regexp.MustCompile(`line (\d+): (.*)`)
+	lineOf  = regexp.MustCompile(`(?s)line (\d+): (.*)`)
 	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
 	// mistyped matches the error of a value that has another type than the plan's: the type, the
 	// value unless it is a list or a mapping, and the Go type.
@@ -68,6 +68,10 @@ func inTermsOfYAML(text string) string {
 		given = "a mapping"
 	case "str":
 		given = strconv.Quote(given)
+	}
+	integer := strings.HasPrefix(strings.TrimLeft(parts[3], "*"), "int")
+	if (parts[1] == "int" || parts[1] == "float") && integer {
+		return given + " is too large a number" // The library rounds a fraction.
 	}
 	return given + " where " + typeInYAML(parts[3]) + " belongs"
 }
