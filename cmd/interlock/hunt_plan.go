@@ -82,7 +82,7 @@ func (p *huntPlan) fixed(err error, group int) error {
 	if p.file == nil {
 		return err
 	}
-	text := strings.ReplaceAll(err.Error(), "--", "")
+	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "--"), "(see --", "(see ")
 	flag := text[:max(0, strings.IndexAny(text, " :"))]
 	key := strings.ReplaceAll(flag, "-", "_")
 	return p.file.At(errors.New(key+text[len(flag):]), "locks", group, key)
