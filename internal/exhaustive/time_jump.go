@@ -21,7 +21,7 @@ type timeJump struct {
 
 // jumps reports whether the tick of a frame begins a jump. Without reduction, it does where time
 // passes because of an expiry: an idle tick jumps to the expiry, so that a longer one takes no more
-// idle ticks; and after the expiry, a tick jumps until a process acts.
+// idle ticks unless a process acts before; and after the expiry, a tick jumps until a process acts.
 func (x *dfs) jumps(f *frame) bool {
 	return x.bound == 0 && (!x.search.NoReduction || f.wasteful && x.view.Expires() ||
 		!f.wasteful && x.view.Expired())
