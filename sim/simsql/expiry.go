@@ -13,7 +13,10 @@ import (
 const expiryMax = 24 * time.Hour
 
 // timeFormats are how SQL and Go write a time. Fractions of seconds are read in any of them.
-var timeFormats = []string{time.DateTime, time.RFC3339, "2006-01-02 15:04:05 -0700 MST"}
+var timeFormats = []string{
+	time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05 -0700 MST",
+}
 
 // units are those in which a number counts the time since 1970.
 var units = []time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}

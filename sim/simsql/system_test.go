@@ -458,6 +458,9 @@ func TestExpiry(t *testing.T) {
 		{[]any{float64(in2s.UnixMilli()+500) / 1000}, 2500 * time.Millisecond},
 		{[]any{in2s.Format(time.RFC3339)}, 2 * time.Second},
 		{[]any{[]byte("2000-01-01 00:00:02.5")}, 2500 * time.Millisecond},
+		{[]any{"2000-01-01T00:00:02"}, 2 * time.Second},
+		{[]any{"2000-01-01 02:00:02+02:00"}, 2 * time.Second},
+		{[]any{"2000-01-01 00:00"}, 0},
 		{[]any{[]byte("946684802")}, 2 * time.Second},
 		{[]any{in2s.Add(-time.Hour), in2s.Add(48 * time.Hour), 1, "2 rows", nil}, 0},
 	} {
