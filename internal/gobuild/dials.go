@@ -22,7 +22,10 @@ func (b *Build) replaceDials(ctx context.Context) error {
 	if err != nil || b.module == modulePath {
 		return err
 	}
-	for directory := range strings.FieldsSeq(listed) {
+	for directory := range strings.SplitSeq(listed, "\n") {
+		if directory == "" { // of a package outside the module
+			continue
+		}
 		entries, err := os.ReadDir(directory)
 		if err != nil {
 			return err

@@ -141,3 +141,27 @@ var _ = n.Dial
 		t.Errorf("%s", got)
 	}
 }
+
+// Calls are also replaced in a module whose directory has a space in its name.
+func TestReplacedDialsBelowSpace(t *testing.T) {
+	b := &Build{
+		root: filepath.Join(t.TempDir(), "my module"), temporary: t.TempDir(), pattern: ".",
+		module: "example.org/p", overlay: map[string]string{},
+	}
+	if err := os.Mkdir(b.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(b.root, "p.go")
+	for path, content := range map[string]string{
+		b.file("go.mod"):                "module example.org/p\n\ngo 1.26\n",
+		filepath.Join(b.root, "go.mod"): "module example.org/p\n\ngo 1.26\n",
+		path:                            "package p\n\nimport \"net\"\n\nvar dial = net.Dial\n",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.replaceDials(t.Context()); err != nil || b.overlay[path] == "" {
+		t.Errorf("error %v, overlay %v", err, b.overlay)
+	}
+}
