@@ -231,7 +231,7 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 // alive for some time. Only a pair of requests proves it: see [proof].
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
-		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.sessionTimeout, c.validity)
+		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.validity)
 }
 
 // provenAt returns since when the session to which the node belongs is proved to be alive: see
@@ -240,7 +240,7 @@ func (c *contender) provenAt() time.Time {
 	if c.session != nil {
 		c.session.currentEpoch() // The proof then knows the connection of the last reply.
 	}
-	return c.proof.provenAt(c.owner, c.sessionTimeout)
+	return c.proof.provenAt(c.owner, c.validity)
 }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was

@@ -114,6 +114,7 @@ func (d *dialing) attach(s *Session) {
 	defer d.mu.Unlock()
 	d.session = s
 	s.timeout = min(d.asked, d.granted)
+	s.proof.setTimeout(d.granted) // The client pings by it, even if it has asked for less.
 }
 
 func (d *dialing) dial(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -152,6 +153,7 @@ func (d *dialing) grant(timeout time.Duration) error {
 		return nil
 	}
 	if timeout >= d.session.timeout {
+		d.session.proof.setTimeout(timeout)
 		return nil
 	}
 	err := fmt.Errorf("%w: a server has shortened its timeout from %v to %v", ErrSessionLost,

@@ -49,10 +49,11 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	if err := confirm(); err != nil {
 		return nil, err
 	}
-	if c.proof.unstable(c.sessionTimeout, c.validity) {
+	proven := c.provenAt()
+	if c.proof.unstable(c.validity) {
 		return nil, errSlowConnection
 	}
-	if time.Since(c.provenAt()) >= c.validity {
+	if time.Since(proven) >= c.validity {
 		c.observe(Event{Kind: Retried, Err: errTooSlow}) // The lease would have expired already.
 		return nil, errRestart
 	}

@@ -19,7 +19,8 @@ import (
 // Locks on the same [Session] share a proof. Its methods may be called concurrently.
 type proof struct {
 	mu      sync.Mutex
-	session int64 // to which the times belong
+	timeout time.Duration // by which the client pings; 0 if unknown
+	session int64         // to which the times belong
 	sendTimes
 	connection
 }
@@ -80,35 +81,44 @@ func (p *proof) times(session int64) sendTimes {
 // connection is young. The leader prolongs the session when it is asked for it, and the client does
 // not ping before it has the answer. So a pair of a young connection proves no more than that the
 // session was prolonged after the connection began.
-func (p *proof) provenAt(session int64, timeout time.Duration) time.Time {
+//
+// A lease is valid for that long from then on. On a young connection it ends before the session of
+// which nobody has heard since the connection began: after 7/8 of the timeout, because the clock may
+// lose a tenth, or later if the pair is so old that only late pings keep the connection young.
+func (p *proof) provenAt(session int64, validity time.Duration) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if session != p.session {
 		return time.Time{}
 	}
-	limit := p.began.Add(young(timeout))
-	if p.isYoung(timeout) && limit.Before(p.proven) {
+	age := max(p.timeout*7/12, p.proven.Sub(p.opened))
+	limit := p.began.Add(age*3/2 - validity)
+	if p.isYoung() && limit.Before(p.proven) {
 		return limit
 	}
 	return p.proven
 }
 
-// young returns how long a connection is young: a third of the timeout up to the client's first
-// ping, and a quarter up to the server's report.
-func young(timeout time.Duration) time.Duration { return timeout * 7 / 12 }
-
 // isYoung reports whether the connection was young when the first request of the last pair was
-// sent.
-func (p *proof) isYoung(timeout time.Duration) bool {
-	return p.proven.Before(p.opened.Add(young(timeout)))
-}
+// sent. It is for two thirds of the timeout: a third up to the client's first ping, a twelfth by
+// which that may be late, and a quarter up to the server's report.
+func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout * 2 / 3)) }
 
-// unstable reports whether a lease, which is valid for that long, could end while the connection is
-// young, because it took too long to open.
-func (p *proof) unstable(timeout, validity time.Duration) bool {
+// unstable reports whether a lease, which is valid for that long, could end before it is confirmed
+// by a later pair, because the connection took too long to open. The shortest lease is that of a pair
+// 7/12 after the connection was opened. It must leave half of its validity: 7/8 - 7/12 - the time to
+// open.
+func (p *proof) unstable(validity time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isYoung(timeout) && p.opened.Sub(p.began) > validity*3/4
+	return p.isYoung() && p.opened.Sub(p.began) > p.timeout*7/24-validity/2
+}
+
+// setTimeout sets the timeout by which the client pings.
+func (p *proof) setTimeout(timeout time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timeout = timeout
 }
 
 // connected notes a connection on which the client has its session.

@@ -34,8 +34,6 @@ type queue struct {
 	random      io.Reader
 	// closed when the session's client is closed; nil without a session
 	closing <-chan struct{}
-	// the timeout of the client's session as far as it is known; timeout may be shorter
-	sessionTimeout time.Duration
 }
 
 // A rule defines for whom a contender waits.
@@ -64,9 +62,7 @@ func newQueue(client Client, path string, sessionTimeout time.Duration, options 
 		path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader, retryDelay: retryDelay,
 		proof: new(proof),
 	}
-	q.sessionTimeout = sessionTimeout
 	if session, ok := client.(*Session); ok {
-		q.sessionTimeout = session.timeout
 		q.session, client, q.closing = session, session.Client, session.ended
 		q.proof = &session.proof
 		sessionTimeout = min(sessionTimeout, session.timeout)

@@ -115,7 +115,9 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 //
 // [OpenSession] is preferable, because it misses no event: events may be missing from a channel
 // that was full, in which case NewSession queries the client's state. It does not know how long a
-// connection took to open whose events were read by others, or before it was called.
+// connection took to open whose events were read by others, or before it was called. If ZooKeeper
+// has granted more than the timeout, neither of the two knows when the client pings: see the bound
+// on clocks in docs/lock.md.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.drainRequests = make(chan chan struct{})
@@ -152,9 +154,12 @@ func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn
 }
 
 func newSession(timeout time.Duration) *Session {
-	return &Session{timeout: timeout, ended: make(chan struct{}), latest: &sessionChange{
-		SessionEvent: SessionEvent{Status: SessionSuspended}, ready: make(chan struct{}),
-	}}
+	return &Session{
+		timeout: timeout, ended: make(chan struct{}), proof: proof{timeout: timeout},
+		latest: &sessionChange{
+			SessionEvent: SessionEvent{Status: SessionSuspended}, ready: make(chan struct{}),
+		},
+	}
 }
 
 // NewMutex returns a [Mutex] of the session: see [NewMutex].
@@ -438,7 +443,7 @@ func (s *Session) ping() {
 		err = s.proof.write(s.Client, func() error { return commitNoop(s.Client, pingPath) })
 	}
 	s.currentEpoch() // The proof then knows the connection of the last reply.
-	proven := s.proof.provenAt(id, s.timeout)
+	proven := s.proof.provenAt(id, validity(s.timeout))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinging = false
@@ -446,7 +451,7 @@ func (s *Session) ping() {
 		return
 	}
 	late := time.Since(proven) >= validity(s.timeout) || // the answer confirms nothing any more
-		!time.Now().Before(s.deadline) && s.proof.unstable(s.timeout, validity(s.timeout))
+		!time.Now().Before(s.deadline) && s.proof.unstable(validity(s.timeout))
 	if err != nil || late || id == 0 || id != s.Client.SessionID() {
 		s.pingTimer.Reset(retryDelay)
 		return

@@ -39,11 +39,13 @@ func TestGrantAfterSlowConnection(t *testing.T) {
 	const part = sessionTimeout / 12
 	for _, test := range []struct{ delay, age, want time.Duration }{
 		{0, 0, 4 * part},
-		{3 * part, 0, 4 * part},
-		{3 * part, 4 * part, 4 * part},
-		{3 * part, 6 * part, 2 * part},
-		{1 * part, 7*part - 50*time.Millisecond, 3*part + 50*time.Millisecond},
-		{3 * part, 7*part + 50*time.Millisecond, 4 * part},
+		{0, 7 * part, 7 * part / 2},
+		{1 * part, 7 * part, 5 * part / 2},
+		{1 * part, 8*part - 50*time.Millisecond, 3*part - 25*time.Millisecond},
+		{3 * part / 2, 0, 4 * part},
+		{3 * part / 2, 5 * part, 4 * part},
+		{3 * part / 2, 7 * part, 2 * part},
+		{3 * part / 2, 8*part + 50*time.Millisecond, 4 * part},
 	} {
 		inWorld(t, 1, func(w *world) {
 			m := must(w.session(1).NewMutex("/lock"))
@@ -71,15 +73,15 @@ func TestGrantAfterSlowConnectionOfShorterTimeout(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		m := must(lock.NewMutex(w.session(1), "/lock", sessionTimeout/4))
 		w.pass(sessionTimeout)
-		w.reconnectSlowly(1, part/2)
-		w.pass(7*part - 50*time.Millisecond)
+		w.reconnectSlowly(1, 11*part/4)
+		w.pass(7 * part)
 		lease := w.acquire(m)
 		granted := time.Now()
 		w.cluster.Cut(w.client(1).Link)
 		for lease.Err() == nil {
 			w.advance(time.Millisecond)
 		}
-		want := part/2 + 50*time.Millisecond
+		want := 3 * part / 4
 		if lasted := time.Since(granted); lasted < want || lasted > want+2*time.Millisecond {
 			t.Errorf("the lease lasts %v, want %v", lasted, want)
 		}
@@ -89,7 +91,7 @@ func TestGrantAfterSlowConnectionOfShorterTimeout(t *testing.T) {
 // If the connection took so long to open that a lease would expire while it is young, the lock is
 // granted after the first pings. Neither a contender nor an active Session floods ZooKeeper before.
 func TestNoGrantAfterVerySlowConnection(t *testing.T) {
-	for _, delay := range []time.Duration{sessionTimeout * 7 / 24, sessionTimeout * 23 / 24} {
+	for _, delay := range []time.Duration{sessionTimeout / 7, sessionTimeout * 23 / 24} {
 		inWorld(t, 1, func(w *world) {
 			session, seen := w.session(1), new(witness)
 			m := must(session.NewMutex("/lock", lock.WithObserver(seen)))
@@ -110,7 +112,7 @@ func TestNoGrantAfterVerySlowConnection(t *testing.T) {
 				w.flow()
 				w.advance(5 * time.Millisecond)
 			}
-			if after := time.Since(opened); after < sessionTimeout*7/12 {
+			if after := time.Since(opened); after < sessionTimeout*2/3 {
 				t.Errorf("granted %v after a connection that took %v", after, delay)
 			}
 			if sent := w.requests(1, "") - before; sent > 150 {
@@ -144,5 +146,27 @@ func TestLeaseOverConnections(t *testing.T) {
 				t.Errorf("connected in %v: %v", delay, err)
 			}
 		})
+	}
+}
+
+// A lock that is granted on a young connection, which took up to an eighth of the session timeout to
+// open, is held while a round trip takes at most 1/50 of it.
+func TestSlowLinkAfterSlowConnection(t *testing.T) {
+	for _, delay := range []time.Duration{0, sessionTimeout / 16, sessionTimeout / 12, sessionTimeout / 8} {
+		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
+			inWorld(t, 1, func(w *world) {
+				conn := slowTrip{w.client(1), sessionTimeout / 50}
+				m := must(lock.NewSession(conn, conn.Events(), sessionTimeout).NewMutex("/lock"))
+				w.pass(sessionTimeout)
+				w.reconnectSlowly(1, delay)
+				w.pass(age)
+				c := w.start(background, m)
+				w.passFinely(2 * sessionTimeout)
+				w.wantGranted(c)
+				if err := c.lease.Err(); err != nil {
+					t.Errorf("connected in %v, locked after %v: %v", delay, age, err)
+				}
+			})
+		}
 	}
 }
