@@ -149,10 +149,11 @@ func TestLeaseOverConnections(t *testing.T) {
 	}
 }
 
-// A lock that is granted on a young connection, which took up to an eighth of the session timeout to
-// open, is held while a round trip takes at most 1/50 of it.
+// A lock that is granted after a connection that took long to open is held while a round trip takes
+// at most 1/50 of the session timeout.
 func TestSlowLinkAfterSlowConnection(t *testing.T) {
-	for _, delay := range []time.Duration{0, sessionTimeout / 16, sessionTimeout / 12, sessionTimeout / 8} {
+	const part = sessionTimeout / 24
+	for _, delay := range []time.Duration{0, part, 2 * part, 3 * part, 4*part + part/2} {
 		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
 			inWorld(t, 1, func(w *world) {
 				conn := slowTrip{w.client(1), sessionTimeout / 50}
