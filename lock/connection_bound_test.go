@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A young connection leaves the leases within the bound, whether the client's clock loses a tenth or
+// A lease on a young connection is within the bound, whether the client's clock loses a tenth or
 // pings are a twelfth late. The leader prolongs the session when the connection begins. It hears of
 // a ping by the answer to its own last one, which can be a quarter older than the first request of
 // the pair.
@@ -42,8 +42,8 @@ func TestBoundOfConnections(t *testing.T) {
 	}
 }
 
-// Unless a connection is unstable, each lease on it has half of its time left when the first request
-// of its pair is sent.
+// Unless a connection is unstable, each lease on it has half of its time left when the first
+// request of its pair is sent.
 func TestStableConnections(t *testing.T) {
 	const timeout = 3600 * time.Second
 	began := time.Now()

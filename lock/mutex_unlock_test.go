@@ -50,16 +50,13 @@ func TestUnlockWithContextOfLease(t *testing.T) {
 		w.cluster.Cut(w.client(1).Link)
 		ctx, cancel := context.WithTimeout(lease.Context(background), time.Second)
 		defer cancel()
-		var err error
-		go func() { err = lease.Unlock(ctx) }()
+		unlock := w.call(ctx, func(context.Context) (*lock.Lease, error) {
+			return nil, lease.Unlock(ctx)
+		})
 		w.pass(time.Second / 2)
-		if err != nil {
-			t.Errorf("Unlock: %v before the context ends", err)
-		}
+		w.wantWaiting(unlock)
 		w.pass(time.Second)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Unlock: %v, want context.DeadlineExceeded", err)
-		}
+		w.wantError(unlock, context.DeadlineExceeded)
 	})
 }
 

@@ -82,9 +82,9 @@ func (p *proof) times(session int64) sendTimes {
 // not ping before it has the answer. So a pair of a young connection proves no more than that the
 // session was prolonged after the connection began.
 //
-// A lease is valid for that long from then on. On a young connection it ends before the session of
-// which nobody has heard since the connection began: after 7/8 of the timeout, because the clock may
-// lose a tenth, or later if the pair is so old that only late pings keep the connection young.
+// A lease is valid for that long from then on. On a young connection it ends before the session
+// does of which the leader has heard nothing since the connection began: after 7/8 of the timeout,
+// because the clock may lose a tenth, or later if only a late ping can keep the connection young.
 func (p *proof) provenAt(session int64, validity time.Duration) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,9 +105,9 @@ func (p *proof) provenAt(session int64, validity time.Duration) time.Time {
 func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout * 2 / 3)) }
 
 // unstable reports whether a lease, which is valid for that long, could end before it is confirmed
-// by a later pair, because the connection took too long to open. The shortest lease is that of a pair
-// 7/12 after the connection was opened. It must leave half of its validity: 7/8 - 7/12 - the time to
-// open.
+// by a later pair, because the connection took too long to open. The shortest lease is that of a
+// pair 7/12 after the connection was opened: 7/8 - 7/12 - the time to open. It must be half as long
+// as any other.
 func (p *proof) unstable(validity time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
