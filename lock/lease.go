@@ -108,8 +108,8 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	return l.unlocking(ctx, l.awaitRemoval)
 }
 
-// unlocking waits with the context. If that is one of the lease and has ended because the lease has,
-// it waits on with its parent.
+// unlocking waits with the context. If that is one of the lease and has ended because the lease
+// has, it waits on with its parent.
 func (l *Lease) unlocking(ctx context.Context, wait func(context.Context) error) error {
 	err := wait(ctx)
 	parent, ok := ctx.Value(parentKey{l}).(context.Context)

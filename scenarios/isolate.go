@@ -321,7 +321,8 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, v
 		text.WriteString(howToSearch(t, run.Replays))
 	default:
 		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded,
-			run.which(), run.Often, &small, stepList(c.Result, deviations), engine.Describe(c.Explain()))
+			run.which(), run.Often, &small, stepList(c.Result, deviations),
+			engine.Describe(c.Explain()))
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}

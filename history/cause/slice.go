@@ -280,8 +280,8 @@ func (g *Graph) learned(i int) []int {
 	return causes
 }
 
-// comparedRead returns the last read of the data of the znode that a request sets or deletes, or -1.
-// A process that deletes a znode without data has compared nothing.
+// comparedRead returns the last read of the data of the znode that a request sets or deletes, or
+// -1. A process that deletes a znode without data has compared nothing.
 func (g *Graph) comparedRead(sent int) int {
 	e := &g.Events[sent]
 	if e.Kind != history.Send || e.Op != "set" && e.Op != "delete" {
