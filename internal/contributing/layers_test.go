@@ -49,8 +49,10 @@ func TestLayers(t *testing.T) {
 		"internal/engine":       engine,
 		"internal/zookeeper": slices.Concat(sim, clients,
 			[]string{"internal/zookeeper"}),
-		"sim/simredis": with(sim, "sim/simredis", "sim/internal/service", "internal/hash64"),
-		"sim/simsql":   with(sim, "sim/simsql", "sim/internal/service", "internal/hash64"),
+		"sim/simredis": with(sim, "sim/simredis", "sim/internal/service", "internal/hash64",
+			"internal/callsite"),
+		"sim/simsql": with(sim, "sim/simsql", "sim/internal/service", "internal/hash64",
+			"internal/callsite"),
 		"scenarios": slices.Concat(clients, report, supervise, strategy, replay, []string{
 			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
 			"internal/conversion", "internal/shrink", "internal/program", "scenarios",
