@@ -460,7 +460,11 @@ func (c *contender) pause(err error) error {
 	if c.closed(err) {
 		return zk.ErrClosing
 	}
-	timer := time.NewTimer(c.retryAfter)
+	delay := c.retryAfter
+	if err == errSlowConnection {
+		delay += c.proof.youngFor()
+	}
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -114,6 +114,14 @@ func (p *proof) unstable(validity time.Duration) bool {
 	return p.isYoung() && p.opened.Sub(p.began) > p.timeout*7/24-validity/2
 }
 
+// youngFor returns for how long the connection will still be young, but at most a sixth of the
+// timeout, as the client may connect again meanwhile.
+func (p *proof) youngFor() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, min(time.Until(p.opened.Add(p.timeout*2/3)), p.timeout/6))
+}
+
 // setTimeout sets the timeout by which the client pings.
 func (p *proof) setTimeout(timeout time.Duration) {
 	p.mu.Lock()

@@ -450,10 +450,14 @@ func (s *Session) ping() {
 	if s.closed {
 		return
 	}
-	late := time.Since(proven) >= validity(s.timeout) || // the answer confirms nothing any more
-		!time.Now().Before(s.deadline) && s.proof.unstable(validity(s.timeout))
-	if err != nil || late || id == 0 || id != s.Client.SessionID() {
-		s.pingTimer.Reset(retryDelay)
+	late := time.Since(proven) >= validity(s.timeout) // The answer confirms nothing any more.
+	unstable := !time.Now().Before(s.deadline) && s.proof.unstable(validity(s.timeout))
+	if err != nil || late || unstable || id == 0 || id != s.Client.SessionID() {
+		delay := retryDelay
+		if unstable {
+			delay += s.proof.youngFor()
+		}
+		s.pingTimer.Reset(delay)
 		return
 	}
 	s.updateID(id) // The client's own event can be late or dropped.
