@@ -2,6 +2,7 @@ package lock
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -85,4 +86,24 @@ func TestConnectionsGoByGrantedTimeout(t *testing.T) {
 	if err := d.grant(6 * second); err != nil || s.proof.timeout != 6*second {
 		t.Errorf("timeout of the pings %v, error %v; want 6s", s.proof.timeout, err)
 	}
+}
+
+// While confirmations do not move a deadline, they come sooner and sooner, up to a limit.
+func TestDelayBefore(t *testing.T) {
+	const timeout = time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct{ left, want time.Duration }{
+			{time.Minute, 10 * time.Second},
+			{12 * time.Second, 6 * time.Second},
+			{3 * time.Second, 1500 * time.Millisecond},
+			{time.Second, time.Second},
+			{1, time.Second},
+			{-time.Second, time.Second},
+		} {
+			if d := delayBefore(time.Now().Add(test.left), timeout/6, timeout); d != test.want {
+				t.Errorf("%v before the deadline: the next confirmation in %v, want %v", test.left, d,
+					test.want)
+			}
+		}
+	})
 }

@@ -215,7 +215,14 @@ func (k *leaseKeeper) confirmDelay() time.Duration {
 	if k.ownWatch == nil {
 		delay = k.timeout / recentPart
 	}
-	return min(delay, time.Until(k.deadline)/2)
+	return delayBefore(k.deadline, delay, k.timeout)
+}
+
+// delayBefore returns the delay before the next confirmation of what lasts until the deadline: half
+// of the time that is left, but at most the given one, and not so little that requests become ever
+// more frequent if they do not move the deadline, as on a connection that was slow to open.
+func delayBefore(deadline time.Time, most, timeout time.Duration) time.Duration {
+	return max(min(most, time.Until(deadline)/2), timeout/60)
 }
 
 // takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The

@@ -462,7 +462,7 @@ func (s *Session) ping() {
 	}
 	s.updateID(id) // The client's own event can be late or dropped.
 	s.deadline = proven.Add(validity(s.timeout))
-	s.pingTimer.Reset(min(s.timeout/confirmations, time.Until(s.deadline)/2))
+	s.pingTimer.Reset(delayBefore(s.deadline, s.timeout/confirmations, s.timeout))
 	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)
