@@ -17,7 +17,7 @@ func TestBoundOfConnections(t *testing.T) {
 		late  time.Duration // of pings
 		clock float64       // the time that passes while the client's clock shows one second
 	}{{0, 1}, {timeout / 12, 1}, {0, 1 / 0.9}} {
-		real := func(shown time.Duration) time.Duration {
+		passed := func(shown time.Duration) time.Duration {
 			return time.Duration(world.clock * float64(shown))
 		}
 		for _, valid := range []time.Duration{validity(timeout), validity(timeout / 4)} {
@@ -27,12 +27,12 @@ func TestBoundOfConnections(t *testing.T) {
 						timeout: timeout, session: 7, sendTimes: sendTimes{proven: began.Add(asked)},
 						connection: connection{began: began, opened: began.Add(opened)},
 					}
-					prolonged, third := time.Duration(0), real(timeout/3)
-					heard := real(asked) - timeout/4 - world.late // of what the client sent until then
-					if first := real(opened) + third; heard >= first {
+					prolonged, third := time.Duration(0), passed(timeout/3)
+					heard := passed(asked) - timeout/4 - world.late // of what the client sent until then
+					if first := passed(opened) + third; heard >= first {
 						prolonged = max(first, heard-third)
 					}
-					ends := real(p.provenAt(7, valid).Add(valid).Sub(began))
+					ends := passed(p.provenAt(7, valid).Add(valid).Sub(began))
 					if ends > prolonged+timeout {
 						t.Fatalf("%+v, opened after %v, asked after %v: the session can end %v before the"+
 							" lease of %v", world, opened, asked, ends-prolonged-timeout, valid)

@@ -79,13 +79,13 @@ var (
 	errRestart   = errors.New("lock: restart the attempt")
 )
 
-// errTooSlow is the reason of an attempt that restarts because its requests took too long.
-var errTooSlow = errors.New("lock: ZooKeeper takes too long to answer, for the session timeout")
-
-// errSlowConnection is the reason of an attempt that waits because the client's connection took too
-// long to open.
-var errSlowConnection = errors.New("lock: the connection took too long to open, for the session " +
-	"timeout; waiting for its first pings")
+// The reasons why an attempt is repeated although no request has failed.
+var (
+	errTooSlow = errors.New("lock: ZooKeeper takes too long to answer, for the session " +
+		"timeout")
+	errSlowConnection = errors.New("lock: the connection took too long to open, for the session " +
+		"timeout; waiting for its first pings")
+)
 
 // recentPart is the divisor of the session timeout that gives the age at which the last sight of a
 // node, or the last request, is no longer recent.

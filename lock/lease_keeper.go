@@ -219,8 +219,9 @@ func (k *leaseKeeper) confirmDelay() time.Duration {
 }
 
 // delayBefore returns the delay before the next confirmation of what lasts until the deadline: half
-// of the time that is left, but at most the given one, and not so little that requests become ever
-// more frequent if they do not move the deadline, as on a connection that was slow to open.
+// of the time that is left, but at most the given one, and at least 1/60 of the timeout. Without
+// that limit there would be no end of confirmations that do not move the deadline, as on a
+// connection that was slow to open.
 func delayBefore(deadline time.Time, most, timeout time.Duration) time.Duration {
 	return max(min(most, time.Until(deadline)/2), timeout/60)
 }

@@ -33,6 +33,18 @@ func (w *world) reconnectSlowly(client int, delay time.Duration) {
 	}
 }
 
+// lastsDisconnected returns how long a lease lasts if the client is disconnected at the grant.
+func (w *world) lastsDisconnected(client int, m *lock.Mutex) time.Duration {
+	w.t.Helper()
+	lease := w.acquire(m)
+	granted := time.Now()
+	w.cluster.Cut(w.client(client).Link)
+	for lease.Err() == nil {
+		w.advance(time.Millisecond)
+	}
+	return time.Since(granted)
+}
+
 // The leader has heard of the client when the connection began, and may hear of it next after its
 // first ping. A lease that a Session grants before goes by that.
 func TestGrantAfterSlowConnection(t *testing.T) {
@@ -52,13 +64,7 @@ func TestGrantAfterSlowConnection(t *testing.T) {
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, test.delay)
 			w.pass(test.age)
-			lease := w.acquire(m)
-			granted := time.Now()
-			w.cluster.Cut(w.client(1).Link)
-			for lease.Err() == nil {
-				w.advance(time.Millisecond)
-			}
-			lasted := time.Since(granted)
+			lasted := w.lastsDisconnected(1, m)
 			if lasted < test.want || lasted > test.want+2*time.Millisecond {
 				t.Errorf("connected in %v, locked after %v: the lease lasts %v, want %v",
 					test.delay, test.age, lasted, test.want)
@@ -78,13 +84,7 @@ func TestGrantAfterSlowConnectionOfShorterTimeout(t *testing.T) {
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, 11*part/4)
 			w.pass(test.age)
-			lease := w.acquire(m)
-			granted := time.Now()
-			w.cluster.Cut(w.client(1).Link)
-			for lease.Err() == nil {
-				w.advance(time.Millisecond)
-			}
-			lasted := time.Since(granted)
+			lasted := w.lastsDisconnected(1, m)
 			if lasted < test.want-1 || lasted > test.want+2*time.Millisecond {
 				t.Errorf("locked after %v: the lease lasts %v, want %v", test.age, lasted, test.want)
 			}

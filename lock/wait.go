@@ -170,10 +170,7 @@ func (c *contender) watchNearest(blockers []entry) ([]entry, error) {
 			continue
 		}
 		left, ok := c.takeWatch(&blocker)
-		switch {
-		case !ok:
-			left = watch{}
-		case c.rule.kind != shared: // It needs no more than that the node exists.
+		if ok && c.rule.kind != shared { // A reader needs the node's data too.
 			c.watch(blocker, left)
 			remaining = append(remaining, blocker)
 			continue
@@ -238,7 +235,10 @@ func (c *contender) takeWatch(blocker *entry) (watch, bool) {
 		return watch{}, false
 	}
 	left, ok := c.idleWatches.take(c.at(blocker.name))
-	return left, ok && time.Since(left.set) < c.timeout && left.dirCzxid == c.dirCzxid
+	if !ok || time.Since(left.set) >= c.timeout || left.dirCzxid != c.dirCzxid {
+		return watch{}, false
+	}
+	return left, true
 }
 
 // awaitEvent waits for an event of a watched blocker, and returns the blockers that are left.

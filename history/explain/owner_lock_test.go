@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/engine"
@@ -74,17 +73,11 @@ func lockOwner(ctx context.Context, p *scenarios.Process, path string, checked b
 // the whole history.
 func explained(t *testing.T, s scenarios.Subject, plan string, p history.Property) string {
 	t.Helper()
-	scenario := locktest.Scenario(s, 2, 1, 0)
-	if plan != "" {
-		var err error
-		if scenario.Faults, err = faults.Parse(plan); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scenario := locktest.Planned(t, s, 2, 1, plan)
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
 	for schedule := range 300 {
-		result := runner.Run(scenario, strategy.NewRandom(1, schedule))
+		result := runner.Run(&scenario, strategy.NewRandom(1, schedule))
 		for _, v := range result.Violations {
 			if v.Property == p {
 				var text bytes.Buffer
@@ -103,7 +96,7 @@ func explained(t *testing.T, s scenarios.Subject, plan string, p history.Propert
 // The timeline shows what a read returned and what was written, with versions, and the explanation
 // says whose write was overwritten.
 func TestOwnerOverwritten(t *testing.T) {
-	text := explained(t, ownerLock(false), "", history.ClientMutualExclusion)
+	text := explained(t, ownerLock(false), "none", history.ClientMutualExclusion)
 	for _, want := range []string{
 		"c1 overwrote what c2 had written (event 19) since c1's read of cas (event 16): it set cas " +
 			"without a version check (event 29). c2 entered",
@@ -131,7 +124,7 @@ func TestOwnerOverwritten(t *testing.T) {
 
 // With a version check no write is overwritten.
 func TestOwnerChecked(t *testing.T) {
-	if text := explained(t, ownerLock(true), "", history.ClientMutualExclusion); text != "" {
+	if text := explained(t, ownerLock(true), "none", history.ClientMutualExclusion); text != "" {
 		t.Error(text)
 	}
 }

@@ -139,17 +139,16 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
 }
 
-// sampled returns the searches that sample schedules, of which margins are.
+// sampled returns the searches that sample schedules. Only these have margins.
 func sampled(searches []reportcard.Searched) []reportcard.Searched {
 	return slices.DeleteFunc(slices.Clone(searches), func(s reportcard.Searched) bool {
 		return s.Exhaustive
 	})
 }
 
-// margins compares the smallest margins in time. One of less than half the size is worse if the
-// searches are the same, since further schedules may come closer. Smaller differences arise by
-// chance: any change of the lock leads to other schedules.
-// One below 0 is worse if it is more than twice as far below.
+// margins compares the smallest margins in time. One that is much smaller is worse if the searches
+// are the same, since further schedules may come closer. Other differences arise by chance: any
+// change of the lock leads to other schedules.
 func (c *Comparison) margins(was, is *Lock, same bool) {
 	for _, name := range slices.Sorted(maps.Keys(was.Margins)) {
 		before, now := time.Duration(was.Margins[name]), absent
