@@ -31,7 +31,7 @@ race: ## Run the tests under the race detector, except long searches and builds 
 	go test -race -vet=off -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
 
 clean: ## Remove build products, profiles and counterexamples.
-	rm -rf bin interlock-failures coverage internal/page/web/node_modules
+	rm -rf bin interlock-failures coverage internal/show/page/web/node_modules
 	rm -f interlock *.test *.prof coverage*.out coverage.html
 
 ##@ Checks
@@ -42,10 +42,10 @@ lint: ## Run gofumpt, go vet, staticcheck and revive, and compare the API with t
 	go vet ./...
 	go tool staticcheck ./...
 	go tool revive -config revive.toml ./...
-	go run ./internal/apicheck
+	go run ./internal/tools/apicheck
 
 api-baseline: ## Make the exported API of now the one of the last release.
-	go run ./internal/apicheck -write
+	go run ./internal/tools/apicheck -write
 
 fuzz: ## Fuzz the locks, the protocol and the listener, 30 s each.
 	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects
@@ -64,7 +64,7 @@ suite: ## Run the tests of go-zookeeper/zk against the simulated server.
 	bash simzk/tcp/suite.sh
 
 chaos: build ## Run package lock and zk.Lock on Debian's ZooKeeper, with the same faults, for 5 minutes.
-	go build -o bin/chaos ./internal/chaos && bin/chaos
+	go build -o bin/chaos ./internal/tools/chaos && bin/chaos
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
 	go test ./history/check -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
@@ -81,7 +81,7 @@ bugs: ## Show how soon each known defect is found, by the median of 10 seeds; tw
 	go run ./cmd/interlock bugs --twins 20000
 
 costs: ## Measure what locks and operations cost, on the simulator and on Debian's ZooKeeper.
-	go test ./internal/costs -count=1 -v -bench=. -benchtime=1x
+	go test ./internal/judge/costs -count=1 -v -bench=. -benchtime=1x
 
 report-card: ## Judge all published locks, and write docs/report-card.md, .html, .json and its counterexamples.
 	rm -f docs/report-card/*.json
@@ -89,26 +89,26 @@ report-card: ## Judge all published locks, and write docs/report-card.md, .html,
 		--html docs/report-card.html --markdown docs/report-card.md
 
 shrinking: ## Show what shrinking costs for each broken lock, on one processor.
-	INTERLOCK_LONG=1 go test ./internal/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v
+	INTERLOCK_LONG=1 go test ./internal/search/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v
 
 mutate: ## Insert each known defect into the lock and verify that its test fails.
-	go run ./internal/lockmutation
+	go run ./internal/tools/lockmutation
 
 mutate-search: ## Count how many of the published defects interlock check finds.
-	go run ./internal/lockmutation -search
+	go run ./internal/tools/lockmutation -search
 
 mutate-search-quick: ## Verify that interlock check finds the published defects that are easy to find.
-	go run ./internal/lockmutation -search -quick
+	go run ./internal/tools/lockmutation -search -quick
 
 PACKAGE ?= lock
 mutation-score: ## Count the mutants of PACKAGE that its tests and searches find.
-	internal/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
+	internal/tools/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
 
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
-	go test ./internal/referee -count=1 -timeout=5h -v -args -locks=10000
+	go test ./internal/testkit/referee -count=1 -timeout=5h -v -args -locks=10000
 
 mutations: ## Mutate the exhaustive search and verify that random locks expose it.
-	go test ./internal/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
+	go test ./internal/search/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
 alarms: build ## Check all correct locks with three faults each, on one and three servers; any violation is a false alarm.
 	for servers in 1 3; do \
@@ -122,9 +122,9 @@ bench: ## Run the benchmarks.
 bench-scheduler: SHELL := bash
 bench-scheduler: ## Compare schedules with and without the goroutine scheduler.
 	directory=$$(mktemp -d) && trap 'rm -r '$$directory EXIT && \
-	go test -c -o $$directory/stock ./internal/engine && \
+	go test -c -o $$directory/stock ./internal/run/engine && \
 	flags=$$(go run ./cmd/interlock scheduler) && \
-	go test -c $$flags -o $$directory/scheduled ./internal/engine && \
+	go test -c $$flags -o $$directory/scheduled ./internal/run/engine && \
 	for i in 1 2 3 4 5 6; do for program in stock scheduled; do \
 		TIMEFORMAT="$$program %U %S"; \
 		time $$directory/$$program -test.run='^$$' -test.bench='Schedule$$' \
@@ -145,14 +145,14 @@ docs: ## Regenerate the command output in the documentation.
 ##@ The page of timeline.html and interlock explore
 
 page: ## Rebuild the page's bundle from its TypeScript; needs Node.js and npm.
-	cd internal/page/web && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && npm run --silent build
+	cd internal/show/page/web && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && npm run --silent build
 
 page-check: ## Rebuild the page's bundle and verify that it is the one checked in.
-	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && cd internal/page/web && \
+	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && cd internal/show/page/web && \
 	npm ci --ignore-scripts --no-audit --no-fund && npm run --silent check && \
 	npm run --silent build -- "$$built" && \
 	for file in bundle.js bundle.css; do \
-		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/page/$$file"; exit 1; }; done
+		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/show/page/$$file"; exit 1; }; done
 
 page-images: ## Take the screenshots in docs/images; needs Chromium.
-	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/page ./internal/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images
+	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/show/page ./internal/show/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/eventtest"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 func logOf(events ...history.Event) *history.Log {

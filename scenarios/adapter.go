@@ -3,7 +3,7 @@ package scenarios
 import (
 	"context"
 
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // Mutex returns a [Locker] for the common shape of a lock: one function that waits until the

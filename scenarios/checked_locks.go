@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // checkedLocks holds the names of the locks that each running test has checked. A test may check

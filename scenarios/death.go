@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/flightrecorder"
-	"github.com/interlock-sim/interlock/internal/recording"
-	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/shrink"
-	"github.com/interlock-sim/interlock/internal/supervise"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/run/flightrecorder"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/internal/run/supervise"
+	"github.com/interlock-sim/interlock/internal/search/shrink"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/sim"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // The report of a deadly schedule that no child could write names the scenario, the seed and the

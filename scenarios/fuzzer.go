@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/file"
-	"github.com/interlock-sim/interlock/internal/flightrecorder"
-	"github.com/interlock-sim/interlock/internal/recording"
-	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/supervise"
+	"github.com/interlock-sim/interlock/internal/base/file"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/run/flightrecorder"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/internal/run/supervise"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // A fuzzer is a target under go test -fuzz. The fuzzer's coordinator starts workers and ends when

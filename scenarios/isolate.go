@@ -13,13 +13,13 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/recording"
-	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/shrink"
-	"github.com/interlock-sim/interlock/internal/strategy"
-	"github.com/interlock-sim/interlock/internal/supervise"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/run/supervise"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/search/shrink"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 const (

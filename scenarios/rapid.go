@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/sim"
 	"pgregory.net/rapid"
 )

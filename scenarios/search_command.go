@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/recording"
-	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // searchSettings are the variables that decide what a search of a seed finds, besides the seed and

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // Timed makes a call that gives up by itself when its time is over, such as one with a timeout, or

@@ -36,7 +36,7 @@ const (
 	Fair
 	// Of the goroutines of a process that can run, the one with the number Peer, from 1, runs next.
 	// Such a step, and the next, is possible only while goroutines are scheduled; see package
-	// internal/scheduler.
+	// internal/run/scheduler.
 	Wake
 	Case // a select takes the ready case with the number Peer
 	// Like Fair, these are never among the enabled steps; see [Timers].

@@ -1,6 +1,6 @@
 // Package sim is what the engine knows of a simulated service: a System with its clients, and the
 // steps that can happen in it. It holds interfaces and no simulation; package simzk simulates
-// ZooKeeper, and internal/zookeeper is that simulation as a System.
+// ZooKeeper, and internal/run/zookeeper is that simulation as a System.
 package sim
 
 import (

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )

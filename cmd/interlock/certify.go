@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/certify"
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 
 // certifyFlags holds the flags of certify as they were given.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // changedLocks are changes of package lock that certify must notice, with the reason that it gives.

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/interlock-sim/interlock/internal/certify"
-	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 )
 
 // interruptedPlan says why a certificate is partial.

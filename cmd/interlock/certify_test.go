@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/certify"
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // certifyInFormats certifies a plan in the working directory, and returns the status and the

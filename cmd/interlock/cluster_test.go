@@ -15,7 +15,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
 )
 
 // A manifest is what the documents of a file declare.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/campaign"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
 )
 
 // A flag fixes its column of the default configurations and leaves the others. Together the flags

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 

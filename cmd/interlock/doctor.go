@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/exhaustive"
-	"github.com/interlock-sim/interlock/internal/scheduler/overlay"
+	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
+	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 

@@ -17,10 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/hunt"
-	"github.com/interlock-sim/interlock/internal/localhttp"
-	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/base/localhttp"
+	"github.com/interlock-sim/interlock/internal/judge/hunt"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 
 // huntFlags holds the flags of hunt as they were given.

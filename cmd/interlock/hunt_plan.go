@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/yamlfile"
+	"github.com/interlock-sim/interlock/internal/base/yamlfile"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 

@@ -16,10 +16,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/certify"
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/hunt"
-	"github.com/interlock-sim/interlock/internal/reportcard"
+	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/internal/judge/hunt"
+	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 

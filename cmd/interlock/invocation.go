@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/interlock-sim/interlock/internal/scheduler"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
 )
 
 // replayCommand returns the shell command that replays the counterexample in the directory. The

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // A junitSuite is a campaign as a suite of JUnit's XML format: a test case for each property, and

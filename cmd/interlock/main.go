@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/program"
+	"github.com/interlock-sim/interlock/internal/base/program"
 )
 
 // The exit statuses.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // lockColumn is the width of the column of names of locks.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // A progress prints the progress of a campaign: on a terminal in one line that it overwrites,

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/shard"
-	"github.com/interlock-sim/interlock/internal/workqueue"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/shard"
+	"github.com/interlock-sim/interlock/internal/search/workqueue"
 )
 
 // queueFlags holds the flags of a check whose schedules workers run.

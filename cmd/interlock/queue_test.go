@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/natstest"
+	"github.com/interlock-sim/interlock/internal/testkit/natstest"
 )
 
 // queueCheck are the flags of a campaign that keeps going, so that all of its ranges count.

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // A dockerfile is the instructions of a Dockerfile, in order.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/recording"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // An ownLock is a counterexample of a user's own lock, which only the user's test can replay. As an

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/engine"
-	"github.com/interlock-sim/interlock/internal/program"
-	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/base/program"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // The part of SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format) that a report has: a

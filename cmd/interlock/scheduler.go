@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/interlock-sim/interlock/internal/scheduler"
-	"github.com/interlock-sim/interlock/internal/scheduler/overlay"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
 )
 
 // schedulerFlag is the name of the flag that builds this program with the goroutine scheduler.

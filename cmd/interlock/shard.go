@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/interlock-sim/interlock/internal/campaign"
-	"github.com/interlock-sim/interlock/internal/report"
-	"github.com/interlock-sim/interlock/internal/shard"
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/search/shard"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 
 // setShard restricts the campaign, or the exhaustive search, to the shard that --shard names. It

@@ -22,11 +22,11 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/file"
-	"github.com/interlock-sim/interlock/internal/gobuild"
-	"github.com/interlock-sim/interlock/internal/program"
-	"github.com/interlock-sim/interlock/internal/recording"
-	"github.com/interlock-sim/interlock/internal/strategy"
+	"github.com/interlock-sim/interlock/internal/base/file"
+	"github.com/interlock-sim/interlock/internal/base/program"
+	"github.com/interlock-sim/interlock/internal/run/gobuild"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // testFlags are the flags of the command test.

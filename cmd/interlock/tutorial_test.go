@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 

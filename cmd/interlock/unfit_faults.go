@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // needFlags are the flags by which a scenario has what faults need.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/report"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // An explainedViolation is a violation of the report for formats that CI systems read.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/eventtest"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 // ignoredKinds holds the kinds of events that are not part of the key.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 const module = "../.."
@@ -24,8 +24,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "interlock")
 	copyModule(t, root)
 
-	addFile(t, root, "drop_link", "internal/zookeeper")
-	addRow(t, root, "internal/zookeeper/faults.go", "\tfaults.Cut: {",
+	addFile(t, root, "drop_link", "internal/run/zookeeper")
+	addRow(t, root, "internal/run/zookeeper/faults.go", "\tfaults.Cut: {",
 		"\tfaults.DropLink: dropLink,\n")
 	addRow(t, root, "faults/kind.go", "\tKinds // the number of kinds", "\tDropLink\n")
 	addRow(t, root, "faults/kind_table.go", "\tCut: {",
@@ -37,8 +37,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 	addFile(t, root, "explain_first_out", "history/explain")
 	addRow(t, root, "history/explain/explain.go", "\thistory.ZooKeeperConsistency:",
 		"\tfirstOut: (*story).explainFirstOut,\n")
-	addFile(t, root, "newest", "internal/strategy")
-	addRow(t, root, "internal/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
+	addFile(t, root, "newest", "internal/search/strategy")
+	addRow(t, root, "internal/search/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
 		"\t\tnewestKind,\n")
 	addFile(t, root, "sample", "scenarios/subjects")
 	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",

@@ -16,19 +16,19 @@ func TestLayers(t *testing.T) {
 		"history/timeline", "history/explain")
 	sim := with(events, "sim", "faults")
 	engine := slices.Concat(sim, explained, []string{
-		"internal/engine", "internal/hash64",
-		"internal/callsite", "internal/scheduler", "internal/goroutine",
+		"internal/run/engine", "internal/base/hash64",
+		"internal/base/callsite", "internal/run/scheduler", "internal/base/goroutine",
 	})
 	simzk := with(events, "simzk", "simzk/wire", "simzk/tree", "simzk/operation",
-		"simzk/internal/memory", "internal/callsite")
-	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/hash64")
+		"simzk/internal/memory", "internal/base/callsite")
+	shared := with(simzk, "simzk/client", "simzk/client/internal/library", "internal/base/hash64")
 	clients := with(shared, "simzk/client/model", "simzk/client/real", "simzk/dial")
-	report := with(engine, "internal/report", "internal/stateset")
-	supervise := with(engine, "internal/recording", "internal/file", "internal/page",
-		"internal/flightrecorder", "internal/supervise")
-	recording := with(engine, "internal/recording", "internal/file", "internal/page")
-	strategy := with(engine, "internal/strategy", "internal/stateset")
-	replay := with(engine, "internal/replay", "internal/searchmutation", "internal/flat")
+	report := with(engine, "internal/search/report", "internal/search/stateset")
+	supervise := with(engine, "internal/show/recording", "internal/base/file", "internal/show/page",
+		"internal/run/flightrecorder", "internal/run/supervise")
+	recording := with(engine, "internal/show/recording", "internal/base/file", "internal/show/page")
+	strategy := with(engine, "internal/search/strategy", "internal/search/stateset")
+	replay := with(engine, "internal/search/replay", "internal/search/searchmutation", "internal/search/flat")
 	for of, known := range map[string][]string{
 		"lock":               {"lock"},
 		"faults":             {"faults"},
@@ -40,49 +40,49 @@ func TestLayers(t *testing.T) {
 		"simzk/client/model": with(shared, "simzk/client/model"),
 		"simzk/client/real":  with(shared, "simzk/client/real", "simzk/dial"),
 		"simzk/dial":         {"simzk/dial"},
-		"internal/gobuild": {
-			"internal/gobuild", "internal/scheduler/overlay",
-			"internal/processgroup",
+		"internal/run/gobuild": {
+			"internal/run/gobuild", "internal/run/scheduler/overlay",
+			"internal/base/processgroup",
 		},
-		"internal/processgroup": {"internal/processgroup"},
-		"internal/scheduler":    {"internal/scheduler"},
-		"internal/engine":       engine,
-		"internal/zookeeper": slices.Concat(sim, clients,
-			[]string{"internal/zookeeper"}),
-		"sim/simredis": with(sim, "sim/simredis", "sim/internal/service", "internal/hash64",
-			"internal/callsite"),
-		"sim/simsql": with(sim, "sim/simsql", "sim/internal/service", "internal/hash64",
-			"internal/callsite"),
+		"internal/base/processgroup": {"internal/base/processgroup"},
+		"internal/run/scheduler":     {"internal/run/scheduler"},
+		"internal/run/engine":        engine,
+		"internal/run/zookeeper": slices.Concat(sim, clients,
+			[]string{"internal/run/zookeeper"}),
+		"sim/simredis": with(sim, "sim/simredis", "sim/internal/service", "internal/base/hash64",
+			"internal/base/callsite"),
+		"sim/simsql": with(sim, "sim/simsql", "sim/internal/service", "internal/base/hash64",
+			"internal/base/callsite"),
 		"scenarios": slices.Concat(clients, report, supervise, strategy, replay, []string{
-			"internal/zookeeper", "internal/exhaustive", "internal/likelihood", "internal/campaign",
-			"internal/conversion", "internal/shrink", "internal/program", "scenarios",
+			"internal/run/zookeeper", "internal/search/exhaustive", "internal/search/likelihood", "internal/search/campaign",
+			"internal/conversion", "internal/search/shrink", "internal/base/program", "scenarios",
 		}),
-		"internal/flightrecorder": with(engine, "internal/flightrecorder"),
-		"internal/supervise":      supervise,
+		"internal/run/flightrecorder": with(engine, "internal/run/flightrecorder"),
+		"internal/run/supervise":      supervise,
 
-		"internal/page":       with(explained, "internal/page"),
-		"internal/report":     report,
-		"internal/recording":  recording,
-		"internal/strategy":   strategy,
-		"internal/replay":     replay,
-		"internal/likelihood": with(strategy, "internal/likelihood"),
-		"internal/campaign":   slices.Concat(report, strategy, []string{"internal/campaign"}),
-		"internal/shard": slices.Concat(report, strategy,
-			[]string{"internal/campaign", "internal/program", "internal/shard"}),
-		"internal/workqueue": slices.Concat(report, strategy, []string{
-			"internal/campaign", "internal/program", "internal/shard", "internal/workqueue",
+		"internal/show/page":         with(explained, "internal/show/page"),
+		"internal/search/report":     report,
+		"internal/show/recording":    recording,
+		"internal/search/strategy":   strategy,
+		"internal/search/replay":     replay,
+		"internal/search/likelihood": with(strategy, "internal/search/likelihood"),
+		"internal/search/campaign":   slices.Concat(report, strategy, []string{"internal/search/campaign"}),
+		"internal/search/shard": slices.Concat(report, strategy,
+			[]string{"internal/search/campaign", "internal/base/program", "internal/search/shard"}),
+		"internal/search/workqueue": slices.Concat(report, strategy, []string{
+			"internal/search/campaign", "internal/base/program", "internal/search/shard", "internal/search/workqueue",
 		}),
-		"internal/localhttp": {"internal/localhttp"},
-		"internal/dashboard": with(simzk, "internal/dashboard", "internal/localhttp", "simzk/tcp"),
-		"internal/explore":   with(recording, "internal/explore", "internal/localhttp"),
-		"internal/explore/terminal": with(recording, "internal/explore", "internal/localhttp",
-			"internal/explore/terminal"),
-		"internal/hunt": slices.Concat(report, recording, strategy, []string{
-			"internal/campaign", "internal/localhttp", "internal/shrink", "internal/hunt",
+		"internal/base/localhttp": {"internal/base/localhttp"},
+		"internal/show/dashboard": with(simzk, "internal/show/dashboard", "internal/base/localhttp", "simzk/tcp"),
+		"internal/show/explore":   with(recording, "internal/show/explore", "internal/base/localhttp"),
+		"internal/show/explore/terminal": with(recording, "internal/show/explore", "internal/base/localhttp",
+			"internal/show/explore/terminal"),
+		"internal/judge/hunt": slices.Concat(report, recording, strategy, []string{
+			"internal/search/campaign", "internal/base/localhttp", "internal/search/shrink", "internal/judge/hunt",
 		}),
-		"internal/yamlfile": {"internal/yamlfile"},
-		"internal/exhaustive": slices.Concat(report, replay, strategy,
-			[]string{"internal/file", "internal/program", "internal/exhaustive"}),
+		"internal/base/yamlfile": {"internal/base/yamlfile"},
+		"internal/search/exhaustive": slices.Concat(report, replay, strategy,
+			[]string{"internal/base/file", "internal/base/program", "internal/search/exhaustive"}),
 	} {
 		for _, found := range dependencies(t, of) {
 			if !slices.Contains(known, found) {
@@ -108,7 +108,7 @@ func TestNATSInOnePackage(t *testing.T) {
 			found = append(found, strings.TrimPrefix(path, modulePath))
 		}
 	}
-	if want := []string{"internal/natstest", "internal/workqueue"}; !slices.Equal(found, want) {
+	if want := []string{"internal/search/workqueue", "internal/testkit/natstest"}; !slices.Equal(found, want) {
 		t.Errorf("%q import NATS, not %q", found, want)
 	}
 }

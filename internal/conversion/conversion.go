@@ -2,7 +2,7 @@
 // module: the conversion is a method that package scenarios does not export.
 package conversion
 
-import "github.com/interlock-sim/interlock/internal/engine"
+import "github.com/interlock-sim/interlock/internal/run/engine"
 
 // Subject converts a scenarios.Subject, and Scenario a scenarios.Scenario. Package scenarios sets
 // both.

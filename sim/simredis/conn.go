@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 )
 
 // A conn is the client's end of an in-memory connection to a server. It is a net.Conn whose Read

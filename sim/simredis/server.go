@@ -12,7 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // A redisServer is a Redis server with its clock and its log of commands. miniredis executes the

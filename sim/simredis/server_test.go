@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 	"github.com/interlock-sim/interlock/sim"
 )
 

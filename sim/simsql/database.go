@@ -15,7 +15,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"modernc.org/sqlite"
 
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // A database is the database server: SQLite with a clock. Every session uses the same connection to

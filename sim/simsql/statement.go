@@ -9,8 +9,8 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/interlock-sim/interlock/internal/callsite"
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // A request is a statement on its way to the server, or executed there.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/long"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/simzk/conform"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )

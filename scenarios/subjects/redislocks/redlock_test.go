@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/engine"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
 	"github.com/interlock-sim/interlock/sim"
 )

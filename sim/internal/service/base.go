@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 	"github.com/interlock-sim/interlock/sim"
 )
 

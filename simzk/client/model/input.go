@@ -4,7 +4,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )

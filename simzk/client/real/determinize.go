@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/simzk/dial"
 )
 

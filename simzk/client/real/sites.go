@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/operation"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/interlock-sim/interlock/internal/callsite"
+	"github.com/interlock-sim/interlock/internal/base/callsite"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client"
 )

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/hash64"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // A Phase is the state of the client's connection.

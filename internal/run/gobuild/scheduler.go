@@ -1,0 +1,47 @@
+package gobuild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
+)
+
+// addScheduler adds the overlay of the goroutine scheduler to that of the build, for the release of
+// Go that the copied go.mod selects. For an unknown release it sets b.Unscheduled instead.
+func (b *Build) addScheduler(ctx context.Context) error {
+	if !b.test.Scheduler {
+		return nil
+	}
+	environment, err := b.goOutput(ctx, "env", "GOROOT", "GOVERSION")
+	if err != nil {
+		return err
+	}
+	file, err := overlay.Install(environment)
+	if unknown := (*overlay.UnknownRelease)(nil); errors.As(err, &unknown) {
+		b.Unscheduled = err
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var added struct{ Replace map[string]string }
+	if err := json.Unmarshal(content, &added); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for path, with := range added.Replace {
+		if b.overlay[path] != "" { // The scheduler and [Build.seedRandom] edit other files.
+			return fmt.Errorf("two overlays replace %s", path)
+		}
+		b.overlay[path] = with
+	}
+	b.tags = []string{"-tags=" + overlay.Tag}
+	return nil
+}

@@ -1,0 +1,300 @@
+package exhaustive_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/exhaustive"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// processHistories returns the history of each process until it finishes or the run ends. Whether
+// an event still reaches a finished process depends on which process is the last. Runs that differ
+// only in the order of independent steps have equal process histories.
+func processHistories(events []history.Event, processes int) string {
+	prefixes := make([]strings.Builder, processes+2*engine.CyclesMax)
+	finished := make([]bool, len(prefixes))
+	for i := range events {
+		if finished[events[i].Process] && events[i].Kind != history.FairPhase {
+			continue
+		}
+		finished[events[i].Process] = events[i].Kind == history.Finished
+		switch e := events[i]; e.Kind {
+		case history.FairPhase:
+			return joinHistories(prefixes)
+		case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+			history.UnlockCall,
+			history.UnlockReturn, history.Finished, history.Send, history.Reply, history.WatchEvent,
+			history.Fault, history.Crashed:
+			if e.Process == 0 {
+				// The phase of a process at a server fault is not part of its history.
+				e.Op = ""
+			}
+			fmt.Fprintf(&prefixes[e.Process], "%v %d %s %s %s;", e.Kind, e.Request, e.Op, e.Path,
+				e.Err)
+		}
+	}
+	return joinHistories(prefixes)
+}
+
+func joinHistories(prefixes []strings.Builder) string {
+	var all []string
+	for i := range prefixes {
+		all = append(all, prefixes[i].String())
+	}
+	return strings.Join(all, "|")
+}
+
+// outcome is the result of a search.
+type outcome struct {
+	histories, verdicts map[string]bool
+	report              *report.Exhaustive
+}
+
+func search(t *testing.T, e exhaustive.Search) outcome {
+	t.Helper()
+	o := outcome{histories: make(map[string]bool), verdicts: make(map[string]bool)}
+	e.Each = func(r *engine.Result) {
+		for _, v := range r.Violations {
+			o.verdicts[v.Signature()] = true
+		}
+		if !r.Pruned {
+			o.histories[processHistories(r.Events, e.Scenario.Clients)] = true
+		}
+	}
+	if o.report = e.Run(context.Background(), t); !o.report.Complete {
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, o.report.States,
+			o.report.Nondeterministic)
+	}
+	return o
+}
+
+// Partial-order reduction loses nothing: without it, a search has the same histories, up to
+// independent steps, and the same verdicts. In these scenarios no time passes for a process that
+// can continue.
+func TestReductionLosesNothing(t *testing.T) {
+	for _, tc := range long.Sample([]struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Textbook(), 2, 1, "none"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.Herd(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.NoRecheck(), 2, 2, "none"},
+		{locktest.Named(t, "unguarded"), 2, 1, "none"},
+		{locktest.Named(t, "uncounted"), 2, 1, "none"},
+		{locktest.NoLock(), 2, 1, "none"},
+		{locktest.NoLock(), 3, 1, "none"},
+	}, 6) {
+		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
+			// Without a replay cache, a search distinguishes all local histories, and therefore
+			// completes every history.
+			e := exhaustive.Search{
+				Scenario:      locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
+				NoReplayCache: true,
+			}
+			reduced := search(t, e)
+			e.NoReduction = true
+			unreduced := search(t, e)
+			if !maps.Equal(reduced.verdicts, unreduced.verdicts) {
+				t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(reduced.verdicts)),
+					slices.Sorted(maps.Keys(unreduced.verdicts)))
+			}
+			if !maps.Equal(reduced.histories, unreduced.histories) {
+				t.Errorf("%d histories, want %d", len(reduced.histories), len(unreduced.histories))
+			}
+			if reduced.report.States > unreduced.report.States {
+				t.Errorf("%d states, without reduction %d", reduced.report.States,
+					unreduced.report.States)
+			}
+		})
+	}
+}
+
+// A processPrefix stands for a prefix of the history of one process, by the hash of its events.
+type processPrefix struct {
+	process int32
+	hash    uint64
+}
+
+// processPrefixes returns all prefixes of the histories of single processes in the runs of a
+// search; the value reports whether the prefix goes on after the end of its process, which no
+// checker considers. It omits the client's own requests and their replies, which do not reach the
+// process.
+func processPrefixes(t *testing.T, e exhaustive.Search) (prefixes map[processPrefix]bool,
+	verdicts map[string]bool, r *report.Exhaustive,
+) {
+	t.Helper()
+	prefixes, verdicts = make(map[processPrefix]bool), make(map[string]bool)
+	e.Each = func(result *engine.Result) {
+		for _, v := range result.Violations {
+			verdicts[v.Signature()] = true
+		}
+		hashes, finished := make(map[int32]uint64), make(map[int32]bool)
+		for i := range result.Events {
+			e := &result.Events[i]
+			if e.Kind == history.FairPhase {
+				break
+			}
+			if e.Op == "connect" || e.Op == "set-watches" {
+				continue
+			}
+			switch e.Kind {
+			case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
+				history.UnlockCall, history.UnlockReturn, history.Finished, history.Send,
+				history.Reply, history.WatchEvent, history.SessionState:
+				hashes[e.Process] = hashEvent(hashes[e.Process], &history.Event{
+					At: e.At, Kind: e.Kind, Request: e.Request, Op: e.Op, Path: e.Path,
+					Name: e.Name, Err: e.Err,
+				})
+				prefixes[processPrefix{e.Process, hashes[e.Process]}] = finished[e.Process]
+				finished[e.Process] = finished[e.Process] || e.Kind == history.Finished
+			}
+		}
+	}
+	if r = e.Run(context.Background(), t); !r.Complete {
+		t.Fatalf("%v: not complete after %d states, %v", &e.Scenario, r.States, r.Nondeterministic)
+	}
+	return prefixes, verdicts, r
+}
+
+// A search with cached reactions finds everything that a search finds that runs the code in every
+// schedule and distinguishes all local histories: the same process histories and the same
+// violations. In addition, every schedule is validated with live goroutines, event by event.
+func TestReplayCacheLosesNothing(t *testing.T) {
+	for _, tc := range long.Sample([]struct {
+		subject         scenarios.Subject
+		clients, cycles int
+		plan            string
+	}{
+		{subjects.Textbook(), 2, 1, "none"},
+		{subjects.Textbook(), 1, 1, "any=1"},
+		{subjects.Textbook(), 2, 1, "crash=1"},
+		{subjects.Textbook(), 2, 1, "cancel=1"},
+		{subjects.Mutex(), 2, 1, "none"},
+		{subjects.Mutex(), 1, 1, "any=1"},
+		{subjects.Herd(), 2, 1, "none"},
+		{subjects.ExistsThenWait(), 2, 1, "none"},
+		{subjects.NameOrder(), 2, 1, "none"},
+		{subjects.LeakOnError(), 1, 1, "any=1"},
+		{subjects.NoGUID(), 1, 1, "any=1"},
+		{subjects.DeleteOnce(), 1, 2, "cut=1"},
+		{locktest.NoLock(), 3, 1, "none"},
+		{locktest.Panics(), 2, 1, "none"},
+		{subjects.Textbook(), 2, 1, "pause=1"},
+		{subjects.Textbook(), 2, 1, "restart=1"},
+		{subjects.Textbook(), 2, 1, "stall-requests=1"},
+		{subjects.Textbook(), 2, 1, "slow-client=1"},
+		{subjects.Textbook(), 2, 1, "jump-clock=1,fast-clock=1"},
+		{subjects.Textbook(), 2, 1, "cut@hold=1"},
+		{subjects.Mutex(), 1, 1, "restart=1"},
+		{locktest.Named(t, "unguarded"), 2, 1, "pause=1"},
+		{locktest.Named(t, "clock-token"), 2, 1, "none"},
+	}, 8) {
+		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
+			func(t *testing.T) {
+				e := exhaustive.Search{
+					Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles,
+						tc.plan),
+					ValidationInterval: 1, NoMerge: true,
+				}
+				prefixes, verdicts, r := processPrefixes(t, e)
+				e.NoReplayCache = true
+				wantPrefixes, wantVerdicts, want := processPrefixes(t, e)
+				if !maps.Equal(verdicts, wantVerdicts) {
+					t.Errorf("verdicts %v, want %v", slices.Sorted(maps.Keys(verdicts)),
+						slices.Sorted(maps.Keys(wantVerdicts)))
+				}
+				if !maps.Equal(prefixes, wantPrefixes) {
+					t.Errorf("%d prefixes of process histories, want %d", len(prefixes),
+						len(wantPrefixes))
+				}
+				if r.Validated != r.Schedules || r.States > want.States {
+					t.Errorf("%d of %d schedules validated; %d states, and %d in a live search",
+						r.Validated, r.Schedules, r.States, want.States)
+				}
+			})
+	}
+}
+
+// With faults that take time, histories differ in the times of events, but not in their verdicts.
+func TestReductionKeepsVerdicts(t *testing.T) {
+	for _, tc := range long.Sample([]struct {
+		subject scenarios.Subject
+		clients int
+		plan    string
+	}{
+		{subjects.Textbook(), 1, "any=1"},
+		{subjects.NoGUID(), 1, "any=1"},
+		{subjects.LeakOnError(), 1, "any=1"},
+		{subjects.DeleteOnce(), 1, "any=1"},
+		{subjects.RetryProtected(), 1, "any=1"},
+		{subjects.PresumeExpiry(), 1, "any=1"},
+		{subjects.Mutex(), 1, "any=1"},
+		{subjects.Textbook(), 2, "crash=1"},
+		{subjects.Textbook(), 2, "restart=1"},
+		{subjects.Textbook(), 2, "cut:c2@release=1,delay-rewatch=1"},
+		{subjects.DeafToExpiry(), 2, "expire=1"},
+		{locktest.Named(t, "deaf-holder"), 2, "close-session:c1=1"},
+		{locktest.Named(t, "unguarded"), 2, "pause=1"},
+		{locktest.Named(t, "clock-token"), 2, "crash=1"},
+		{locktest.Named(t, "session-token"), 2, "none"},
+		{locktest.NoLock(), 3, "none"},
+	}, 6) {
+		e := exhaustive.Search{Scenario: locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan)}
+		reduced := search(t, e)
+		e.NoReduction = true
+		unreduced := search(t, e)
+		if !maps.Equal(reduced.verdicts, unreduced.verdicts) {
+			t.Errorf("%v: verdicts %v, want %v", &e.Scenario,
+				slices.Sorted(maps.Keys(reduced.verdicts)),
+				slices.Sorted(maps.Keys(unreduced.verdicts)))
+		}
+	}
+}
+
+// Idle ticks change nothing for a lock that reads no clock.
+func TestIdleTicksChangeNothing(t *testing.T) {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.ExistsThenWait(),
+		subjects.NameOrder(),
+	} {
+		e := exhaustive.Search{Scenario: locktest.Planned(t, subject, 2, 1, "none"), NoMerge: true}
+		want := search(t, e)
+		e.IdleTicks = 2
+		got := search(t, e)
+		if !maps.Equal(got.verdicts, want.verdicts) || !maps.Equal(got.histories, want.histories) {
+			t.Errorf("%s: %d histories and verdicts %v, want %d and %v", subject.Name,
+				len(got.histories), got.verdicts, len(want.histories), want.verdicts)
+		}
+	}
+}
+
+// The verdicts do not depend on the numbering of processes.
+func TestSymmetryKeepsVerdicts(t *testing.T) {
+	for _, subject := range []scenarios.Subject{
+		subjects.Textbook(), subjects.ExistsThenWait(),
+		subjects.NoGUID(), subjects.DeafToExpiry(), locktest.NoLock(),
+	} {
+		e := exhaustive.Search{Scenario: locktest.Planned(t, subject, 2, 1, "lose-reply=1")}
+		want := search(t, e)
+		e.Symmetry = true
+		if got := search(t, e); !maps.Equal(got.verdicts, want.verdicts) {
+			t.Errorf("%s: verdicts %v, want %v", subject.Name, got.verdicts, want.verdicts)
+		}
+	}
+}

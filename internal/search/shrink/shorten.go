@@ -1,0 +1,120 @@
+package shrink
+
+import (
+	"context"
+
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/show/recording"
+)
+
+// Shorten shrinks the failed schedule of a report, or else the first one out of contract, and
+// records it; see [Shrink]. The first violation of the counterexample is the schedule's
+// panic, or else the first violation in the report. If a shorter form of a schedule out of contract
+// violates a promise, the lock has failed, and Shorten changes the report accordingly. Shorten
+// returns nil if the report has no such schedule.
+//
+// If a schedule does not fail in every run, the lock is nondeterministic, and the recording says in
+// how many of [recording.ReproductionRuns] it fails. Shorten returns an error if it fails in none
+// of them. If only the short form does not fail, the schedule is recorded as it was found.
+func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+	found report.Report,
+) (*recording.Counterexample, error) {
+	report := found.Common()
+	failure := report.Failure
+	if failure == nil {
+		failure = report.OutOfContract
+	}
+	if failure == nil {
+		return nil, nil
+	}
+	c, err := shorten(ctx, r, campaign, failure, failure.Violations[0].Signature(), costMax)
+	if err != nil {
+		return nil, err
+	}
+	if report.Failure == nil && !c.Scenario.OutOfContract(c.Result, c.Result.Violations[0]) {
+		report.Failure = failure
+	}
+	return c, nil
+}
+
+// shorten shrinks a failure with a signature within a bound on the cost of its runs, and records
+// it.
+func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+	failure *report.Failure, signature string, budget int,
+) (*recording.Counterexample, error) {
+	if failure.Unstable {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
+	given := campaign.ScenarioOf(failure)
+	s := shrink(ctx, r, given, failure.Deviations, signature, budget)
+	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
+	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
+		failure.Schedule)
+	if err != nil {
+		c, err = recording.NewCounterexample(r, given, failure.Deviations, signature, campaign.Seed,
+			failure.Schedule)
+	}
+	if err != nil {
+		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+	}
+	return c, err
+}
+
+// repeatRuns is how many runs of a short schedule must be alike.
+const repeatRuns = 5
+
+// repeats reports whether runs of a schedule are alike and violate a property.
+func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation) bool {
+	first := r.Run(scenario, &engine.Replay{Deviations: deviations})
+	hash, violates := first.TraceHash, len(first.Violations) > 0
+	for range repeatRuns - 1 {
+		if r.Run(scenario, &engine.Replay{Deviations: deviations}).TraceHash != hash {
+			return false
+		}
+	}
+	return violates
+}
+
+// shortenUnstable shrinks and records a schedule that does not fail in every run. The short form
+// must fail at least half as often as the schedule.
+func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+	failure *report.Failure, signature string, budget int,
+) (*recording.Counterexample, error) {
+	given := campaign.ScenarioOf(failure)
+	found := recording.Reproduce(r, &given, failure.Deviations, signature)
+	if found.Failures > 0 {
+		s := shrink(ctx, r, given, failure.Deviations, signature, budget)
+		scenario := s.outcome()
+		short := recording.Reproduce(r, &scenario, s.deviations, s.signature)
+		if 2*short.Failures >= found.Failures {
+			if c, err := recordUnstable(r, scenario, s.deviations, s.signature, campaign,
+				failure, short); err == nil {
+				return c, nil
+			}
+		}
+	}
+	return recordUnstable(r, given, failure.Deviations, signature, campaign, failure, found)
+}
+
+// recordUnstable runs a schedule until it fails, at most [recording.ReproductionRuns] times, and
+// records it.
+func recordUnstable(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+	signature string, campaign *campaign.Campaign, failure *report.Failure,
+	often recording.Reproduction,
+) (c *recording.Counterexample, err error) {
+	for range recording.ReproductionRuns {
+		c, err = recording.NewCounterexample(r, scenario, deviations, signature, campaign.Seed,
+			failure.Schedule)
+		if err == nil {
+			if often.Failures < often.Runs {
+				c.Recording.Reproduces = often
+			}
+			return c, nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,92 @@
+package strategy
+
+import (
+	"context"
+
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/sim"
+)
+
+// A Profile is what some strategies need to know of a scenario in advance: how many steps to
+// expect. It comes from one trial run under the default policy, as in Shuttle's uniform random
+// walk; schedules with faults take more steps.
+//
+// To a strategy, the steps of a run belong to threads. Thread p is process p with its connection:
+// the server handles p's next request, p receives its next message, p enters or leaves its critical
+// section, p's link is healed. Of the enabled steps of a thread, the oldest is its next step.
+// Connections are FIFO in both directions, so this hides only the order among a request, a message
+// and a gate of the same process. The passing of time and faults belong to no thread; see
+// [faultSampler].
+type Profile struct {
+	Decisions int   // decisions that belong to a thread
+	Events    []int // the same, by thread
+	// those of them that are interesting, by thread; see [Interesting]
+	Interesting []int
+	Shifts      []sim.Step // see [sim.Timers]
+	// the reachable cells in which the plan allows faults, with equal weights; nil for none
+	cells    *rareCells
+	instants bool // the plan has faults just before timers fire
+}
+
+// Interesting reports whether a step is one whose order locks depend on: the server handles a
+// request. [SURW] is uniform over these.
+func Interesting(o *sim.EnabledStep) bool { return o.Kind == sim.Serve }
+
+// Add counts a decision.
+func (p *Profile) Add(o *sim.EnabledStep, interesting bool) {
+	if o.Kind >= sim.Tick {
+		return
+	}
+	for len(p.Events) <= int(o.Thread()) {
+		p.Events, p.Interesting = append(p.Events, 0), append(p.Interesting, 0)
+	}
+	p.Decisions++
+	p.Events[o.Thread()]++
+	if interesting {
+		p.Interesting[o.Thread()]++
+	}
+}
+
+// A profiler follows the default policy and counts steps.
+type profiler struct{ profile Profile }
+
+func (p *profiler) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
+	p.profile.Add(&enabled[defaultIndex], Interesting(&enabled[defaultIndex]))
+	return defaultIndex
+}
+
+// Observe notes the timers of the system.
+func (p *profiler) Observe(view engine.View) { p.profile.Shifts = view.Shifts() }
+
+// ProfileOf runs the scenario once under the default policy and counts its steps. If the context
+// ends meanwhile, the profile is not valid.
+func ProfileOf(ctx context.Context, r *engine.Runner, scenario *engine.Scenario) *Profile {
+	strategy := new(profiler)
+	r.RunWithin(ctx, scenario, strategy)
+	_, strategy.profile.instants = scenario.Faults.TimedInstant()
+	strategy.profile.cells = evenCells(scenario.Faults.Cells(scenario.FaultKinds()))
+	return &strategy.profile
+}
+
+// heads returns the next step of each thread that can take one, in the order of the enabled steps:
+// the index of the oldest step of each thread. Time and faults are left out. The slice that is
+// given is used again.
+func heads(enabled []sim.EnabledStep, space []int) []int {
+	found := space[:0]
+next:
+	for i := range enabled {
+		if enabled[i].Kind >= sim.Tick {
+			continue
+		}
+		for n, j := range found {
+			if enabled[j].Thread() == enabled[i].Thread() {
+				if enabled[i].Age < enabled[j].Age {
+					found[n] = i
+				}
+				continue next
+			}
+		}
+		found = append(found, i)
+	}
+	return found
+}

@@ -1,0 +1,43 @@
+package locktest
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
+)
+
+// Planned returns a scenario with the given fault plan. An invalid plan ends the test.
+func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
+	plan string,
+) engine.Scenario {
+	t.Helper()
+	parsed, err := faults.Parse(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Scenario{
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed,
+	}
+}
+
+// Named returns the bundled lock of that name. An unknown name ends the test.
+func Named(t testing.TB, name string) scenarios.Subject {
+	t.Helper()
+	subject, err := subjects.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subject
+}
+
+// Scenario returns a scenario with so many faults of any kind.
+func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *engine.Scenario {
+	return &engine.Scenario{
+		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles,
+		Faults: faults.Plan{Any: anyFaults},
+	}
+}
