@@ -37,6 +37,15 @@ const (
 // If a history breaks it, the lock is not at fault for a failure. It also validates a simulator.
 const ZooKeeperConsistency Property = "zookeeper-consistency"
 
+// The properties that every run checks, whatever the lock claims.
+const (
+	// NoPanic holds when no process panics.
+	NoPanic Property = "no-panic"
+	// NoGoroutineLeak holds when every goroutine of a process ends after the process's calls have
+	// returned and its context is done.
+	NoGoroutineLeak Property = "no-goroutine-leak"
+)
+
 // A Violation shows that a history breaks a property.
 type Violation struct {
 	Property Property

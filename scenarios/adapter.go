@@ -3,13 +3,13 @@ package scenarios
 import (
 	"context"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/sim"
 )
 
 // Mutex returns a [Locker] for the common shape of a lock: one function that waits until the
 // process holds the lock, and one that releases it. Functions that take a context get that of the
 // attempt. The hold says neither its znode nor a token nor its loss; a lock that has these returns
-// a [Hold] of its own. It panics if a function is nil, which a [Check] reports as a mistake in the
+// a [Hold] of its own. It panics if a function is nil, which a check reports as a mistake in the
 // scenario.
 func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F) Locker {
 	return mutex(demandFunction("Mutex", "lock", lock),
@@ -51,7 +51,7 @@ func (l rwMutex) LockShared(ctx context.Context) (*Hold, error) { return l.reade
 func demandFunction(caller, parameter string, f any) func(context.Context) error {
 	function := withContext(f)
 	if function == nil {
-		engine.RefuseSetUp("the function " + parameter + " of scenarios." + caller + " is nil")
+		panic(sim.SetUpError("the function " + parameter + " of scenarios." + caller + " is nil"))
 	}
 	return function
 }

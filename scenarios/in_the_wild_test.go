@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 const glueLinesMax = 15
 
 // The glue of docs/in-the-wild.md is short, formatted and linked from the page, and all names of
-// this package that it uses exist.
+// packages interlock and scenarios that it uses exist.
 func TestGlueInTheWild(t *testing.T) {
 	page, err := os.ReadFile("../docs/in-the-wild.md")
 	if err != nil {
@@ -57,22 +58,19 @@ func TestGlueInTheWild(t *testing.T) {
 
 // The test above notices names that do not exist.
 func TestUnknownNames(t *testing.T) {
-	got := unknownNames(t, []byte("package p\nvar _ = scenarios.Check(scenarios.Nothing, "+
+	got := unknownNames(t, []byte("package p\nvar _ = interlock.Check(scenarios.Nothing, "+
 		"p.Nowhere(), p.Directory, p.Servers())\n"), declarations(t))
 	if want := []string{"scenarios.Nothing", "p.Nowhere"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("unknown are %v, want %v", got, want)
 	}
 }
 
-// declarations returns the names that this package declares at the top level.
+// declarations returns the names that packages interlock and scenarios declare at the top level,
+// each behind the name of its package.
 func declarations(t *testing.T) map[string]bool {
 	t.Helper()
 	declared := map[string]bool{}
-	paths, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
+	for _, path := range slices.Concat(sources(t, "*.go"), sources(t, "../*.go")) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
@@ -81,13 +79,23 @@ func declarations(t *testing.T) map[string]bool {
 			t.Fatal(err)
 		}
 		for name := range file.Scope.Objects {
-			declared[name] = true
+			declared[file.Name.Name+"."+name] = true
 		}
 	}
 	return declared
 }
 
-// unknownNames returns the selectors of scenarios and of a *Process named p that do not exist.
+func sources(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// unknownNames returns the selectors of interlock, of scenarios and of a *Process named p that do
+// not exist.
 func unknownNames(t *testing.T, content []byte, declared map[string]bool) (unknown []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
@@ -107,7 +115,9 @@ func unknownNames(t *testing.T, content []byte, declared map[string]bool) (unkno
 		name := selector.Sel.Name
 		_, method := process.MethodByName(name)
 		_, field := process.Elem().FieldByName(name)
-		if of.Name == "scenarios" && !declared[name] || of.Name == "p" && !method && !field {
+		ofPackage := of.Name == "scenarios" || of.Name == "interlock"
+		if ofPackage && !declared[of.Name+"."+name] ||
+			of.Name == "p" && !method && !field {
 			unknown = append(unknown, of.Name+"."+name)
 		}
 		return true

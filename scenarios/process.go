@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/zookeeper"
+	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -37,17 +37,18 @@ type Process struct {
 	address string
 }
 
-func newProcess(e *engine.Environment) *Process {
+// NewProcess returns the environment of lock code for the process of a run.
+func NewProcess(e *sim.Environment) *Process {
 	if !zookeeper.Connects(e.Client) {
 		return &Process{
-			Number: e.Number, Handle: e.Client.Handle(), Random: e.Random, ctx: e.Context(),
+			Number: e.Number, Handle: e.Client.Handle(), Random: e.Random, ctx: e.Context,
 			Host: hostName(e.Host), PID: e.PID,
 		}
 	}
 	connection := zookeeper.ConnectionOf(e.Client)
 	return &Process{
 		Number: e.Number, Client: connection.Client, Directory: connection.Directory,
-		SessionTimeout: connection.SessionTimeout, Random: e.Random, ctx: e.Context(),
+		SessionTimeout: connection.SessionTimeout, Random: e.Random, ctx: e.Context,
 		address: connection.Address, Host: hostName(e.Host), PID: e.PID,
 	}
 }

@@ -2,14 +2,15 @@
 //
 // A [Scenario] runs the real code of a lock, a [Subject], in several processes: goroutines in a
 // bubble of virtual time, in which one step happens at a time. The same decisions give the same
-// run. [Check], [CheckRapid] and [Fuzz] search for a schedule that violates a property that the
-// lock claims, shrink it, and record it for replay.
+// run. Package interlock searches for a schedule that violates a property that the lock claims.
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -32,17 +33,42 @@ type Scenario struct {
 	Servers int
 }
 
+// CyclesMax bounds the acquisitions of a process, which keeps a schedule within a few seconds.
+const CyclesMax = 100
+
 // Validate returns an error that names the invalid field, or nil.
 func (s *Scenario) Validate() error {
-	if s.Subject.Sequence < 0 {
-		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d",
-			s.Subject.Name, s.Subject.Sequence)
+	if err := s.Subject.validate(); err != nil {
+		return err
 	}
 	if err := s.Subject.Fits(s.servers(), s.Client); err != nil {
 		return err
 	}
-	scenario := s.engine()
-	return scenario.Validate()
+	switch {
+	case s.Client > Dialed:
+		return fmt.Errorf("there is no client %d: Scenario.Client is scenarios.Model, "+
+			"scenarios.Real or scenarios.Dialed", s.Client)
+	case s.Subject.Real && s.Client != Real:
+		return fmt.Errorf("the lock %s needs a *zk.Conn: set Client: scenarios.Real in the "+
+			"scenario", s.Subject.Name)
+	case s.Servers < 0 || s.Servers > sim.ServersMax:
+		return fmt.Errorf("servers must be from 1 to %d, not %d", sim.ServersMax, s.Servers)
+	case s.Severity != faults.Severity{} && s.Severity.Validate() != nil:
+		return s.Severity.Validate()
+	case s.Clients < 1 || s.Clients > sim.ClientsMax:
+		return fmt.Errorf("clients must be from 1 to %d, not %d", sim.ClientsMax, s.Clients)
+	case s.Threads < 0 || s.Threads > history.ThreadsMax:
+		return fmt.Errorf("threads must be from 1 to %d, not %d", history.ThreadsMax, s.Threads)
+	case s.Threads > 1 && (s.Client == Dialed || s.Subject.Real):
+		return errors.New("several threads need a Process.Client: a client that the code opens " +
+			"itself, or a *zk.Conn, does not tell which thread makes a request")
+	case s.Cycles < 1 || s.Cycles > CyclesMax:
+		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
+	}
+	if err := s.faultsFit(); err != nil {
+		return &UnfitFaultsError{err, s.lacks()}
+	}
+	return nil
 }
 
 // Fits returns an error if a scenario with this number of servers and this client lacks what the
@@ -70,14 +96,77 @@ func (s *Subject) serversMax() int {
 	return sim.ServersMax
 }
 
-// A ClientKind says which client library the processes of a scenario use.
-type ClientKind uint8
+// servers returns the number of servers that the scenario sets, or else that the lock needs. One
+// server is 0, as in scenarios that set none.
+func (s *Scenario) servers() int {
+	if s.Servers == 0 && s.Subject.Servers > 1 {
+		return s.Subject.Servers
+	}
+	return s.Servers
+}
 
-// The client kinds.
-const (
-	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
-	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
-	// Dialed processes open clients themselves, at [Process.Address]. Such a scenario runs only
-	// under the command interlock test.
-	Dialed
-)
+// Resolved returns the scenario as runs and recordings know it: with the number of servers that the
+// lock needs, and 0 for one thread.
+func (s Scenario) Resolved() Scenario {
+	s.Servers = s.servers()
+	if s.Threads == 1 {
+		s.Threads = 0
+	}
+	return s
+}
+
+// String describes the scenario in a line.
+func (s *Scenario) String() string {
+	return s.Subject.Name + ", " + s.Extent() + s.DescribeRest()
+}
+
+// Extent describes how many clients, threads, cycles and servers there are, and the faults.
+func (s *Scenario) Extent() string {
+	text := fmt.Sprintf("%d clients × ", s.Clients)
+	if s.Threads > 1 {
+		text += fmt.Sprintf("%d threads × ", s.Threads)
+	}
+	text += fmt.Sprintf("%d cycles, faults %v", s.Cycles, s.Faults)
+	if s.Servers > 1 {
+		text += fmt.Sprintf(", %d servers", s.Servers)
+	}
+	return text
+}
+
+// DescribeRest describes the severity and the client, each if it is not the default.
+func (s *Scenario) DescribeRest() (text string) {
+	if s.EffectiveSeverity() != faults.DefaultSeverity() {
+		text += fmt.Sprintf(", %v", s.EffectiveSeverity())
+	}
+	if s.Client != Model {
+		text += ", " + s.Client.String() + " client"
+	}
+	return text
+}
+
+// EffectiveSeverity returns how hard faults strike.
+func (s *Scenario) EffectiveSeverity() faults.Severity {
+	if s.Severity == (faults.Severity{}) {
+		return faults.DefaultSeverity()
+	}
+	return s.Severity
+}
+
+// Contract returns the severity of faults up to which the lock promises
+// [history.ClientMutualExclusion], and [history.Validity] as far as clocks matter.
+func (s *Scenario) Contract() faults.Severity {
+	if s.Subject.Severity == (faults.Severity{}) {
+		return faults.DefaultSeverity()
+	}
+	return s.Subject.Severity
+}
+
+// DescribeContract describes how far the lock promises client-mutual-exclusion, as far as the
+// scenario can go beyond.
+func (s *Scenario) DescribeContract() string {
+	text := s.Contract().String()
+	if s.Faults.Names(faults.CloseSession) {
+		text += ", sessions not closed by others"
+	}
+	return text
+}

@@ -1,9 +1,14 @@
 package scenarios
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -40,26 +45,99 @@ type Subject struct {
 	// Sometimes are conditions that at least one schedule of a campaign must reach; otherwise the
 	// campaign has not tested the lock.
 	Sometimes []history.Sometimes
+	// Distinguish, if set, returns what tells a violation in a run from others for the same reason,
+	// or "". It is appended to the reason, so that searches gather and shrink each kind.
+	Distinguish func(*history.Violation, []history.Event) string
+
 	// Open gives a process its handle on the lock. Each process of each run calls it once, in its
 	// own goroutine. If it fails after a fault has struck, the process gives up, with a failed
 	// attempt; otherwise the error is a mistake in the scenario.
 	Open func(*Process) (Locker, error)
 }
 
-// A Guard says how the resource that a lock protects checks its users. Each process that holds the
-// lock reads the resource when it enters its critical section, and writes a value based on that
-// before it leaves.
-type Guard uint8
+// Claimed reports whether the lock claims the property, its service guarantees it, or every lock
+// must have it.
+func (s *Subject) Claimed(p history.Property) bool {
+	for _, claim := range s.Claims {
+		if claim == p {
+			return true
+		}
+	}
+	return p == history.NoPanic || p == history.NoGoroutineLeak ||
+		slices.Contains(s.Guarantees(), p)
+}
 
-// The ways to guard a resource.
-const (
-	NoResource Guard = iota // there is no resource
-	// Unguarded lets everybody read and write: only the lock prevents lost updates.
-	Unguarded
-	// TokenChecked requires a fencing token for each read and write, and refuses one that is lower
-	// than the highest it has seen.
-	TokenChecked
-)
+// Guarantees returns the properties that the service guarantees.
+func (s *Subject) Guarantees() []history.Property {
+	if guarantor, ok := s.EffectiveService().(sim.Guarantor); ok {
+		return guarantor.Guarantees()
+	}
+	return nil
+}
 
-// ErrStaleToken is the error of a resource that is [TokenChecked] and refuses a stale token.
-var ErrStaleToken = engine.ErrStaleToken
+// validate returns an error that names the wrong field and what it should be, or nil.
+func (s *Subject) validate() error {
+	switch {
+	case s.Open == nil:
+		return errors.New("the scenario has no lock to test: set Subject.Open")
+	case s.Sequence < 0:
+		return fmt.Errorf("the first sequential node of the lock %s cannot have the number %d",
+			s.Name, s.Sequence)
+	case s.Name == "" || strings.ContainsAny(s.Name, `/\`):
+		return fmt.Errorf("the name of the lock, %q, must not be empty or hold a slash", s.Name)
+	case len(s.Claims) == 0:
+		return fmt.Errorf("the lock %s claims no property, so there is nothing to check: "+
+			"set Subject.Claims to some of %v", s.Name, check.Claimable())
+	case s.Guard > TokenChecked:
+		return fmt.Errorf("the lock %s has an unknown guard %d", s.Name, s.Guard)
+	case s.Places < 0 || s.Places > 1 && s.Shared != nil:
+		return fmt.Errorf("the lock %s has %d places: set Subject.Places to at least 1, and to 1 "+
+			"if attempts share the lock", s.Name, s.Places)
+	case s.Places > 1 && s.Guard != NoResource:
+		return fmt.Errorf("the lock %s has %d places, so that its holders may write a resource in "+
+			"any order: remove Subject.Guard", s.Name, s.Places)
+	}
+	for _, claim := range s.Claims {
+		if !slices.Contains(check.Claimable(), claim) {
+			return fmt.Errorf("the lock %s claims the unknown property %q; the properties are %v",
+				s.Name,
+				claim,
+				check.Claimable())
+		}
+		if s.Places > 1 && (claim == history.Fencing || claim == history.NoLostUpdate) {
+			return fmt.Errorf("the lock %s has %d places, so that its holders may write a "+
+				"resource in any order, and cannot claim %s", s.Name, s.Places, claim)
+		}
+	}
+	for _, condition := range s.Sometimes {
+		if condition.Reached == nil {
+			return fmt.Errorf("the sometimes condition %[2]q of the lock %[1]s has no Reached",
+				s.Name,
+				condition.Name)
+		}
+	}
+	return nil
+}
+
+// EffectiveLimits returns the limits that the lock is judged by.
+func (s *Subject) EffectiveLimits() history.Limits {
+	limits := s.Limits
+	if limits == (history.Limits{}) {
+		limits = history.DefaultLimits
+	}
+	limits.Places = s.Places
+	return limits
+}
+
+// Parties returns how many processes a barrier needs, or 0 if the lock is none.
+func (s *Subject) Parties() int {
+	if !s.Claimed(history.NoEarlyPass) {
+		return 0
+	}
+	return max(1, s.Places)
+}
+
+// Shares reports whether an attempt of a process shares the lock.
+func (s *Subject) Shares(process int, attempt int32) bool {
+	return s.Shared != nil && s.Shared(process, int(attempt))
+}

@@ -21,7 +21,9 @@ func TestValidate(t *testing.T) {
 		{1, 0, "cycles must be from 1 to 100, not 0"},
 		{1, 101, "cycles must be from 1 to 100, not 101"},
 	} {
-		if err := scenario(subjects.Mutex(), tc.clients, tc.cycles, 0).Validate(); err == nil ||
+		if err := (&scenarios.Scenario{
+			Subject: subjects.Mutex(), Clients: tc.clients, Cycles: tc.cycles,
+		}).Validate(); err == nil ||
 			err.Error() != tc.want {
 			t.Errorf("%d clients, %d cycles: %v, want %q", tc.clients, tc.cycles, err, tc.want)
 		}
@@ -96,7 +98,7 @@ func TestValidateSubject(t *testing.T) {
 			"faults of any kind must not be negative, as -2 is",
 		},
 	} {
-		s := scenario(subjects.Mutex(), 2, 1, 0)
+		s := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 2, Cycles: 1}
 		tc.invalidate(s)
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -40,8 +39,8 @@ func noticed(t *testing.T, schedules int) bool {
 		} {
 			c := &campaign.Campaign{
 				Seed: 1, Schedules: schedules, Workers: 1,
-				Scenario: engine.Scenario{
-					Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
+				Scenario: scenarios.Scenario{
+					Subject: subject, Clients: 3, Cycles: 2,
 					Faults: faults.Default(), Servers: servers,
 				},
 			}
@@ -59,8 +58,8 @@ func noticed(t *testing.T, schedules int) bool {
 func TestLostCommits(t *testing.T) {
 	defer simzk.Mutate(simzk.Mutations["a commit without a majority"])()
 	runner := engine.NewRunner(t)
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subjects.Herd()), Clients: 3, Cycles: 2, Servers: 3,
+	scenario := scenarios.Scenario{
+		Subject: subjects.Herd(), Clients: 3, Cycles: 2, Servers: 3,
 		Faults: faults.Plan{},
 	}
 	scenario.Faults.Of[faults.PartitionServer], scenario.Faults.Of[faults.Restart] = 2, 1

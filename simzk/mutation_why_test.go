@@ -13,11 +13,11 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/file"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk"
 )
@@ -52,7 +52,7 @@ func TestMutationsAreExplained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := recorded.Scenario(conversion.Subject(subject))
+			scenario, err := recorded.Scenario(subject)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,8 +94,8 @@ func record(t *testing.T, runner *engine.Runner, path string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario := engine.Scenario{
-				Subject: conversion.Subject(subject), Clients: 2, Cycles: 2, Servers: servers,
+			scenario := scenarios.Scenario{
+				Subject: subject, Clients: 2, Cycles: 2, Servers: servers,
 				Faults: faults.Default(),
 			}
 			for schedule := range 700 {

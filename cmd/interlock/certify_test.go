@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/judge/certify"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // certifyInFormats certifies a plan in the working directory, and returns the status and the
@@ -72,7 +72,7 @@ locks:
 	run := readSARIF(t, log)
 	if status != statusViolation || *run.Invocations[0].ExitCode != status || len(suites) != 2 ||
 		len(run.Results) != len(c.Failures) || len(c.Failures) < 2 ||
-		len(run.Tool.Driver.Rules) != len(engine.Properties())+len(certify.Checks) {
+		len(run.Tool.Driver.Rules) != len(check.Claimable())+len(certify.Checks) {
 		t.Fatalf("status %d, %d suites, %d results, %d failures", status, len(suites),
 			len(run.Results), len(c.Failures))
 	}

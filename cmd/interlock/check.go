@@ -16,8 +16,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
@@ -183,7 +181,7 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 	if err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	client, err := engine.ParseClientKind(f.client)
+	client, err := scenarios.ParseClientKind(f.client)
 	if err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
@@ -191,12 +189,12 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 		return nil, err
 	}
 	if subject.Real && !given("client") {
-		client = engine.Real
+		client = scenarios.Real
 	}
 	var fitting []campaign.Configuration
 	var wrong error
 	for _, c := range f.rows(plan, given) {
-		c.Subject, c.Client, c.Severity = conversion.Subject(subject), client, f.severity
+		c.Subject, c.Client, c.Severity = subject, client, f.severity
 		if f.threads > 1 { // One thread is 0, as in recordings.
 			c.Threads = f.threads
 		}
@@ -219,7 +217,9 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 
 // servers returns the number of servers that a flag gives, or else that the lock needs. One server
 // is 0, as in recordings. The error says what the lock lacks.
-func servers(lock *scenarios.Subject, flag int, given func(string) bool, client engine.ClientKind) (
+func servers(lock *scenarios.Subject, flag int, given func(string) bool,
+	client scenarios.ClientKind,
+) (
 	int, error,
 ) {
 	if !given("servers") {
@@ -306,8 +306,8 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return fmt.Errorf("--clients must be from 1 to %d, not %d", sim.ClientsMax, f.clients)
 	case f.threads < 1 || f.threads > history.ThreadsMax:
 		return fmt.Errorf("--threads must be from 1 to %d, not %d", history.ThreadsMax, f.threads)
-	case f.cycles < 1 || f.cycles > engine.CyclesMax:
-		return fmt.Errorf("--cycles must be from 1 to %d, not %d", engine.CyclesMax, f.cycles)
+	case f.cycles < 1 || f.cycles > scenarios.CyclesMax:
+		return fmt.Errorf("--cycles must be from 1 to %d, not %d", scenarios.CyclesMax, f.cycles)
 	case f.servers < 1 || f.servers > sim.ServersMax:
 		return fmt.Errorf("--servers must be from 1 to %d, not %d", sim.ServersMax, f.servers)
 	case f.schedules < 1:
@@ -354,7 +354,7 @@ func (f *checkFlags) validateStrategy() error {
 
 // validateExhaustive returns an error if an exhaustive search does not support the scenario.
 func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
-	if c.Scenario.Client != engine.Model {
+	if c.Scenario.Client != scenarios.Model {
 		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
 			"client cannot be observed")
 	}
@@ -368,7 +368,7 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 // limitWorkers sets the number of workers to one if the campaign supports no more. It returns an
 // error if the command line asks for more.
 func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool) error {
-	isReal, alone := c.Scenario.Client == engine.Real,
+	isReal, alone := c.Scenario.Client == scenarios.Real,
 		f.strategy == strategy.ExhaustiveName && !f.exhaustive(c).Shares()
 	switch {
 	case !isReal && !alone:

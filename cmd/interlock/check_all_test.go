@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -52,7 +51,7 @@ func TestSignOfMargin(t *testing.T) {
 	margins[check.LossToGrant] = check.Margin{Times: 2, Smallest: -time.Microsecond, Schedule: 7}
 	margins[check.ProofToEnd] = check.Margin{Times: 1, Smallest: time.Microsecond, Schedule: 8}
 	var text bytes.Buffer
-	writeMargins(&text, &margins, &engine.Subject{})
+	writeMargins(&text, &margins, &scenarios.Subject{})
 	const want = `
 smallest margins
   from a session's last proof of life to its end              0.000 s, smallest of 1, schedule 8

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -15,8 +15,10 @@ import (
 var completions = map[string]func() []string{
 	"lock":     lockNames,
 	"strategy": func() []string { return append(strategy.Names(), strategy.ExhaustiveName) },
-	"client":   func() []string { return []string{engine.Model.String(), engine.Real.String()} },
-	"faults":   faultNames,
+	"client": func() []string {
+		return []string{scenarios.Model.String(), scenarios.Real.String()}
+	},
+	"faults": faultNames,
 }
 
 func lockNames() (names []string) {

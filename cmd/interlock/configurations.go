@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // showConfigurations lets the help of the flags show what the default configurations have.
@@ -62,7 +62,7 @@ func distinctConfigurations(all []campaign.Configuration) (distinct []campaign.C
 }
 
 // sameConfiguration reports whether two scenarios of a search are equal.
-func sameConfiguration(a, b *engine.Scenario) bool {
+func sameConfiguration(a, b *scenarios.Scenario) bool {
 	return a.Clients == b.Clients && a.Cycles == b.Cycles && a.Servers == b.Servers &&
 		a.Faults == b.Faults
 }

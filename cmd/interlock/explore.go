@@ -12,9 +12,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/explore"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -71,24 +71,24 @@ Exit status:
 }
 
 // scenario returns the scenario that the flags describe, or an error that names a wrong flag.
-func (f *exploreFlags) scenario(given func(string) bool) (*engine.Scenario, error) {
+func (f *exploreFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
 	subject, err := subjects.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
 	}
-	s := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: f.clients, Cycles: f.cycles,
+	s := &scenarios.Scenario{
+		Subject: subject, Clients: f.clients, Cycles: f.cycles,
 	}
 	if s.Faults, err = faults.Parse(f.faults); err != nil {
 		return nil, fmt.Errorf("--faults: %w", err)
 	}
-	if s.Client, err = engine.ParseClientKind(f.client); err != nil {
+	if s.Client, err = scenarios.ParseClientKind(f.client); err != nil {
 		return nil, fmt.Errorf("--client: %w", err)
 	}
 	if subject.Real && !given("client") {
-		s.Client = engine.Real
+		s.Client = scenarios.Real
 	}
-	if s.Client == engine.Real && real.RaceDetector {
+	if s.Client == scenarios.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	if f.servers < 1 {

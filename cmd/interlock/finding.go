@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A finding is a shrunk counterexample and the directory to which it was written.
@@ -150,7 +151,7 @@ func (f *finding) explain(w io.Writer, schedules int) {
 }
 
 // writeWhys prints why each violation came about, and how likely the first one was.
-func writeWhys(w io.Writer, report *explain.Report, s *engine.Scenario, r *engine.Result) {
+func writeWhys(w io.Writer, report *explain.Report, s *scenarios.Scenario, r *engine.Result) {
 	for n, why := range report.Whys {
 		fmt.Fprintln(w)
 		report.Why(w, why)

@@ -14,8 +14,6 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -33,8 +31,8 @@ func checkInFormats(t *testing.T, subject scenarios.Subject, clients, schedules 
 		sarif: filepath.Join(directory, "report.sarif"),
 	}}
 	c := &campaign.Campaign{
-		Scenario: engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: clients, Cycles: 1,
+		Scenario: scenarios.Scenario{
+			Subject: subject, Clients: clients, Cycles: 1,
 		},
 		Seed: 1, Schedules: schedules, Workers: 1, KeepGoing: keepGoing,
 	}
@@ -194,7 +192,7 @@ func TestFormatsOfFailures(t *testing.T) {
 		}
 		test := caseNamed(t, suite, "progress")
 		if suite.Failures != 1 || suite.Errors != 0 || len(test.Failures) != 1 ||
-			suite.Tests != len(engine.Properties())+1 || suite.Tests != len(suite.Cases) {
+			suite.Tests != len(check.Claimable())+1 || suite.Tests != len(suite.Cases) {
 			t.Fatalf("suite %+v", suite)
 		}
 		for i, v := range r.Violations {

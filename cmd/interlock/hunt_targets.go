@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -98,7 +98,7 @@ func (g *huntGroup) target(name string, workers int) (*hunt.Target, error) {
 		target.Weight = *g.Weight
 	}
 	target.Property, target.Broken = brokenProperty(name)
-	if configurations[0].Client == engine.Real {
+	if configurations[0].Client == scenarios.Real {
 		if real.RaceDetector {
 			return nil, errRealUnderRace
 		}

@@ -16,10 +16,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/judge/certify"
 	"github.com/interlock-sim/interlock/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -154,7 +154,7 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Fatalf("the report is incomplete: %v\n%s", err, content)
 			}
 			if !r.Interrupted || r.ExhaustiveReport != nil || r.Violations == nil ||
-				len(r.Properties) != len(engine.Properties()) {
+				len(r.Properties) != len(check.Claimable()) {
 				t.Errorf("report %+v", r)
 			}
 		})

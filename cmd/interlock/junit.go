@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
@@ -67,7 +67,7 @@ func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 	s.addProperty("schedules", fmt.Sprint(r.Schedules))
 	s.addProperty("trace_digest", traceDigest(searched))
 	violations := explainedViolations(r, found)
-	for _, p := range engine.Properties() {
+	for _, p := range check.Claimable() {
 		test := junitCase{Class: "interlock." + c.Scenario.Subject.Name, Name: string(p), Time: "0"}
 		test.judge(verdict(c, searched, found, p), violations)
 		s.add(test)

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -65,7 +65,7 @@ func TestGoalNeverReached(t *testing.T) {
 	}}
 	campaign := &campaign.Campaign{
 		Seed: 1, Schedules: 6000, Workers: 1,
-		Scenario: engine.Scenario{Subject: conversion.Subject(subject), Clients: 2, Cycles: 1},
+		Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1},
 	}
 	var stdout, stderr bytes.Buffer
 	directory := t.TempDir()

@@ -13,11 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -72,7 +71,7 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 			return err
 		case read.Search != nil:
 			searches = append(searches, read.Search)
-		case read.Campaign.Campaign.Client == engine.Real && real.RaceDetector:
+		case read.Campaign.Campaign.Client == scenarios.Real && real.RaceDetector:
 			return errRealUnderRace
 		default:
 			records = append(records, read.Campaign)
@@ -146,10 +145,10 @@ func (f *reportFlags) sparing(path string) error {
 }
 
 // lockNamed returns a bundled lock for the engine.
-func lockNamed(name string) (engine.Subject, error) {
+func lockNamed(name string) (scenarios.Subject, error) {
 	subject, err := subjects.Named(name)
 	if err != nil {
-		return engine.Subject{}, err
+		return scenarios.Subject{}, err
 	}
-	return conversion.Subject(subject), nil
+	return subject, nil
 }

@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // On a terminal progress overwrites one line; elsewhere it prints a line every two seconds.
 func TestProgress(t *testing.T) {
 	campaign := &campaign.Campaign{
-		Scenario: engine.Scenario{
-			Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+		Scenario: scenarios.Scenario{
+			Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		},
 		Schedules: 1000, Budget: 10 * time.Second,

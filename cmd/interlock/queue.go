@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/internal/search/workqueue"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // queueFlags holds the flags of a check whose schedules workers run.
@@ -38,7 +38,7 @@ const ackWaitMin = 100 * time.Millisecond
 var validQueue = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // validateQueue returns an error that names a wrong flag, or nil.
-func (f *checkFlags) validateQueue(client engine.ClientKind, given func(string) bool) error {
+func (f *checkFlags) validateQueue(client scenarios.ClientKind, given func(string) bool) error {
 	if !given("nats") {
 		for _, flag := range []string{"queue", "range-schedules", "ack-wait", "discard-queue"} {
 			if given(flag) {
@@ -51,7 +51,7 @@ func (f *checkFlags) validateQueue(client engine.ClientKind, given func(string) 
 		return err
 	}
 	switch {
-	case client == engine.Real:
+	case client == scenarios.Real:
 		return errors.New("--nats needs --client model: the goroutines of a worker's connection " +
 			"disturb the real client; use --shard")
 	case given("shard"):

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/internal/base/file"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -97,7 +97,7 @@ func newRegression(source, packaged string) (*regression, error) {
 			"it can fail", source)
 	}
 	r := &regression{
-		source: source, Recording: recorded, Real: recorded.Client == engine.Real,
+		source: source, Recording: recorded, Real: recorded.Client == scenarios.Real,
 		Test: fmt.Sprintf("TestReplay%s_%s", camelCase(recorded.Lock), recorded.TraceHash),
 	}
 	if _, unknown := subjects.Named(recorded.Lock); unknown == nil {
@@ -209,6 +209,7 @@ var regressionTemplate = template.Must(template.New("test").Parse(
 import (
 	"testing"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/scenarios"
 {{- if not .Found}}
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -221,15 +222,15 @@ import (
 func {{.Test}}(t *testing.T) {
 	const counterexample = {{printf "%q" .Artifact}}
 {{- if .Found}}
-	scenarios.Replay(t, counterexample, {{.Found}})
+	interlock.Replay(t, counterexample, {{.Found}})
 {{- else}}
-	scenarios.Replay(t, counterexample, func(t *testing.T) {
+	interlock.Replay(t, counterexample, func(t *testing.T) {
 		lock, err := subjects.Named({{printf "%q" .Recording.Lock}}) // Put your lock here.
 		if err != nil {
 			t.Fatal(err)
 		}
 		lock.Name = {{printf "%q" .Recording.Lock}} // as recorded
-		scenarios.Check(t, scenarios.Scenario{
+		interlock.Check(t, scenarios.Scenario{
 			Subject: lock, Clients: {{.Recording.Clients}}, Cycles: {{.Recording.Cycles -}}
 			{{if .Recording.Threads}}, Threads: {{.Recording.Threads}}{{end -}}
 			{{if .Real}}, Client: scenarios.Real{{end}},

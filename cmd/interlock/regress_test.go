@@ -177,7 +177,7 @@ func TestLocks(t *testing.T) {
 				lock = subjects.ExistsThenWait()
 			}
 			open := lock.Open
-			scenarios.Check(t, scenarios.Scenario{Clients: 2, Cycles: 1, Subject: scenarios.Subject{
+			interlock.Check(t, scenarios.Scenario{Clients: 2, Cycles: 1, Subject: scenarios.Subject{
 				Name: "own", Claims: lock.Claims,
 				Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 					locker, err := open(p)

@@ -17,10 +17,10 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/likelihood"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -99,7 +99,7 @@ Exit status:
 type replayer struct {
 	path      string
 	recording *recording.Recording
-	scenario  *engine.Scenario
+	scenario  *scenarios.Scenario
 
 	runs        int // runs with equal trace hashes
 	interrupted bool
@@ -120,11 +120,11 @@ func newReplayer(path string) (*replayer, error) {
 	if err != nil {
 		return nil, notBundled(path, recording.Lock, err)
 	}
-	scenario, err := recording.Scenario(conversion.Subject(subject))
+	scenario, err := recording.Scenario(subject)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if scenario.Client == engine.Real && real.RaceDetector {
+	if scenario.Client == scenarios.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	return &replayer{path: path, recording: recording, scenario: scenario}, nil
@@ -211,7 +211,7 @@ func (r *replayer) keep(runner *engine.Runner, strategy *engine.Replay) {
 	runner.GatherFacts(true)
 	r.last = runner.Run(r.scenario, strategy)
 	r.skipped, r.unreached = strategy.Skipped, strategy.Unreached()
-	r.scenario.Lead(r.last, r.recording.Signature)
+	r.last.Lead(r.scenario, r.recording.Signature)
 	r.explained = r.last.Explain(r.scenario)
 }
 
@@ -382,7 +382,7 @@ func (r *replayer) report(outcome error) *replayReport {
 		v := why.Violation
 		out.Violations = append(out.Violations, replayViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Event: v.Event, Evidence: v.Evidence, OutOfContract: s.OutOfContract(result, v),
+			Event: v.Event, Evidence: v.Evidence, OutOfContract: result.OutOfContract(s, v),
 		})
 		if n == 0 {
 			out.Violations[0].Likelihood = r.explained.Likelihood

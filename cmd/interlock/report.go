@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // coverageTotal returns the number of faults that struck.
@@ -84,7 +85,7 @@ func judge(r *report.Runs, found []*finding, p history.Property) string {
 	}
 	for _, f := range found {
 		for _, v := range f.counterexample.Result.Violations {
-			weigh(v, f.counterexample.Scenario.OutOfContract(f.counterexample.Result, v))
+			weigh(v, f.counterexample.Result.OutOfContract(&f.counterexample.Scenario, v))
 		}
 	}
 	return judged
@@ -108,10 +109,10 @@ func searchVerdict(r report.Report, verdict string, p history.Property) string {
 }
 
 // writeOutOfContract explains a violation that is out of contract. It writes nothing of others.
-func writeOutOfContract(w io.Writer, s *engine.Scenario, r *engine.Result,
+func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *engine.Result,
 	v *history.Violation,
 ) {
-	if s.OutOfContract(r, v) {
+	if r.OutOfContract(s, v) {
 		fmt.Fprintf(w, "  Out of contract: %s guarantees this for %v, and the scenario exceeds "+
 			"that.\n"+
 			"  Fencing tokens protect the resource even then: see the property fencing.\n",
@@ -140,7 +141,7 @@ func writeCost(w io.Writer, c *check.Cost) {
 
 // writeMargins writes how close schedules came to breaking what depends on time, and what the lock
 // promises.
-func writeMargins(w io.Writer, margins *check.Margins, lock *engine.Subject) {
+func writeMargins(w io.Writer, margins *check.Margins, lock *scenarios.Subject) {
 	if *margins == (check.Margins{}) {
 		return
 	}
@@ -197,7 +198,7 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 	} else {
 		fmt.Fprintln(w, "\nproperties")
 	}
-	for _, p := range engine.Properties() {
+	for _, p := range check.Claimable() {
 		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, found, p), p))
 	}
 	if isCampaign {

@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
@@ -210,7 +209,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 		}
 		out.Coverage[kind.String()] = phases
 	}
-	for _, p := range engine.Properties() {
+	for _, p := range check.Claimable() {
 		out.Properties = append(out.Properties, jsonProperty(c, found, shown, p))
 	}
 	out.Violations = append(out.Violations, violationReports(r, shown)...)
@@ -284,7 +283,7 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 				Evidence: v.Evidence,
 				Schedule: f.failure.Schedule, Configuration: f.failure.Configuration,
 				Artifact: f.directory, Replay: f.replay,
-				OutOfContract: c.Scenario.OutOfContract(c.Result, v),
+				OutOfContract: c.Result.OutOfContract(&c.Scenario, v),
 			}
 			if n == 0 {
 				one.Likelihood = c.Likelihood

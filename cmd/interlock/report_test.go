@@ -8,17 +8,16 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // A report counts the schedules that did not quiesce.
 func TestReportOfUnsettledSchedules(t *testing.T) {
-	campaign := &campaign.Campaign{Scenario: engine.Scenario{
-		Subject: conversion.Subject(subjects.Textbook()),
+	campaign := &campaign.Campaign{Scenario: scenarios.Scenario{
+		Subject: subjects.Textbook(),
 		Clients: 1, Cycles: 1,
 	}}
 	r := &report.Exhaustive{Runs: report.Runs{Schedules: 8, Unsettled: 3}}
@@ -45,8 +44,8 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Property: history.FIFO, Reason: "as it was",
 		Detail: "c1 before c2",
 	}
-	campaign := &campaign.Campaign{Scenario: engine.Scenario{
-		Subject: conversion.Subject(subjects.Textbook()),
+	campaign := &campaign.Campaign{Scenario: scenarios.Scenario{
+		Subject: subjects.Textbook(),
 		Clients: 2, Cycles: 1,
 	}}
 	r := &report.Campaign{Runs: report.Runs{Schedules: 8, Failure: &report.Failure{

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/program"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
@@ -152,7 +152,7 @@ func newSARIFRun(status int, text string) *sarifRun {
 			sarifRoot: {sarifText{"the root of the module of the working directory"}},
 		},
 	}
-	for _, p := range engine.Properties() {
+	for _, p := range check.Claimable() {
 		run.addRule(string(p), "the lock violates "+string(p), "properties.md")
 	}
 	return run

@@ -54,7 +54,7 @@ func newTest() *cobra.Command {
 		Use:   "test [DIR | DIR/...]",
 		Short: "Test a lock in a module of your own, unchanged",
 		Long: `Test runs go test on the package in DIR, by default the current directory.
-Tests there call scenarios.Check; those with Client: scenarios.Dialed run code
+Tests there call interlock.Check; those with Client: scenarios.Dialed run code
 that opens its own client at Process.Address, of go-zookeeper/zk or of its
 forks samuel/go-zookeeper and z-division/go-zookeeper.
 
@@ -341,7 +341,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 	case ended == nil:
 		return &statusError{
 			statusInternal,
-			errors.New("no schedule run: no test that ran calls scenarios.Check"),
+			errors.New("no schedule run: no test that ran calls interlock.Check"),
 		}
 	case !errors.As(ended, &failed):
 		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // needFlags are the flags by which a scenario has what faults need.
@@ -18,7 +18,7 @@ var needFlags = map[faults.Need]string{
 // inFlags returns an error of a scenario that flags describe. If the faults do not fit, it names
 // their flag, and that of what they need.
 func inFlags(err error) error {
-	var unfit *engine.UnfitFaultsError
+	var unfit *scenarios.UnfitFaultsError
 	if !errors.As(err, &unfit) {
 		return err
 	}

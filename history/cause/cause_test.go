@@ -8,9 +8,9 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -105,8 +105,8 @@ func TestStaleRead(t *testing.T) {
 func TestSlicesOfRuns(t *testing.T) {
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Textbook()), Clients: 3,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Textbook(), Clients: 3,
 		Cycles: 1,
 	}
 	if err := scenario.Faults.UnmarshalText([]byte("any=2")); err != nil {

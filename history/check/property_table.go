@@ -280,6 +280,13 @@ func Properties() []history.Property {
 	return names
 }
 
+// Claimable returns the properties that a lock may claim: those of the table, and those that every
+// run checks.
+func Claimable() []history.Property {
+	return append(Properties(), history.ZooKeeperConsistency, history.NoPanic,
+		history.NoGoroutineLeak)
+}
+
 // ParseProperty returns the property with the name, or an error that lists the valid names.
 func ParseProperty(name string) (history.Property, error) {
 	if p := history.Property(name); slices.Contains(Properties(), p) {

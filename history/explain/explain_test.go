@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
 	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
@@ -49,17 +49,17 @@ func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario, err := recording.Scenario(conversion.Subject(subject))
+	scenario, err := recording.Scenario(subject)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if scenario.Client == engine.Real && real.RaceDetector {
+	if scenario.Client == scenarios.Real && real.RaceDetector {
 		t.Skip("the real client is not deterministic under the race detector")
 	}
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
 	result := runner.Run(scenario, &engine.Replay{Deviations: recording.Deviations})
-	scenario.Lead(result, recording.Signature)
+	result.Lead(scenario, recording.Signature)
 	if len(result.Violations) == 0 || result.Violations[0].Signature() != recording.Signature {
 		t.Fatalf("violations %v, want %s", result.Violations, recording.Signature)
 	}
@@ -224,7 +224,7 @@ func TestBlockedGoroutines(t *testing.T) {
 
 // Every property has a generator, also those of the engine and of the ensemble.
 func TestEveryPropertyHasAGenerator(t *testing.T) {
-	known := append(engine.Properties(), history.ZooKeeperConsistency)
+	known := append(check.Claimable(), history.ZooKeeperConsistency)
 	generated := explain.Generated()
 	for _, p := range slices.Concat(known, check.Properties()) {
 		if !slices.Contains(generated, p) {
@@ -241,7 +241,7 @@ func TestEveryPropertyHasAGenerator(t *testing.T) {
 // Below its name, each property has one line of at most 80 columns that says what it demands.
 func TestDemands(t *testing.T) {
 	events := []history.Event{{Kind: history.LockCall, Process: 1}}
-	for _, p := range slices.Concat(engine.Properties(), check.Properties()) {
+	for _, p := range slices.Concat(check.Claimable(), check.Properties()) {
 		x := explain.Of(events, []*history.Violation{{Property: p, Reason: "it is broken"}})
 		second := func(width int) string {
 			var text bytes.Buffer

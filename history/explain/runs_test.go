@@ -11,9 +11,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -26,8 +26,8 @@ func TestRandomFailures(t *testing.T) {
 	for _, defect := range subjects.Defects() {
 		for _, servers := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d", defect.Name, servers), func(t *testing.T) {
-				scenario := &engine.Scenario{
-					Subject: conversion.Subject(defect.Broken), Clients: 3, Cycles: 2,
+				scenario := &scenarios.Scenario{
+					Subject: defect.Broken, Clients: 3, Cycles: 2,
 					Servers: servers,
 					Faults:  faults.Default(),
 				}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -37,8 +36,8 @@ func openFurther(p *scenarios.Process) (furtherClient, error) {
 func TestConnect(t *testing.T) {
 	runner, struck := engine.NewRunner(t), map[string]bool{}
 	for _, servers := range []int{1, 3} {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(renewing(false, openFurther)), Clients: 2, Cycles: 2,
+		scenario := scenarios.Scenario{
+			Subject: renewing(false, openFurther), Clients: 2, Cycles: 2,
 			Faults: faults.Plan{Any: 3}, Servers: servers,
 		}
 		expired := false
@@ -80,14 +79,14 @@ func TestConnect(t *testing.T) {
 
 // A lock whose holder trusts its second session, while its node belongs to the first, is found.
 func TestConnectSecondSession(t *testing.T) {
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(renewing(true, openFurther)), Clients: 2, Cycles: 1,
+	scenario := scenarios.Scenario{
+		Subject: renewing(true, openFurther), Clients: 2, Cycles: 1,
 		Faults: faults.Plan{Any: 1},
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {
 		result := runner.Run(&scenario, strategy.NewRandom(1, schedule))
-		if !scenario.Fails(result) {
+		if !result.Fails(&scenario) {
 			continue
 		}
 		if got := result.Violations[0].Property; got != history.ClientMutualExclusion {
@@ -108,12 +107,12 @@ func TestConnectionsMax(t *testing.T) {
 				func() error { return nil }), nil
 		},
 	}
-	for _, kind := range []engine.ClientKind{engine.Model, engine.Real} {
-		if kind == engine.Real && real.RaceDetector {
+	for _, kind := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
+		if kind == scenarios.Real && real.RaceDetector {
 			continue
 		}
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 1, Cycles: 1, Client: kind,
+		scenario := scenarios.Scenario{
+			Subject: subject, Clients: 1, Cycles: 1, Client: kind,
 		}
 		result := engine.NewRunner(t).Run(&scenario, &engine.Replay{})
 		if len(result.Violations) > 0 {
@@ -162,8 +161,8 @@ func TestConnectOfThreads(t *testing.T) {
 			return nil, err
 		},
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: 1, Cycles: 1, Threads: 2,
+	scenario := scenarios.Scenario{
+		Subject: subject, Clients: 1, Cycles: 1, Threads: 2,
 	}
 	result := engine.NewRunner(t).Run(&scenario, &engine.Replay{})
 	if !slices.ContainsFunc(result.Events, func(e history.Event) bool {
@@ -182,15 +181,15 @@ func TestConnectOfBothClients(t *testing.T) {
 	}
 	runner, several := engine.NewRunner(t), 0
 	for _, servers := range []int{1, 3} {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(renewing(false, openFurther)), Clients: 2, Cycles: 2,
+		scenario := scenarios.Scenario{
+			Subject: renewing(false, openFurther), Clients: 2, Cycles: 2,
 			Servers: servers, Faults: planForBothClients(1),
 		}
 		for schedule := range 40 {
-			scenario.Client = engine.Model
+			scenario.Client = scenarios.Model
 			result := runner.Run(&scenario, strategy.NewRandom(3, schedule))
 			model := eventsByConnection(withoutTimeJump(result.Events))
-			scenario.Client = engine.Real
+			scenario.Client = scenarios.Real
 			result = runner.Run(&scenario, strategy.NewRandom(3, schedule))
 			library := eventsByConnection(result.Events)
 			for of := range library {

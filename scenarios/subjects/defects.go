@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -202,13 +201,13 @@ var catalogue = []entry{
 		func(r *recipe) { r.noOwnCheck = true }, nil,
 	},
 	{
-		"blind-clean-up", engine.NoPanic, "deletes a node that it never created",
+		"blind-clean-up", history.NoPanic, "deletes a node that it never created",
 		"python-zk/kazoo#288",
 		recipe{},
 		func(r *recipe) { r.blindCleanUp = true }, nil,
 	},
 	{
-		"forgotten-wait", engine.NoGoroutineLeak,
+		"forgotten-wait", history.NoGoroutineLeak,
 		"leaks a goroutine that forwards the event of a watch",
 		"a published Java lock based on Curator: does not remove its watcher when it stops waiting",
 		recipe{},

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -21,7 +21,7 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 		history.NoLostWatch, history.OwnRelease, history.Validity, history.Extension,
 		history.ZooKeeperConsistency,
 	}
-	for _, property := range engine.Properties() {
+	for _, property := range check.Claimable() {
 		found := slices.ContainsFunc(subjects.Defects(),
 			func(d subjects.Defect) bool { return d.Property == property })
 		if found == slices.Contains(others, property) {
@@ -32,8 +32,8 @@ func TestDefectsCoverAllProperties(t *testing.T) {
 
 // A history with a watch event removed, duplicated or invented violates no-lost-watch.
 func TestWatchIsChecked(t *testing.T) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Textbook()), Clients: 3,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Textbook(), Clients: 3,
 		Cycles: 2,
 	}
 	events := slices.Clone(engine.NewRunner(t).Run(scenario, strategy.NewRandom(1, 1)).Events)
@@ -65,8 +65,8 @@ func TestLostUpdatesByGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		runner := engine.NewRunner(t)
-		scenario := &engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		for i := range 1500 {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -144,9 +143,9 @@ func TestDialedClientsAtOnce(t *testing.T) {
 	}
 	runner, struck := engine.NewRunner(t), map[string]bool{}
 	for _, servers := range []int{1, 3} {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(renewing(false, openDialed)), Clients: 2, Cycles: 2,
-			Faults: faults.Plan{Any: 3}, Client: engine.Dialed, Servers: servers,
+		scenario := scenarios.Scenario{
+			Subject: renewing(false, openDialed), Clients: 2, Cycles: 2,
+			Faults: faults.Plan{Any: 3}, Client: scenarios.Dialed, Servers: servers,
 		}
 		further := false
 		for schedule := range map[int]int{1: 100, 3: 40}[servers] {
@@ -186,14 +185,14 @@ func TestDialedSecondSession(t *testing.T) {
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the client")
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(renewing(true, openDialed)), Clients: 2, Cycles: 1, Client: engine.Dialed,
+	scenario := scenarios.Scenario{
+		Subject: renewing(true, openDialed), Clients: 2, Cycles: 1, Client: scenarios.Dialed,
 		Faults: faults.Plan{Any: 1},
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {
 		result := runner.Run(&scenario, strategy.NewRandom(1, schedule))
-		if !scenario.Fails(result) {
+		if !result.Fails(&scenario) {
 			continue
 		}
 		if got := result.Violations[0].Property; got != history.ClientMutualExclusion {
@@ -217,8 +216,8 @@ func TestDialedConnectionsMax(t *testing.T) {
 		}
 		return open(p)
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: 1, Cycles: 1, Client: engine.Dialed,
+	scenario := scenarios.Scenario{
+		Subject: subject, Clients: 1, Cycles: 1, Client: scenarios.Dialed,
 	}
 	result := engine.NewRunner(t).Run(&scenario, &engine.Replay{})
 	most := int32(0)

@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -107,9 +106,9 @@ func TestDialedClients(t *testing.T) {
 	}
 	runner := engine.NewRunner(t)
 	for _, servers := range []int{1, 3} {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(dialed(subjects.Textbook())), Clients: 3, Cycles: 2,
-			Faults: faults.Plan{Any: 3}, Client: engine.Dialed, Servers: servers,
+		scenario := scenarios.Scenario{
+			Subject: dialed(subjects.Textbook()), Clients: 3, Cycles: 2,
+			Faults: faults.Plan{Any: 3}, Client: scenarios.Dialed, Servers: servers,
 		}
 		struck := map[string]bool{}
 		for schedule := range long.Count(60, 150) {
@@ -143,13 +142,13 @@ func TestDialedClientsOfBrokenLock(t *testing.T) {
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the client")
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(dialed(subjects.ExistsThenWait())), Clients: 2, Cycles: 1,
-		Client: engine.Dialed,
+	scenario := scenarios.Scenario{
+		Subject: dialed(subjects.ExistsThenWait()), Clients: 2, Cycles: 1,
+		Client: scenarios.Dialed,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {
-		if scenario.Fails(runner.Run(&scenario, strategy.NewRandom(1, schedule))) {
+		if runner.Run(&scenario, strategy.NewRandom(1, schedule)).Fails(&scenario) {
 			return
 		}
 	}
@@ -189,9 +188,9 @@ func TestDialedClientOpenedAgain(t *testing.T) {
 			return hold, nil
 		}), nil
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(lock), Clients: 2, Cycles: 3, Faults: faults.Plan{Any: 1},
-		Client: engine.Dialed,
+	scenario := scenarios.Scenario{
+		Subject: lock, Clients: 2, Cycles: 3, Faults: faults.Plan{Any: 1},
+		Client: scenarios.Dialed,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 200 {
@@ -227,9 +226,9 @@ func TestDialedOpenGivesUp(t *testing.T) {
 		}
 		return nil, errors.New("no session")
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(lock), Clients: 2, Cycles: 2, Faults: faults.Plan{Any: 2},
-		Client: engine.Dialed,
+	scenario := scenarios.Scenario{
+		Subject: lock, Clients: 2, Cycles: 2, Faults: faults.Plan{Any: 2},
+		Client: scenarios.Dialed,
 	}
 	runner, failed := engine.NewRunner(t), 0
 	for schedule := range 100 {

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -31,11 +31,11 @@ func TestFixedSchedules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := recording.Scenario(conversion.Subject(subject))
+			scenario, err := recording.Scenario(subject)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				scenario.Client = client
 				result := engine.NewRunner(t).Run(scenario,
 					&engine.Replay{Deviations: recording.Deviations})

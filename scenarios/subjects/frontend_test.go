@@ -10,7 +10,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -20,13 +19,13 @@ import (
 
 // difference runs a schedule with both clients and describes the first event in which the histories
 // differ, or returns the empty string.
-func difference(runner *engine.Runner, scenario engine.Scenario,
+func difference(runner *engine.Runner, scenario scenarios.Scenario,
 	strategy func() engine.Strategy,
 ) string {
-	scenario.Client = engine.Model
+	scenario.Client = scenarios.Model
 	first := runner.Run(&scenario, strategy())
 	model, decisions := withoutTimeJump(first.Events), first.Deviations
-	scenario.Client = engine.Real
+	scenario.Client = scenarios.Real
 	real := runner.Run(&scenario, strategy()).Events
 	for i := range max(len(model), len(real)) {
 		switch {
@@ -101,8 +100,8 @@ func TestThreadsOfTheRealClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario := engine.Scenario{
-				Subject: conversion.Subject(lock), Clients: 2, Threads: 2, Cycles: 2, Faults: parsed,
+			scenario := scenarios.Scenario{
+				Subject: lock, Clients: 2, Threads: 2, Cycles: 2, Faults: parsed,
 			}
 			for schedule := range 40 {
 				strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
@@ -131,8 +130,8 @@ func TestModelIsTheRealClient(t *testing.T) {
 			plan.Of[faults.Unreachable], plan.Of[faults.PartitionLink],
 				plan.Of[faults.PartitionLinkOneway] = 2, 2, 2
 		}
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(rapid.SampledFrom(modelClientLocks()).Draw(t, "lock")),
+		scenario := scenarios.Scenario{
+			Subject: rapid.SampledFrom(modelClientLocks()).Draw(t, "lock"),
 			Clients: rapid.IntRange(1, 4).Draw(t, "clients"), Cycles: rapid.IntRange(1, 3).Draw(t,
 				"cycles"),
 			Faults:  plan,

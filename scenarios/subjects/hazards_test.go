@@ -6,10 +6,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -39,8 +39,8 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scenario, err := r.Scenario(conversion.Subject(subject))
-			if err != nil || scenario.Client != engine.Real {
+			scenario, err := r.Scenario(subject)
+			if err != nil || scenario.Client != scenarios.Real {
 				t.Fatalf("%+v, error %v", scenario, err)
 			}
 			counterexample, err := recording.NewCounterexample(engine.NewRunner(t), *scenario,
@@ -59,9 +59,9 @@ func TestHazardsOfTheRealClient(t *testing.T) {
 
 // The lock of the client library leaks a node in one of the first schedules with faults.
 func TestZKLock(t *testing.T) {
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subjects.ZKLock()), Clients: 2, Cycles: 1,
-		Faults: faults.Default(), Client: engine.Real,
+	scenario := scenarios.Scenario{
+		Subject: subjects.ZKLock(), Clients: 2, Cycles: 1,
+		Faults: faults.Default(), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {
@@ -77,9 +77,9 @@ func TestZKLock(t *testing.T) {
 
 // On the real client, the recipe with credentials is correct unless a write fails.
 func TestAuthenticated(t *testing.T) {
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subjects.Authenticated()), Clients: 3, Cycles: 2,
-		Faults: faults.Default(), Client: engine.Real,
+	scenario := scenarios.Scenario{
+		Subject: subjects.Authenticated(), Clients: 3, Cycles: 2,
+		Faults: faults.Default(), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 500 {
@@ -96,9 +96,9 @@ func TestRealClientIsDeterministic(t *testing.T) {
 		t.Skip("the race detector shuffles the goroutines of the real client: without it this " +
 			"test runs")
 	}
-	scenario := engine.Scenario{
-		Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
-		Faults: faults.Plan{Any: 3}, Client: engine.Real,
+	scenario := scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
+		Faults: faults.Plan{Any: 3}, Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 500 {

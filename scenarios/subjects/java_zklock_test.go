@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -65,8 +64,8 @@ func TestJavaZKLockBreaksExclusion(t *testing.T) {
 
 // A search with the defaults of interlock check finds the five ways, and one more.
 func TestJavaZKLockUnderDefaults(t *testing.T) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.JavaZKLock()), Clients: 3, Cycles: 2,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.JavaZKLock(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
 	want := []string{

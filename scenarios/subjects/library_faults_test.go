@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -18,22 +17,22 @@ import (
 
 // libraryScenario returns a scenario in which processes run a client library, under the faults of
 // the plan.
-func libraryScenario(t *testing.T, lock scenarios.Subject, client engine.ClientKind,
+func libraryScenario(t *testing.T, lock scenarios.Subject, client scenarios.ClientKind,
 	plan string,
-) *engine.Scenario {
+) *scenarios.Scenario {
 	t.Helper()
 	if real.RaceDetector {
 		t.Skip("the race detector shuffles the goroutines of the client")
 	}
-	if client == engine.Dialed {
+	if client == scenarios.Dialed {
 		lock = dialed(lock)
 	}
 	parsed, err := faults.Parse(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(lock), Clients: 2, Cycles: 2, Client: client, Faults: parsed,
+	scenario := &scenarios.Scenario{
+		Subject: lock, Clients: 2, Cycles: 2, Client: client, Faults: parsed,
 	}
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
@@ -54,7 +53,7 @@ func count(events []history.Event, holds func(*history.Event) bool) (n int) {
 // Processes with a client library crash, are replaced and pause, on one server and on three, and a
 // repeated schedule yields the same history.
 func TestFaultsOfProcessesWithLibrary(t *testing.T) {
-	for _, client := range []engine.ClientKind{engine.Real, engine.Dialed} {
+	for _, client := range []scenarios.ClientKind{scenarios.Real, scenarios.Dialed} {
 		for _, servers := range []int{1, 3} {
 			scenario := libraryScenario(t, subjects.Textbook(), client,
 				"crash=1,restart=1,pause=1,cut=1")
@@ -94,7 +93,7 @@ func TestFaultsOfProcessesWithLibrary(t *testing.T) {
 // A process with a client library that is paused for long does not notice that its session ends: in
 // the pause it neither sends nor receives, and stays in its critical section while another enters.
 func TestLongPauseOfProcessWithLibrary(t *testing.T) {
-	for _, client := range []engine.ClientKind{engine.Real, engine.Dialed} {
+	for _, client := range []scenarios.ClientKind{scenarios.Real, scenarios.Dialed} {
 		scenario := libraryScenario(t, subjects.Textbook(), client, "pause@hold=1")
 		scenario.Cycles, scenario.Severity.Pause = 1, 20*time.Second
 		runner, expired, entered := engine.NewRunner(t), 0, 0
@@ -132,7 +131,7 @@ func TestLongPauseOfProcessWithLibrary(t *testing.T) {
 
 // "any" in a plan covers pauses with the modelled client only.
 func TestAnyOmitsPausesOfLibraries(t *testing.T) {
-	scenario := libraryScenario(t, subjects.Textbook(), engine.Real, "any=3")
+	scenario := libraryScenario(t, subjects.Textbook(), scenarios.Real, "any=3")
 	if slices.Contains(scenario.FaultKinds(), faults.Pause) {
 		t.Error("the report lists pauses")
 	}

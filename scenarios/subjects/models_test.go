@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -41,8 +41,8 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: 3, Cycles: 2, Servers: servers,
+	scenario := &scenarios.Scenario{
+		Subject: subject, Clients: 3, Cycles: 2, Servers: servers,
 		Faults: faults.Plan{Any: 2},
 	}
 	runner, judged := engine.NewRunner(t), make(map[string]int)
@@ -82,8 +82,8 @@ func TestRecordedHistoriesViolateModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scenario := &engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		runner, all := engine.NewRunner(t), check.Models()

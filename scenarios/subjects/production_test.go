@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -36,8 +35,8 @@ func TestProductionLocks(t *testing.T) {
 				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
-					scenario := &engine.Scenario{
-						Subject: conversion.Subject(subject), Clients: tc.clients,
+					scenario := &scenarios.Scenario{
+						Subject: subject, Clients: tc.clients,
 						Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
@@ -61,8 +60,8 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 		subjects.TryLock(), subjects.Reentrant(), subjects.RWMutex(), subjects.Semaphore(),
 		subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
 	} {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
+		scenario := scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: planForBothClients(1),
 		}
 		for schedule := range long.Count(20, 60) {
@@ -82,8 +81,8 @@ func TestSequenceOverflow(t *testing.T) {
 	broken := false
 	runner := engine.NewRunner(t)
 	for schedule := range 100 {
-		scenario := engine.Scenario{
-			Subject: conversion.Subject(subjects.SequenceOverflow()), Clients: 3, Cycles: 2,
+		scenario := scenarios.Scenario{
+			Subject: subjects.SequenceOverflow(), Clients: 3, Cycles: 2,
 			Servers: 1 + 2*(schedule%2),
 		}
 		last := make(map[string]bool)
@@ -100,7 +99,7 @@ func TestSequenceOverflow(t *testing.T) {
 		if len(last) < 2 {
 			t.Errorf("schedule %d: only the nodes %v have the last number", schedule, last)
 		}
-		scenario.Subject = conversion.Subject(naive)
+		scenario.Subject = naive
 		result := runner.Run(&scenario, strategy.NewRandom(4, schedule))
 		broken = broken || slices.ContainsFunc(result.Violations,
 			func(v *history.Violation) bool { return v.Property == history.ServerMutualExclusion })

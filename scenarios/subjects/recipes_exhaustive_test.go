@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -25,8 +24,8 @@ func TestRecipesExhaustively(t *testing.T) {
 		subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),
 	} {
 		for _, plan := range plans {
-			search := exhaustive.Search{Scenario: engine.Scenario{
-				Subject: conversion.Subject(subject), Clients: 2, Cycles: 1, Faults: plan,
+			search := exhaustive.Search{Scenario: scenarios.Scenario{
+				Subject: subject, Clients: 2, Cycles: 1, Faults: plan,
 			}}
 			var found []*history.Violation
 			search.Each = func(r *engine.Result) { found = append(found, r.Violations...) }

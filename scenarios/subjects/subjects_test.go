@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -19,8 +19,8 @@ func search(t *testing.T, subject scenarios.Subject, clients, cycles, schedules 
 	plan faults.Plan,
 ) (*engine.Result, int) {
 	t.Helper()
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles,
+	scenario := &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles,
 		Faults: plan,
 	}
 	runner := engine.NewRunner(t)
@@ -63,8 +63,8 @@ func TestCorrectLocks(t *testing.T) {
 				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
-					scenario := &engine.Scenario{
-						Subject: conversion.Subject(subject), Clients: tc.clients,
+					scenario := &scenarios.Scenario{
+						Subject: subject, Clients: tc.clients,
 						Cycles: tc.cycles,
 						Faults: tc.plan,
 					}
@@ -106,14 +106,14 @@ func TestNamed(t *testing.T) {
 }
 
 func TestMutexUnderRapid(t *testing.T) {
-	scenarios.CheckRapid(t, scenarios.Scenario{
+	interlock.CheckRapid(t, scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 1,
 		Faults: faults.Default(),
 	})
 }
 
 func FuzzMutex(f *testing.F) {
-	scenarios.Fuzz(f, scenarios.Scenario{
+	interlock.Fuzz(f, scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 1,
 		Faults: faults.Default(),
 	})

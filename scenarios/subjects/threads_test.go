@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -24,8 +24,8 @@ func TestThreadsOfCorrectLocks(t *testing.T) {
 		if slices.Contains(oneThread, subject.Name) {
 			continue
 		}
-		scenario := &engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 2, Cycles: 2, Threads: 2,
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 2, Cycles: 2, Threads: 2,
 		}
 		for i := range 40 {
 			result := runner.Run(scenario, strategy.NewRandom(1, i))

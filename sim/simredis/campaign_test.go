@@ -9,31 +9,27 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim/simredis"
 )
 
-// A lockerFunc is a function that implements [engine.Locker].
-type lockerFunc func(context.Context) (*engine.Hold, error)
-
-func (f lockerFunc) Lock(ctx context.Context) (*engine.Hold, error) { return f(ctx) }
-
 // setnx is a lock that sets a key unless it exists, and deletes the key to release. It uses
 // go-redis, unmodified.
-func setnx(expiry time.Duration) engine.Subject {
-	return engine.Subject{
+func setnx(expiry time.Duration) scenarios.Subject {
+	return scenarios.Subject{
 		Name: "setnx", Service: simredis.Service{},
 		Claims: []history.Property{history.ClientMutualExclusion, history.Progress},
-		Open: func(e *engine.Environment) (engine.Locker, error) {
-			c := e.Client.Handle().(*simredis.Client).Redis(0)
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+			c := p.Handle.(*simredis.Client).Redis(0)
 			unlock := func(ctx context.Context) error {
 				return retry(ctx, func() bool { return c.Del(ctx, "lock").Err() == nil })
 			}
-			return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
+			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				err := retry(ctx, func() bool {
-					set, err := c.SetNX(ctx, "lock", e.Number, expiry).Result()
+					set, err := c.SetNX(ctx, "lock", p.Number, expiry).Result()
 					return set && err == nil
 				})
-				return &engine.Hold{Unlock: unlock}, err
+				return &scenarios.Hold{Unlock: unlock}, err
 			}), nil
 		},
 	}
@@ -41,7 +37,7 @@ func setnx(expiry time.Duration) engine.Subject {
 
 // A fault that Redis servers do not have is refused.
 func TestServiceWithoutFault(t *testing.T) {
-	s := engine.Scenario{Subject: setnx(0), Clients: 2, Cycles: 1}
+	s := scenarios.Scenario{Subject: setnx(0), Clients: 2, Cycles: 1}
 	s.Faults.Of[faults.Expire] = 1
 	err := s.Validate()
 	if want := "the service of the lock setnx has no fault expire"; err == nil ||
@@ -62,13 +58,13 @@ func retry(ctx context.Context, do func() bool) error {
 	return nil
 }
 
-func scenario(t *testing.T, subject engine.Subject, plan string) *engine.Scenario {
+func scenario(t *testing.T, subject scenarios.Subject, plan string) *scenarios.Scenario {
 	t.Helper()
 	parsed, err := faults.Parse(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &engine.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: parsed}
+	s := &scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: parsed}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}

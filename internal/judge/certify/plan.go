@@ -11,9 +11,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/yamlfile"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -99,7 +99,7 @@ func (p *Plan) validate() error {
 				"locks", i)
 		}
 		for n, property := range g.Unexercised {
-			if !slices.Contains(engine.Properties(), property) {
+			if !slices.Contains(check.Claimable(), property) {
 				return p.file.At(fmt.Errorf("unknown property %q", property),
 					"locks", i, "unexercised", n)
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/judge/costs"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -237,7 +236,7 @@ func (r *Runner) replay(path string) (*Replayed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	scenario, err := recorded.Scenario(conversion.Subject(subject))
+	scenario, err := recorded.Scenario(subject)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
-// Tests are tests of a package, which call scenarios.Check or another of its functions.
+// Tests are tests of a package, which call interlock.Check or another of its functions.
 type Tests struct {
 	Package string `yaml:"package"` // as for go test, relative to the plan's directory
 	Run     string `yaml:"run"`     // which tests, as for go test -run; all by default
@@ -215,7 +215,7 @@ func (t *Tested) read(output string) {
 			t.Counterexamples = append(t.Counterexamples,
 				counterexample.FindStringSubmatch(line)[1])
 		case violation != nil &&
-			slices.Contains(engine.Properties(), history.Property(violation[1])):
+			slices.Contains(check.Claimable(), history.Property(violation[1])):
 			t.Violated = append(t.Violated, strings.TrimSpace(line))
 		}
 	}

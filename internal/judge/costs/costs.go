@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -64,7 +65,7 @@ func Measure(events []history.Event, servers int) (c Cost) {
 // Cycle returns what a further acquisition with its release costs a process that has the lock for
 // itself. The scenario gives the lock, the client and the servers. An error says that the lock
 // panics, or does not finish.
-func Cycle(runner *engine.Runner, scenario engine.Scenario) (Cost, error) {
+func Cycle(runner *engine.Runner, scenario scenarios.Scenario) (Cost, error) {
 	scenario.Clients, scenario.Cycles, scenario.Faults = 1, 2, faults.Plan{}
 	servers := max(1, scenario.Servers)
 	before, err := whole(runner, &scenario)
@@ -79,7 +80,7 @@ func Cycle(runner *engine.Runner, scenario engine.Scenario) (Cost, error) {
 
 // whole returns the events of the run without faults, or an error if the lock panics or the run
 // does not end.
-func whole(runner *engine.Runner, scenario *engine.Scenario) ([]history.Event, error) {
+func whole(runner *engine.Runner, scenario *scenarios.Scenario) ([]history.Event, error) {
 	r := runner.Run(scenario, undisturbed{})
 	switch {
 	case r.Panic != "":
@@ -100,7 +101,7 @@ type HandOff struct {
 
 // Release returns the slowest hand-off after a release, and false if no process had to wait. The
 // scenario gives the lock, the client and the servers.
-func Release(runner *engine.Runner, scenario engine.Scenario) (slowest HandOff, waited bool) {
+func Release(runner *engine.Runner, scenario scenarios.Scenario) (slowest HandOff, waited bool) {
 	scenario.Clients, scenario.Cycles, scenario.Faults = 2, 2, faults.Plan{}
 	events := runner.Run(&scenario, AllWait{}).Events
 	for i := range events {
@@ -148,7 +149,7 @@ type Recovery struct {
 
 // Crash returns what follows the crash of the first holder. The scenario gives the lock, the client
 // and the servers.
-func Crash(runner *engine.Runner, scenario engine.Scenario) (after Recovery) {
+func Crash(runner *engine.Runner, scenario scenarios.Scenario) (after Recovery) {
 	scenario.Clients, scenario.Cycles, scenario.Faults = 2, 2, faults.Plan{}
 	scenario.Faults.Of[faults.Crash] = 1
 	r := runner.Run(&scenario, crashHolder{})

@@ -24,12 +24,12 @@ var ensembles = []int{1, 3, 5, 7}
 
 // scenarioOf returns a scenario of a lock without faults.
 func scenarioOf(t *testing.T, subject scenarios.Subject, clients, cycles, servers int,
-) *engine.Scenario {
+) *scenarios.Scenario {
 	t.Helper()
 	scenario := locktest.Planned(t, subject, clients, cycles, "none")
 	scenario.Servers = servers
 	if scenario.Subject.Real {
-		scenario.Client = engine.Real
+		scenario.Client = scenarios.Real
 	}
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)

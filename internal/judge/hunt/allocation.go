@@ -3,6 +3,7 @@ package hunt
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 
@@ -24,8 +25,8 @@ func (t *Target) schedules(turns int) int {
 		firstSchedules<<min(turns, doublings)/t.stepCost())
 }
 
-// stepCost returns how long a step takes; see [engine.Scenario.StepCost].
-func (t *Target) stepCost() int { return t.Configurations[0].StepCost() }
+// stepCost returns how long a step takes; see [engine.StepCost].
+func (t *Target) stepCost() int { return engine.StepCost(&t.Configurations[0].Scenario) }
 
 // failedWeight is the weight of a lock in which a failure was found, to that of the same lock
 // before. It may have others, which new behaviour announces.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // After a turn of each, half of the work goes to all locks alike, and half by new behaviours.
@@ -55,13 +55,13 @@ func TestShares(t *testing.T) {
 func TestLengths(t *testing.T) {
 	for _, tc := range []struct {
 		lock   string
-		client engine.ClientKind
+		client scenarios.ClientKind
 		rows   int // configurations
 		want   []int
 	}{
-		{"textbook", engine.Model, 8, []int{128, 256, 512, 1024, 2048, 4096, 4096}},
-		{"textbook", engine.Real, 1, []int{64, 64, 64, 64, 102, 204, 204}},
-		{"redlock", engine.Model, 17, []int{136, 136, 136, 136, 170, 341, 341}},
+		{"textbook", scenarios.Model, 8, []int{128, 256, 512, 1024, 2048, 4096, 4096}},
+		{"textbook", scenarios.Real, 1, []int{64, 64, 64, 64, 102, 204, 204}},
+		{"redlock", scenarios.Model, 17, []int{136, 136, 136, 136, 170, 341, 341}},
 	} {
 		scenario := locktest.Planned(t, locktest.Named(t, tc.lock), 2, 1, "none")
 		scenario.Client = tc.client

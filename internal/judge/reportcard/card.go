@@ -37,7 +37,7 @@ type Property struct {
 // judged returns the properties by which the card judges locks. No published lock promises a
 // margin.
 func judged() []history.Property {
-	return slices.DeleteFunc(engine.Properties(), func(p history.Property) bool {
+	return slices.DeleteFunc(check.Claimable(), func(p history.Property) bool {
 		return p == history.Margin
 	})
 }
@@ -49,9 +49,9 @@ func properties() []Property {
 	for _, name := range judged() {
 		statement := check.Statement(name)
 		switch name {
-		case engine.NoPanic:
+		case history.NoPanic:
 			statement = "no process panics while it uses the lock"
-		case engine.NoGoroutineLeak:
+		case history.NoGoroutineLeak:
 			statement = "all goroutines end after the run"
 		}
 		columns = append(columns, Property{name, statement, !slices.Contains(claimable, name)})
@@ -104,7 +104,7 @@ type Verdict string
 const (
 	Holds Verdict = "holds" // in every schedule that was run
 	// HoldsInContract is the verdict if all violations are out of the lock's contract; see
-	// [engine.Scenario.OutOfContract].
+	// [engine.Result.OutOfContract].
 	HoldsInContract Verdict = "holds within the contract"
 
 	Violated     Verdict = "violated"

@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -60,7 +61,7 @@ func TestCommittedCardIsCurrent(t *testing.T) {
 	for _, p := range card.Properties {
 		columns = append(columns, p.Name)
 	}
-	judged := slices.DeleteFunc(engine.Properties(), func(p history.Property) bool {
+	judged := slices.DeleteFunc(check.Claimable(), func(p history.Property) bool {
 		return p == history.Margin // Nobody promises one.
 	})
 	if !slices.Equal(columns, judged) {
@@ -98,7 +99,7 @@ func TestCommittedCardIsCurrent(t *testing.T) {
 func TestCommittedClaims(t *testing.T) {
 	card := committed(t)
 	for _, row := range reportcard.Rows() {
-		l, subject := card.Lock(row.Subject.Name), conversion.Subject(row.Subject)
+		l, subject := card.Lock(row.Subject.Name), row.Subject
 		if l == nil {
 			t.Errorf("%s has no row: run make report-card", subject.Name)
 			continue
@@ -252,12 +253,12 @@ func replay(t *testing.T, path string) *engine.Result {
 		t.Error(err)
 		return nil
 	}
-	scenario, err := r.Scenario(conversion.Subject(subject))
+	scenario, err := r.Scenario(subject)
 	if err != nil {
 		t.Error(err)
 		return nil
 	}
-	if scenario.Client == engine.Real && real.RaceDetector {
+	if scenario.Client == scenarios.Real && real.RaceDetector {
 		return nil
 	}
 	times := 20
@@ -269,7 +270,7 @@ func replay(t *testing.T, path string) *engine.Result {
 	for n := range times {
 		strategy := &engine.Replay{Deviations: r.Deviations}
 		result = runner.Run(scenario, strategy)
-		scenario.Lead(result, r.Signature)
+		result.Lead(scenario, r.Signature)
 		if engine.TraceHash(result.TraceHash) != r.TraceHash ||
 			len(result.Violations) == 0 || result.Violations[0].Signature() != r.Signature ||
 			string(result.Violations[0].Property) != r.Property || len(strategy.Skipped) > 0 {

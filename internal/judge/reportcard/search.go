@@ -16,13 +16,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/file"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // An Observer is told what a [Searcher] does.
@@ -74,13 +74,13 @@ func (s *Searcher) Card(ctx context.Context, rows []Row) (*Card, error) {
 
 // Scenario returns the scenario of a search of the row's lock, or an error that says what the lock
 // or its service lacks.
-func (r *Row) Scenario(s *Search) (*engine.Scenario, error) {
+func (r *Row) Scenario(s *Search) (*scenarios.Scenario, error) {
 	plan, err := faults.Parse(s.Faults)
 	if err != nil {
 		return nil, err
 	}
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(r.Subject), Clients: cmp.Or(s.Clients, 3),
+	scenario := &scenarios.Scenario{
+		Subject: r.Subject, Clients: cmp.Or(s.Clients, 3),
 		Cycles: cmp.Or(s.Cycles, 2), Faults: plan, Servers: cmp.Or(s.Servers, r.Subject.Servers),
 	}
 	if scenario.Servers == 1 {
@@ -91,7 +91,7 @@ func (r *Row) Scenario(s *Search) (*engine.Scenario, error) {
 		scenario.Severity.Pause = s.MaxPause
 	}
 	if r.Subject.Real {
-		scenario.Client = engine.Real
+		scenario.Client = scenarios.Real
 	}
 	return scenario, scenario.Validate()
 }
@@ -153,7 +153,7 @@ func (r *rowSearch) campaign(s *Search) (*campaign.Campaign, error) {
 	if r.Schedules > 0 && (c.Schedules == 0 || c.Schedules > r.Schedules) {
 		c.Schedules = r.Schedules
 	}
-	if scenario.Client == engine.Real || s.Exhaustive {
+	if scenario.Client == scenarios.Real || s.Exhaustive {
 		c.Workers = 1
 	}
 	return c, nil
@@ -391,8 +391,8 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	if len(unclaimed) == 0 {
 		return nil
 	}
-	if subject.Guard == engine.NoResource {
-		subject.Guard = engine.Unguarded
+	if subject.Guard == scenarios.NoResource {
+		subject.Guard = scenarios.Unguarded
 	}
 	if slices.Contains(unclaimed, history.NoHerd) {
 		listens := subject.Limits.Listens
@@ -421,7 +421,7 @@ const (
 
 // conclude sets the cells of the lock.
 func (r *rowSearch) conclude() {
-	subject := conversion.Subject(r.row.Subject)
+	subject := r.row.Subject
 	for _, p := range properties() {
 		cell := Cell{Property: p.Name}
 		for _, f := range r.found {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -144,7 +143,7 @@ func newCampaign(s scenarios.Subject, seed uint64, schedules int, budget time.Du
 		Configurations: campaign.DefaultConfigurations(),
 	}
 	for i := range c.Configurations {
-		c.Configurations[i].Subject = conversion.Subject(s)
+		c.Configurations[i].Subject = s
 	}
 	c.Scenario = c.Configurations[0].Scenario
 	return c

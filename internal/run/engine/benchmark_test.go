@@ -8,10 +8,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -19,8 +19,8 @@ import (
 // random walk without faults, with history and all checkers. It alternates with bubbleFloor and
 // reports the ratio of the two.
 func BenchmarkSchedule(b *testing.B) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3,
 		Cycles: 1,
 	}
 	locktest.RunInTest(b, func(t *testing.T) {
@@ -57,8 +57,8 @@ func BenchmarkSchedule(b *testing.B) {
 // BenchmarkRunTwice measures what a campaign spends on the schedules that it runs a second time, in
 // percent of all others: the first of each chunk.
 func BenchmarkRunTwice(b *testing.B) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3,
 		Cycles: 1,
 	}
 	locktest.RunInTest(b, func(t *testing.T) {
@@ -86,8 +86,8 @@ func BenchmarkRunTwice(b *testing.B) {
 
 // BenchmarkScheduleWithFaults measures the default workload of interlock check on one core.
 func BenchmarkScheduleWithFaults(b *testing.B) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 		Faults: faults.Default(),
 	}
 	locktest.RunInTest(b, func(t *testing.T) {
@@ -113,8 +113,8 @@ func BenchmarkServers(b *testing.B) {
 		var steps [len(sizes)]int
 		for i := range b.N {
 			for size, servers := range sizes {
-				scenario := &engine.Scenario{
-					Subject: conversion.Subject(subjects.Mutex()), Clients: 3, Cycles: 2,
+				scenario := &scenarios.Scenario{
+					Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
 					Faults: faults.Default(), Servers: servers,
 				}
 				began := time.Now()

@@ -42,9 +42,9 @@ func neverAnswer(ctx context.Context, answer chan<- struct{}) {
 // The last event of a run that is stuck says where the goroutines of the process are blocked that
 // has not finished, and when its last event was. The fact is no part of the trace hash.
 func TestBlockedGoroutines(t *testing.T) {
-	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		t.Run(client.String(), func(t *testing.T) {
-			if client == engine.Real && real.RaceDetector {
+			if client == scenarios.Real && real.RaceDetector {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
 			scenario := locktest.Scenario(stuck(), 2, 1, 0)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
@@ -75,8 +74,8 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 	const clients, cycles = 3, 20
 	// Calls per run. The first run is the profile, and the first schedule is run twice.
 	const calls = 2 * clients * cycles
-	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
-		if client == engine.Real && real.RaceDetector {
+	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
+		if client == scenarios.Real && real.RaceDetector {
 			continue
 		}
 		for _, tc := range []struct {
@@ -130,10 +129,10 @@ func TestCanceledRunsEnd(t *testing.T) {
 		if s.Name == "forgotten-wait" {
 			continue // It always leaks a goroutine.
 		}
-		for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 			c := &campaign.Campaign{Scenario: *locktest.Scenario(s, 3, 2, 2), Seed: 1}
 			if c.Scenario.Client = client; c.Scenario.Validate() != nil ||
-				client == engine.Real &&
+				client == scenarios.Real &&
 					real.RaceDetector {
 				continue
 			}
@@ -141,7 +140,7 @@ func TestCanceledRunsEnd(t *testing.T) {
 				before := bubbleGoroutines()
 				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
 					ctx, subject, _ := cancelInCall(s, call)
-					c.Scenario.Subject = conversion.Subject(subject)
+					c.Scenario.Subject = subject
 					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
 						!r.Interrupted {
 						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
@@ -171,7 +170,7 @@ func TestFailureAfterCanceledSchedule(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var runs, broken atomic.Int64
 	repeated := make(chan struct{})
-	c.Scenario.Subject = conversion.Subject(observeFirstGrant(func(process int) {
+	c.Scenario.Subject = observeFirstGrant(func(process int) {
 		switch {
 		case runs.Add(1) == 1: // the profile
 		case process == 2:
@@ -183,7 +182,7 @@ func TestFailureAfterCanceledSchedule(t *testing.T) {
 			<-repeated
 			cancel()
 		}
-	}))
+	})
 	r := c.Run(ctx, t)
 	if r.Failure == nil || r.Failure.Schedule != ahead || r.Schedules != 1 || !r.Interrupted {
 		t.Errorf("failure %+v in %d schedules, interrupted %v", r.Failure, r.Schedules,
@@ -262,14 +261,14 @@ func TestFailureAtCancellation(t *testing.T) {
 	}
 	e := exhaustive.Search{Scenario: *locktest.Scenario(locktest.NoLock(), 2, 1, 0)}
 	_, subject, calls := cancelInCall(locktest.NoLock(), 0)
-	e.Scenario.Subject = conversion.Subject(subject)
+	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
 	// The last call is in the confirming run.
 	ctx, subject, _ = cancelInCall(locktest.NoLock(), calls.Load())
-	e.Scenario.Subject = conversion.Subject(subject)
+	e.Scenario.Subject = subject
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
 	}
@@ -329,7 +328,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 					t.Fatal(err)
 				}
 				ctx, subject, calls := cancelInCall(subjects.Textbook(), call)
-				e.Scenario.Subject = conversion.Subject(subject)
+				e.Scenario.Subject = subject
 				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
 					r.Nondeterministic != nil {
 					t.Fatal(r.Unsaved, r.Failure, r.Nondeterministic)

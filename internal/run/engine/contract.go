@@ -6,26 +6,8 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 )
-
-// Contract returns the severity of faults up to which the lock promises
-// [history.ClientMutualExclusion], and [history.Validity] as far as clocks matter.
-func (s *Scenario) Contract() faults.Severity {
-	if s.Subject.Severity == (faults.Severity{}) {
-		return faults.DefaultSeverity()
-	}
-	return s.Subject.Severity
-}
-
-// DescribeContract describes how far the lock promises client-mutual-exclusion, as far as the
-// scenario can go beyond.
-func (s *Scenario) DescribeContract() string {
-	text := s.Contract().String()
-	if s.Faults.Names(faults.CloseSession) {
-		text += ", sessions not closed by others"
-	}
-	return text
-}
 
 // OutOfContract reports whether the lock's contract does not exclude a violation. That is so for
 //
@@ -39,7 +21,7 @@ func (s *Scenario) DescribeContract() string {
 // No lock can prevent these: its process can be paused between a look at the clock and an action,
 // and it learns of the end of its session only when it connects again. All other properties are
 // promised whatever happens. The result must be that of its runner's last run.
-func (s *Scenario) OutOfContract(r *Result, v *history.Violation) bool {
+func (r *Result) OutOfContract(s *scenarios.Scenario, v *history.Violation) bool {
 	events := r.Events[:v.Event+1] // Later faults have not caused the violation.
 	if faultsStruck(events, faults.CloseSession) {
 		reentry := v.Property == history.LossNotification &&
@@ -96,25 +78,25 @@ func pauseEnd(events []history.Event) time.Duration {
 // Fails reports whether a run has violated a promise of the lock. It sorts the violations as
 // reports list them: panics, then violations within the contract, then those out of contract. The
 // result must be that of its runner's last run.
-func (s *Scenario) Fails(r *Result) bool {
-	s.Lead(r, "")
-	return len(r.Violations) > 0 && !s.OutOfContract(r, r.Violations[0])
+func (r *Result) Fails(s *scenarios.Scenario) bool {
+	r.Lead(s, "")
+	return len(r.Violations) > 0 && !r.OutOfContract(s, r.Violations[0])
 }
 
-// Lead sorts the violations of a run as [Scenario.Fails] does, and puts the one with the signature
+// Lead sorts the violations of a run as [Result.Fails] does, and puts the one with the signature
 // first in its group. The result must be that of its runner's last run.
-func (s *Scenario) Lead(r *Result, signature string) {
+func (r *Result) Lead(s *scenarios.Scenario, signature string) {
 	slices.SortStableFunc(r.Violations, func(a, b *history.Violation) int {
-		return s.rank(r, a, signature) - s.rank(r, b, signature)
+		return r.rank(s, a, signature) - r.rank(s, b, signature)
 	})
 }
 
-func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
+func (r *Result) rank(s *scenarios.Scenario, v *history.Violation, signature string) int {
 	rank := 4
 	switch {
-	case v.Property == NoPanic:
+	case v.Property == history.NoPanic:
 		return 0
-	case !s.OutOfContract(r, v):
+	case !r.OutOfContract(s, v):
 		rank = 2
 	}
 	if v.Signature() == signature {
@@ -125,9 +107,9 @@ func (s *Scenario) rank(r *Result, v *history.Violation, signature string) int {
 
 // OutOfContractViolations returns the violations of a run that the lock's contract does not
 // exclude.
-func (s *Scenario) OutOfContractViolations(r *Result) (excused []*history.Violation) {
+func (r *Result) OutOfContractViolations(s *scenarios.Scenario) (excused []*history.Violation) {
 	for _, v := range r.Violations {
-		if s.OutOfContract(r, v) {
+		if r.OutOfContract(s, v) {
 			excused = append(excused, v)
 		}
 	}

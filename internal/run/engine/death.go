@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -32,7 +33,7 @@ func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violat
 		event = lastActionOf(events, step.Process)
 	}
 	return &history.Violation{
-		Property: NoPanic, Event: event, Reason: d.Reason, Detail: detail,
+		Property: history.NoPanic, Event: event, Reason: d.Reason, Detail: detail,
 		Evidence: history.Evidence{Message: d.Message, Calls: d.Calls},
 	}
 }
@@ -43,7 +44,7 @@ func (d *Death) Signature() string { return d.Violation(nil, sim.Step{}).Signatu
 // RunToDeath performs a run that is known to end the program, up to the deadly decision, which it
 // does not perform. The result has the violation. The goroutines of the run stay blocked, because
 // their end may be what is deadly. The runner lends its plan limit, and is otherwise not used.
-func (r *Runner) RunToDeath(scenario *Scenario, strategy Strategy, death *Death) *Result {
+func (r *Runner) RunToDeath(scenario *scenarios.Scenario, strategy Strategy, death *Death) *Result {
 	alone := &Runner{t: r.t, PlanLimit: r.PlanLimit, NoKeys: true, recorder: noRecorder{}}
 	alone.GatherFacts(r.log.GathersFacts())
 	result := &Result{}
@@ -51,7 +52,7 @@ func (r *Runner) RunToDeath(scenario *Scenario, strategy Strategy, death *Death)
 	stop := &stop{steps: death.Steps, reached: reached, forever: make(chan struct{})}
 	alone.stop = stop
 	if scenario.Client.Library() {
-		defer scenario.Subject.Service.Determinize()()
+		defer scenario.Subject.EffectiveService().Determinize()()
 	}
 	go func() {
 		defer close(reached) // The run has ended without the decision.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -26,20 +25,20 @@ func TestFacts(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		subject scenarios.Subject
-		client  engine.ClientKind
+		client  scenarios.ClientKind
 		file    string // of the lines that send requests
 	}{
-		{"model", subjects.Textbook(), engine.Model, recipe},
-		{"real", subjects.Textbook(), engine.Real, recipe},
-		{"zk.Lock", subjects.ZKLock(), engine.Real, "github.com/go-zookeeper/zk@"},
-		{"zk.Conn", direct(), engine.Real, "internal/run/engine/facts_test.go:"},
+		{"model", subjects.Textbook(), scenarios.Model, recipe},
+		{"real", subjects.Textbook(), scenarios.Real, recipe},
+		{"zk.Lock", subjects.ZKLock(), scenarios.Real, "github.com/go-zookeeper/zk@"},
+		{"zk.Conn", direct(), scenarios.Real, "internal/run/engine/facts_test.go:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.client == engine.Real && real.RaceDetector {
+			if tc.client == scenarios.Real && real.RaceDetector {
 				t.Skip("the real client is not deterministic under the race detector")
 			}
-			scenario := &engine.Scenario{
-				Subject: conversion.Subject(tc.subject), Clients: 3, Cycles: 1,
+			scenario := &scenarios.Scenario{
+				Subject: tc.subject, Clients: 3, Cycles: 1,
 				Client: tc.client,
 				Faults: faults.Default(),
 			}

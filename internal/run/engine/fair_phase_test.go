@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -22,20 +23,20 @@ func TestFairPhaseCountsFromEndOfPause(t *testing.T) {
 		} {
 			subject := registerLock("late", true)
 			open := subject.Open
-			subject.Open = func(e *engine.Environment) (engine.Locker, error) {
-				locker, err := open(e)
-				if e.Number == 2 {
+			subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+				locker, err := open(p)
+				if p.Number == 2 {
 					return locker, err
 				}
-				e.Client.Handle().(*registerClient).resumes = resumes
-				return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
+				p.Handle.(*registerClient).resumes = resumes
+				return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 					for began := time.Now(); time.Since(began) < locks && ctx.Err() == nil; {
 						time.Sleep(time.Second) // Virtual time: the run is in a bubble of synctest.
 					}
 					return locker.Lock(ctx)
 				}), err
 			}
-			s := engine.Scenario{Subject: subject, Clients: 2, Cycles: 1}
+			s := scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1}
 			r := engine.NewRunner(t).Run(&s, &engine.Replay{Deviations: []engine.Deviation{
 				{Index: 6 + begins, Step: sim.Step{Kind: sim.Fair}}, // c2 has finished in 6 steps.
 			}})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -60,7 +59,7 @@ func TestEndlessRequestsBreakQuiescence(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			runner := engine.NewRunner(t)
-			for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				s := locktest.Planned(t, tc.subject, 2, 1, "none")
 				s.Client = client
 				for schedule := range 3 {
@@ -97,14 +96,14 @@ func TestUnclaimedQuiescence(t *testing.T) {
 // The claim changes nothing in the run of a lock that sends nothing after its last unlock.
 func TestSilenceLeavesNoTrace(t *testing.T) {
 	silent := 0
-	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		with := *locktest.Scenario(subjects.Textbook(), 2, 1, 1)
 		with.Client = client
 		without := with
 		unclaimed := subjects.Textbook()
 		unclaimed.Claims = slices.DeleteFunc(slices.Clone(unclaimed.Claims),
 			func(p history.Property) bool { return p == history.Quiescence })
-		without.Subject = conversion.Subject(unclaimed)
+		without.Subject = unclaimed
 		runner, other := engine.NewRunner(t), engine.NewRunner(t)
 		for schedule := range 100 {
 			a := runner.Run(&with, strategy.NewRandom(1, schedule))

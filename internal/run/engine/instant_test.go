@@ -5,6 +5,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -76,7 +77,7 @@ func (s *steps) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 func TestInstantsFit(t *testing.T) {
 	redis := locktest.Named(t, "redlock")
 	for _, test := range []struct {
-		scenario engine.Scenario
+		scenario scenarios.Scenario
 		want     string
 	}{
 		{locktest.Planned(t, subjects.Mutex(), 1, 1, "cut@before-ping=1"), ""},
@@ -95,7 +96,7 @@ func TestInstantsFit(t *testing.T) {
 		}
 	}
 	real := locktest.Planned(t, subjects.Mutex(), 1, 1, "cut@before-ping=1")
-	real.Client = engine.Real
+	real.Client = scenarios.Real
 	if err := real.Validate(); err == nil || err.Error() != "the fault cut@before-ping needs the "+
 		"modelled client: another client keeps its own time" {
 		t.Error(err)

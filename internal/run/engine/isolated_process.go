@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -16,7 +17,7 @@ type IsolatedProcess struct {
 
 // NewIsolatedProcess prepares a process with the given number, attempts and place, in the memory of
 // an old one unless that is nil. Only one goroutine may use it, in the bubble in which it was made.
-func NewIsolatedProcess(scenario *Scenario, number, cycles int, at Place,
+func NewIsolatedProcess(scenario *scenarios.Scenario, number, cycles int, at sim.Place,
 	old *IsolatedProcess,
 ) *IsolatedProcess {
 	s := old

@@ -80,7 +80,7 @@ func asksAside() scenarios.Subject {
 
 func leaked(result *engine.Result) bool {
 	for _, v := range result.Violations {
-		if v.Property == engine.NoGoroutineLeak {
+		if v.Property == history.NoGoroutineLeak {
 			return true
 		}
 	}
@@ -105,7 +105,7 @@ func TestEndlessRequestsAreLeaks(t *testing.T) {
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			runner := engine.NewRunner(t)
-			for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+			for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 				s := locktest.Scenario(tc.subject, 2, 1, 1)
 				s.Client = client
 				for schedule := range 5 {
@@ -169,7 +169,7 @@ func TestCrashedProcessesDoNotLeak(t *testing.T) {
 	}
 	runner := engine.NewRunner(t)
 	s := locktest.Planned(t, asksAside(), 2, 1, "crash=1")
-	s.Client = engine.Real
+	s.Client = scenarios.Real
 	for schedule := range 50 {
 		if result := runner.Run(&s, strategy.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			t.Fatal(result.Describe(&s))
@@ -201,7 +201,7 @@ func TestCrashHidesNoLeak(t *testing.T) {
 	e := &exhaustive.Search{Scenario: locktest.Planned(t, locktest.Leaks(), 2, 1, "crash:c1=1")}
 	if r := e.Run(context.Background(), t); r.Failure == nil ||
 		!slices.ContainsFunc(r.Failure.Violations,
-			func(v *history.Violation) bool { return v.Property == engine.NoGoroutineLeak }) {
+			func(v *history.Violation) bool { return v.Property == history.NoGoroutineLeak }) {
 		t.Errorf("failure %v", r.Failure)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -83,7 +84,9 @@ type Loop struct {
 
 // reset prepares the loop for another run, and reuses the memory of the last one, whose goroutines
 // must have ended.
-func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, result *Result) {
+func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *history.Log,
+	result *Result,
+) {
 	ctx, cancel := context.WithCancel(context.Background())
 	service, system, processes, space := l.service, l.System, l.Processes[:0], l.space
 	enabled, scratch, turns, above := l.enabled, l.scratch, l.progress, l.planLimit
@@ -91,33 +94,34 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	*l = Loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.EffectiveSeverity(),
-		Cancel: cancel, fairStepsMax: scenario.fairSteps(),
+		Cancel: cancel, fairStepsMax: fairSteps(scenario),
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns, choices: choices,
-		parties: scenario.Subject.parties(),
+		parties: scenario.Subject.Parties(),
 		idle:    idlePeriod{observed: scenario.Subject.Claimed(history.Quiescence)},
 		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
-		jumps: scenario.Client == Model, // The real client would send its pings all the time.
+		// The real client would send its pings all the time.
+		jumps: scenario.Client == scenarios.Model,
 	}
 	l.live = liveExecutor{loop: l, began: time.Now()}
 	l.executor = &l.live
 	if above != nil {
 		above.begin()
 	}
-	if l.System == nil || l.service != scenario.Subject.Service {
-		l.service = scenario.Subject.Service
+	if l.System == nil || l.service != scenario.Subject.EffectiveService() {
+		l.service = scenario.Subject.EffectiveService()
 		l.System = l.service.New()
 	}
 	if l.progress == nil {
 		l.progress = new(atomic.Int64)
 	}
 	for kind := range faults.Kinds {
-		l.byName[kind] = !scenario.has(kind.NeedsInAny())
+		l.byName[kind] = !scenario.Has(kind.NeedsInAny())
 	}
 	l.spent()
 	l.System.Reset(sim.Config{
-		Servers: max(1, scenario.Servers), RealClient: scenario.Client == Real,
-		OwnClients: scenario.Client == Dialed,
+		Servers: max(1, scenario.Servers), RealClient: scenario.Client == scenarios.Real,
+		OwnClients: scenario.Client == scenarios.Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
 		Stacks: l.stacks, Thread: l.threadOf(),
 	})
@@ -128,7 +132,8 @@ func (l *Loop) reset(scenario *Scenario, strategy Strategy, log *history.Log, re
 	for i := range l.space {
 		p := &l.space[i]
 		l.prepare(p, l.System.Connect())
-		p.ctx, p.subject, p.Cycles = p.within(ctx), &scenario.Subject, scenario.Cycles
+		p.Context = sim.WithCallTimer(ctx, p)
+		p.subject, p.Cycles = &scenario.Subject, scenario.Cycles
 		p.cancellable = scenario.Faults.Allows(faults.Cancel)
 		p.Register = &l.register
 		l.addProcess(p)
@@ -148,7 +153,8 @@ func (l *Loop) addProcess(p *Process) {
 		l.prepare(thread, p.Client)
 		thread.Number = int(history.ThreadNumber(int32(p.Number), t))
 		thread.random.state = uint64(thread.Number - 1)
-		thread.ctx, thread.subject, thread.Cycles = thread.within(p.ctx), p.subject, p.Cycles
+		thread.Context = sim.WithCallTimer(p.Context, thread)
+		thread.subject, thread.Cycles = p.subject, p.Cycles
 		thread.cancellable, thread.Register, thread.first = p.cancellable, p.Register, p
 		p.Threads = append(p.Threads, thread)
 		l.Contenders = append(l.Contenders, thread)
@@ -182,8 +188,9 @@ func (l *Loop) threadOf() func() int32 {
 // prepare initializes a process.
 func (l *Loop) prepare(p *Process, client sim.Client) {
 	*p = Process{
-		Environment: Environment{
-			Number: client.Process(), Client: client, Place: Place{Host: client.Process(), PID: 1},
+		Environment: sim.Environment{
+			Number: client.Process(), Client: client,
+			Place: sim.Place{Host: client.Process(), PID: 1},
 		},
 		progress: l.progress,
 		resume:   make(chan struct{}, 1), random: randomBytes{state: uint64(client.Process() - 1)},
@@ -206,14 +213,15 @@ func (l *Loop) own(o *owners) {
 // replace starts a process in the place of one that has crashed, for its remaining attempts. The
 // new process gets the next number.
 func (l *Loop) replace(crashed *Process) {
-	l.executor.Begin(l.newcomer(max(1, crashed.Cycles-int(crashed.Attempt)), crashed.Place.next()))
+	l.executor.Begin(l.newcomer(max(1, crashed.Cycles-int(crashed.Attempt)), crashed.Place.Next()))
 }
 
 // newcomer adds a process to the run under way.
-func (l *Loop) newcomer(cycles int, at Place) *Process {
+func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 	p, first := new(Process), l.Processes[0]
 	l.prepare(p, l.System.Join())
-	p.ctx, p.subject, p.cancellable, p.Register = p.within(first.ctx), first.subject,
+	p.Context = sim.WithCallTimer(first.Context, p)
+	p.subject, p.cancellable, p.Register = first.subject,
 		first.cancellable, first.Register
 	p.Cycles, p.Place = cycles, at
 	l.addProcess(p)
@@ -458,7 +466,7 @@ func (l *Loop) stranded() bool {
 			return false
 		case !p.done():
 			waiting++
-			if p.subject.shares(p.Client.Process(), p.Attempt) {
+			if p.subject.Shares(p.Client.Process(), p.Attempt) {
 				sharing++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Nondeterminism is a schedule that did not run the same way twice. Either the lock decides
@@ -83,7 +84,8 @@ func FirstDifference(first, second []history.Event) *Nondeterminism {
 }
 
 // RunAgain runs a schedule a second time and compares the events with those of the first run.
-func (r *Runner) RunAgain(ctx context.Context, scenario *Scenario, schedule int, strategy Strategy,
+func (r *Runner) RunAgain(ctx context.Context, scenario *scenarios.Scenario, schedule int,
+	strategy Strategy,
 	first *Result,
 ) *Nondeterminism {
 	events := slices.Clone(first.Events)
@@ -108,7 +110,7 @@ const locateRuns = 4
 
 // Locate sets the line of a nondeterminism. It runs the schedule again until two runs differ, at
 // most a few times. Strategy returns the strategy that draws the schedule.
-func (r *Runner) Locate(ctx context.Context, scenario *Scenario, strategy func() Strategy,
+func (r *Runner) Locate(ctx context.Context, scenario *scenarios.Scenario, strategy func() Strategy,
 	n *Nondeterminism,
 ) {
 	r.GatherFacts(true)

@@ -36,7 +36,7 @@ func TestOpenFailsAfterFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, client := range []engine.ClientKind{engine.Model, engine.Real} {
+	for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
 		calls := 0
 		scenario := locktest.Scenario(opensByRequest(&calls), 1, 2, 0)
 		scenario.Faults, scenario.Client = plan, client
@@ -85,7 +85,7 @@ func TestOpenFailsBeforeFault(t *testing.T) {
 				struck = i
 			}
 			if strings.HasPrefix(e.Err, "Subject.Open fails: ") && struck < 0 {
-				if !scenario.Fails(result) || engine.SetUpError(result.Violations[0]) !=
+				if !result.Fails(scenario) || engine.SetUpError(result.Violations[0]) !=
 					"Subject.Open fails: zk: node does not exist" {
 					t.Fatalf("schedule %d: no mistake:\n%s", schedule, result.Describe(scenario))
 				}

@@ -10,13 +10,6 @@ import (
 // callsMax bounds how many calls of the lock a panic report names.
 const callsMax = 8
 
-// A setUpError is the panic of a process whose [Subject] does not give it a lock. It is a mistake
-// in the scenario, not a defect of the lock.
-type setUpError string
-
-// RefuseSetUp ends the process that calls it with a mistake in the scenario. It panics.
-func RefuseSetUp(mistake string) { panic(setUpError(mistake)) }
-
 // setUpMark begins the message of a setUpError among panics.
 const setUpMark = "set-up: "
 
@@ -40,7 +33,7 @@ func (l *Loop) setUpMistake(p *Process) string {
 
 // SetUpError returns the mistake in the scenario that a violation shows, or "".
 func SetUpError(v *history.Violation) string {
-	if v.Property != NoPanic || v.Reason != reasonSetUp {
+	if v.Property != history.NoPanic || v.Reason != reasonSetUp {
 		return ""
 	}
 	return v.Evidence.Message
@@ -63,7 +56,7 @@ func panicked(result *Result, owned func(function string) bool) *history.Violati
 		detail += " in " + strings.Join(calls, ", called by ")
 	}
 	return &history.Violation{
-		Property: NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
+		Property: history.NoPanic, Event: lastActionOf(result.Events, int32(result.PanicProcess)),
 		Reason: reason,
 		Detail: detail,
 		Evidence: history.Evidence{

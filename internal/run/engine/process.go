@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -34,15 +35,15 @@ func (s stage) String() string {
 // A Process runs the script of a scenario: lock, enter, leave, unlock. Its fields belong to its own
 // goroutine while that runs, and to the loop while the goroutine is blocked.
 type Process struct {
-	Environment
-	subject *Subject
+	sim.Environment
+	subject *scenarios.Subject
 	Cycles  int
 
 	// Threads are all threads of the process, the process itself first. They share the client and
 	// the handle on the lock. Only the first thread, which opens the handle, has them.
 	Threads []*Process
-	first   *Process // of the threads; nil if the process is that
-	locker  Locker   // the handle, once the first thread has opened it
+	first   *Process         // of the threads; nil if the process is that
+	locker  scenarios.Locker // the handle, once the first thread has opened it
 	started bool
 
 	owners   *owners   // nil if goroutines need no owner
@@ -58,7 +59,7 @@ type Process struct {
 
 	Pending []history.Event // events since the loop last collected them
 	ProcessState
-	hold     *Hold
+	hold     *scenarios.Hold
 	Woken    bool // a watch event arrived, and the process is not waiting again yet
 	Resuming bool // in the critical section, and paused until a moment ago; see write
 
@@ -114,10 +115,10 @@ func (p *Process) run() {
 // open opens the handle on the lock, and reports whether that succeeded. If it fails, the process
 // has a failed attempt and ends; see [Loop.setUpMistake].
 func (p *Process) open() bool {
-	locker, err := p.subject.Open(&p.Environment)
+	locker, err := p.subject.Open(scenarios.NewProcess(&p.Environment))
 	switch {
 	case locker == nil && err == nil:
-		panic(setUpError("Subject.Open returns neither a Locker nor an error"))
+		panic(sim.SetUpError("Subject.Open returns neither a Locker nor an error"))
 	case err == nil:
 		p.progress.Add(1)
 		p.locker = locker
@@ -137,7 +138,7 @@ func (p *Process) open() bool {
 func (p *Process) end() {
 	p.progress.Add(1)
 	if r := recover(); r != nil && !p.stopped() {
-		if message, ok := r.(setUpError); ok {
+		if message, ok := r.(sim.SetUpError); ok {
 			r = setUpMark + string(message)
 		}
 		p.Panics = fmt.Sprintf("%v\n%s", r, debug.Stack())
@@ -150,19 +151,19 @@ func (p *Process) end() {
 // code still does then does not count.
 func (p *Process) stopped() bool { return p.tornDown || p.Client.Crashed() }
 
-func (p *Process) cycle(locker Locker) {
+func (p *Process) cycle(locker scenarios.Locker) {
 	p.Attempt++
-	ctx := p.ctx
+	ctx := p.Context
 	if p.cancellable {
 		p.progress.Add(1)
-		ctx, p.cancel = context.WithCancel(p.ctx)
+		ctx, p.cancel = context.WithCancel(p.Context)
 		p.Cancelled = false
 	}
 	lock, mode := locker.Lock, ""
-	if p.subject.shares(p.Client.Process(), p.Attempt) {
-		sharing, ok := locker.(SharedLocker)
+	if p.subject.Shares(p.Client.Process(), p.Attempt) {
+		sharing, ok := locker.(scenarios.SharedLocker)
 		if !ok {
-			panic(setUpError("Subject.Shared needs a handle with LockShared"))
+			panic(sim.SetUpError("Subject.Shared needs a handle with LockShared"))
 		}
 		lock, mode = sharing.LockShared, history.SharedMode
 	}
@@ -174,10 +175,10 @@ func (p *Process) cycle(locker Locker) {
 		return
 	}
 	if hold == nil {
-		panic(setUpError("Lock returns neither a Hold nor an error"))
+		panic(sim.SetUpError("Lock returns neither a Hold nor an error"))
 	}
 	if hold.Unlock == nil {
-		panic(setUpError("Lock returns a Hold without Unlock"))
+		panic(sim.SetUpError("Lock returns a Hold without Unlock"))
 	}
 	p.progress.Add(1)
 	p.hold, p.Lost, p.lostAt = hold, false, 0
@@ -194,20 +195,20 @@ func (p *Process) cycle(locker Locker) {
 	p.exit(again)
 	p.record(history.Event{Kind: history.UnlockCall}, releasing)
 	p.hold = nil
-	p.record(outcome(history.UnlockReturn, hold.Unlock(p.ctx)), idle)
+	p.record(outcome(history.UnlockReturn, hold.Unlock(p.Context)), idle)
 }
 
 // stay is the process's critical section. A process that shares the lock writes nothing.
-func (p *Process) stay(hold *Hold, mode string) {
+func (p *Process) stay(hold *scenarios.Hold, mode string) {
 	shared := mode == history.SharedMode
 	p.record(history.Event{Kind: history.Enter, Op: mode}, holding)
 	resource := hold.Resource
-	if resource == nil && p.subject.Guard != NoResource {
+	if resource == nil && p.subject.Guard != scenarios.NoResource {
 		resource = p.Register.of(p.subject.Guard, hold.Token, shared)
 	}
 	sound := p.read(resource)
 	p.extend(hold)
-	p.observe(p.ctx)
+	p.observe(p.Context)
 	p.pass(sim.Leave)
 	if sound && !shared {
 		p.write(resource)
@@ -217,8 +218,8 @@ func (p *Process) stay(hold *Hold, mode string) {
 
 // observe observes the election, if the handle is on one.
 func (p *Process) observe(ctx context.Context) {
-	if observer, ok := p.locker.(Observer); ok {
-		observer.Observe(ctx, func(l Leader) {
+	if observer, ok := p.locker.(scenarios.Observer); ok {
+		observer.Observe(ctx, func(l scenarios.Leader) {
 			p.record(history.Event{
 				Kind: history.Observed, Zxid: l.Term, Path: l.Node, Name: l.Name,
 			}, p.Stage)
@@ -227,11 +228,11 @@ func (p *Process) observe(ctx context.Context) {
 }
 
 // extend extends the validity time of the lock if the hold allows it.
-func (p *Process) extend(hold *Hold) {
+func (p *Process) extend(hold *scenarios.Hold) {
 	if hold.Extend == nil || p.Lost {
 		return
 	}
-	until, err := hold.Extend(p.ctx)
+	until, err := hold.Extend(p.Context)
 	e := outcome(history.Extended, err)
 	if err == nil {
 		e.Validity = validity(until)
@@ -248,20 +249,20 @@ func validity(until time.Time) time.Duration {
 }
 
 // reenter acquires the lock again if the hold allows it, and returns the second hold.
-func (p *Process) reenter(hold *Hold) *Hold {
+func (p *Process) reenter(hold *scenarios.Hold) *scenarios.Hold {
 	if hold.Reenter == nil {
 		return nil
 	}
 	p.record(history.Event{Kind: history.ReenterCall}, holding)
-	again, err := hold.Reenter(p.ctx)
+	again, err := hold.Reenter(p.Context)
 	p.record(outcome(history.ReenterReturn, err), holding)
 	return again
 }
 
 // exit releases the second hold.
-func (p *Process) exit(again *Hold) {
+func (p *Process) exit(again *scenarios.Hold) {
 	if again != nil {
-		p.record(outcome(history.Exited, again.Unlock(p.ctx)), holding)
+		p.record(outcome(history.Exited, again.Unlock(p.Context)), holding)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -219,19 +220,14 @@ func (c *registerClient) Undelivered() int {
 	return 0
 }
 
-// A lockerFunc is a function that implements [engine.Locker].
-type lockerFunc func(context.Context) (*engine.Hold, error)
-
-func (f lockerFunc) Lock(ctx context.Context) (*engine.Hold, error) { return f(ctx) }
-
 // registerLock is a lock that tries, with pauses, until it has set the register from 0 to the
 // number of its process. Unless it is atomic, it reads the register before it writes.
-func registerLock(name string, atomic bool) engine.Subject {
-	return engine.Subject{
+func registerLock(name string, atomic bool) scenarios.Subject {
+	return scenarios.Subject{
 		Name: name, Service: registerService{},
 		Claims: []history.Property{history.ClientMutualExclusion, history.Progress},
-		Open: func(e *engine.Environment) (engine.Locker, error) {
-			c, me := e.Client.Handle().(*registerClient), int64(e.Number)
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+			c, me := p.Handle.(*registerClient), int64(p.Number)
 			try := func() bool {
 				if atomic {
 					return c.call(registerRequest{op: compareAndSet, value: me}) == 0
@@ -246,7 +242,7 @@ func registerLock(name string, atomic bool) engine.Subject {
 				c.call(registerRequest{op: write})
 				return nil
 			}
-			return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
+			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				for !try() {
 					select {
 					case <-ctx.Done():
@@ -254,7 +250,7 @@ func registerLock(name string, atomic bool) engine.Subject {
 					case <-time.After(100 * time.Millisecond):
 					}
 				}
-				return &engine.Hold{Unlock: unlock}, nil
+				return &scenarios.Hold{Unlock: unlock}, nil
 			}), nil
 		},
 	}
@@ -263,11 +259,13 @@ func registerLock(name string, atomic bool) engine.Subject {
 // The engine and the searches need nothing of ZooKeeper: they find the defect of a lock on another
 // service, and none in its twin.
 func TestAnotherService(t *testing.T) {
-	broken := engine.Scenario{
+	broken := scenarios.Scenario{
 		Subject: registerLock("read-then-write", false), Clients: 2,
 		Cycles: 1,
 	}
-	atomic := engine.Scenario{Subject: registerLock("compare-and-set", true), Clients: 2, Cycles: 2}
+	atomic := scenarios.Scenario{
+		Subject: registerLock("compare-and-set", true), Clients: 2, Cycles: 2,
+	}
 	runner := engine.NewRunner(t)
 	found := 0
 	for schedule := range 200 {
@@ -296,7 +294,7 @@ func TestAnotherService(t *testing.T) {
 
 // A fault that the service does not have is refused.
 func TestServiceWithoutFault(t *testing.T) {
-	s := engine.Scenario{Subject: registerLock("compare-and-set", true), Clients: 2, Cycles: 1}
+	s := scenarios.Scenario{Subject: registerLock("compare-and-set", true), Clients: 2, Cycles: 1}
 	s.Faults.Of[faults.Cut] = 1
 	err := s.Validate()
 	if want := "the service of the lock compare-and-set has no fault cut"; err == nil ||

@@ -2,40 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
+	"github.com/interlock-sim/interlock/scenarios"
 )
-
-// A Guard says how the resource that a lock protects checks its users. Each process that holds the
-// lock reads the resource when it enters its critical section, and writes a value based on that
-// before it leaves.
-type Guard uint8
-
-// The ways to guard a resource.
-const (
-	NoResource Guard = iota // there is no resource
-	// Unguarded lets everybody read and write: only the lock prevents lost updates.
-	Unguarded
-	// TokenChecked requires a fencing token for each read and write, and refuses one that is lower
-	// than the highest it has seen.
-	TokenChecked
-)
-
-// A Resource is what a lock protects, as one of its holders uses it. [Subject.Guard] selects a
-// resource of the engine; a lock with a resource of its own, such as a znode written by guarded
-// multis, returns it in its [Hold].
-type Resource struct {
-	Path string // of the znode; "" if the resource is none
-	// returns the version; of a znode, the zxid of its last change
-	Read func(context.Context) (int64, error)
-	// returns the version that it made, 0 if unknown
-	Write func(context.Context) (int64, error)
-}
-
-// ErrStaleToken is the error of a token-checked resource that refuses a stale token.
-var ErrStaleToken = errors.New("the token is lower than one seen before")
 
 // A Register is the engine's own resource, shared by all processes of a run. Its versions count
 // from 1. Reads carry a token too: a resource that checks only writes accepts the write of an older
@@ -48,17 +19,17 @@ type Register struct {
 
 // of returns the register as the holder of the token uses it. Holders that share the lock come in
 // any order, so their tokens are compared with those of the others only.
-func (r *Register) of(guard Guard, token int64, shared bool) *Resource {
-	return &Resource{
+func (r *Register) of(guard scenarios.Guard, token int64, shared bool) *scenarios.Resource {
+	return &scenarios.Resource{
 		Read: func(context.Context) (int64, error) {
 			if !r.admit(guard, token, shared) {
-				return 0, ErrStaleToken
+				return 0, scenarios.ErrStaleToken
 			}
 			return r.version, nil
 		},
 		Write: func(context.Context) (int64, error) {
 			if !r.admit(guard, token, shared) {
-				return 0, ErrStaleToken
+				return 0, scenarios.ErrStaleToken
 			}
 			r.version++
 			return r.version, nil
@@ -66,12 +37,12 @@ func (r *Register) of(guard Guard, token int64, shared bool) *Resource {
 	}
 }
 
-func (r *Register) admit(guard Guard, token int64, shared bool) bool {
+func (r *Register) admit(guard scenarios.Guard, token int64, shared bool) bool {
 	least := r.token
 	if shared {
 		least = r.written
 	}
-	if guard == TokenChecked && token < least {
+	if guard == scenarios.TokenChecked && token < least {
 		return false
 	}
 	r.token = max(r.token, token)
@@ -92,11 +63,11 @@ func (r *Register) Key(key uint64) uint64 {
 
 // read reads the resource, if there is one, and reports whether a write may be based on what it
 // read.
-func (p *Process) read(resource *Resource) bool {
+func (p *Process) read(resource *scenarios.Resource) bool {
 	if resource == nil {
 		return false
 	}
-	version, err := resource.Read(p.ctx)
+	version, err := resource.Read(p.Context)
 	p.record(resourceEvent(history.ResourceRead, resource, version, err), holding)
 	return err == nil
 }
@@ -104,16 +75,18 @@ func (p *Process) read(resource *Resource) bool {
 // write writes to the resource, unless the process was told meanwhile that it has lost the lock. A
 // process that was paused, and for which no time has passed since, writes nevertheless: it had
 // checked before the pause. That is the case that fencing tokens are for.
-func (p *Process) write(resource *Resource) {
+func (p *Process) write(resource *scenarios.Resource) {
 	if p.Lost && !p.Resuming {
 		return
 	}
 	p.progress.Add(1)
-	version, err := resource.Write(p.ctx)
+	version, err := resource.Write(p.Context)
 	p.record(resourceEvent(history.ResourceWrite, resource, version, err), holding)
 }
 
-func resourceEvent(kind history.Kind, resource *Resource, version int64, err error) history.Event {
+func resourceEvent(kind history.Kind, resource *scenarios.Resource, version int64,
+	err error,
+) history.Event {
 	e := history.Event{Kind: kind, Path: resource.Path, Zxid: version}
 	if err != nil {
 		e.Err = err.Error()

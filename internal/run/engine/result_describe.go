@@ -6,11 +6,14 @@ import (
 
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Describe returns the violations of the run and why they came about, with the decisive part of its
 // timeline.
-func (r *Result) Describe(scenario *Scenario) string { return Describe(r.Explain(scenario)) }
+func (r *Result) Describe(scenario *scenarios.Scenario) string {
+	return Describe(r.Explain(scenario))
+}
 
 // Describe returns a report in short, as [Result.Describe] does.
 func Describe(report *explain.Report) string {
@@ -33,7 +36,7 @@ const describedWidth = 100
 
 // Explain returns the run as a report. Results of a runner that gathers facts are explained in more
 // detail; see [Runner.GatherFacts].
-func (r *Result) Explain(scenario *Scenario) *explain.Report {
+func (r *Result) Explain(scenario *scenarios.Scenario) *explain.Report {
 	report := explain.NewReport(scenario.String(), r.Events, r.Violations)
 	report.Starts = r.Starts
 	return report

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Runner performs runs one after the other and reuses memory between them. It is not safe for
@@ -59,25 +60,27 @@ func (r *Runner) GatherFacts(on bool) { r.log.GatherFacts(on) }
 
 // Run performs one run of the scenario and checks every property that the lock claims. If the
 // strategy panics, Run tears the run down and panics too.
-func (r *Runner) Run(scenario *Scenario, strategy Strategy) *Result {
+func (r *Runner) Run(scenario *scenarios.Scenario, strategy Strategy) *Result {
 	return r.RunWithin(context.Background(), scenario, strategy)
 }
 
 // RunWithin performs a run as Run does, and cancels it when the context ends.
-func (r *Runner) RunWithin(ctx context.Context, scenario *Scenario, strategy Strategy) *Result {
+func (r *Runner) RunWithin(ctx context.Context, scenario *scenarios.Scenario,
+	strategy Strategy,
+) *Result {
 	result := &Result{Deviations: make([]Deviation, 0, 32)}
 	r.RunInto(ctx, scenario, strategy, result)
 	return result
 }
 
 // RunInto performs a run as RunWithin does, and reuses the memory of the given result.
-func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strategy,
+func (r *Runner) RunInto(ctx context.Context, scenario *scenarios.Scenario, strategy Strategy,
 	result *Result,
 ) {
 	*result = Result{Keys: r.keys[:0], Deviations: result.Deviations[:0]}
 	r.log.Reset()
 	if scenario.Client.Library() {
-		defer scenario.Subject.Service.Determinize()()
+		defer scenario.Subject.EffectiveService().Determinize()()
 	}
 	r.recorder.Begin(scenario, r.Schedule)
 	defer r.recorder.End()
@@ -101,7 +104,7 @@ func (r *Runner) RunInto(ctx context.Context, scenario *Scenario, strategy Strat
 // RunOn performs a run as RunWithin does, but without goroutines, on the executor that the function
 // on returns for the loop of the run. It continues from a snapshot of the runner's last run unless
 // that is nil. The result is valid until the runner's next run.
-func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strategy,
+func (r *Runner) RunOn(ctx context.Context, scenario *scenarios.Scenario, strategy Strategy,
 	on func(*Loop) Executor, from *Snapshot,
 ) *Result {
 	result := &r.cachedResult
@@ -139,11 +142,11 @@ func (r *Runner) RunOn(ctx context.Context, scenario *Scenario, strategy Strateg
 
 // bubble runs the loop in a bubble of its own and returns what the strategy panicked with. A panic
 // must not leave the bubble, or the testing package would end the program.
-func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strategy,
+func (r *Runner) bubble(ctx context.Context, scenario *scenarios.Scenario, strategy Strategy,
 	result *Result,
 ) (thrown any) {
 	if r.watched {
-		defer r.watchdog.watch(scenario.Subject.Service)()
+		defer r.watchdog.watch(scenario.Subject.EffectiveService())()
 	}
 	finished := false
 	var l *Loop
@@ -182,8 +185,8 @@ func (r *Runner) bubble(ctx context.Context, scenario *Scenario, strategy Strate
 
 // leak describes where goroutines that the run left behind are blocked, except those of crashed
 // processes. It returns "" if there are none.
-func (r *Runner) leak(l *Loop, scenario *Scenario) string {
-	owned := scenario.Subject.Service.OwnsFrame
+func (r *Runner) leak(l *Loop, scenario *scenarios.Scenario) string {
+	owned := scenario.Subject.EffectiveService().OwnsFrame
 	crashed := func(p *Process) bool { return p.Client.Crashed() }
 	if !slices.ContainsFunc(l.Processes, crashed) {
 		return leakedGoroutines(owned)
@@ -194,7 +197,7 @@ func (r *Runner) leak(l *Loop, scenario *Scenario) string {
 
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
 // run have ended; only then is r.loop set.
-func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strategy,
+func (r *Runner) newLoop(ctx context.Context, scenario *scenarios.Scenario, strategy Strategy,
 	result *Result,
 ) *Loop {
 	l := r.loop
@@ -208,13 +211,8 @@ func (r *Runner) newLoop(ctx context.Context, scenario *Scenario, strategy Strat
 	return l
 }
 
-// Properties returns the names of all properties in the order of reports.
-func Properties() []history.Property {
-	return append(check.Properties(), history.ZooKeeperConsistency, NoPanic, NoGoroutineLeak)
-}
-
 // count adds up what the run has tested.
-func (r *Runner) count(subject *Subject, result *Result) {
+func (r *Runner) count(subject *scenarios.Subject, result *Result) {
 	result.Vacuity.Add(result.Events, subject.EffectiveLimits())
 	result.Margins = check.MeasureMargins(result.Events)
 	r.reached = r.reached[:0]
@@ -231,7 +229,7 @@ var properties = check.Properties()
 
 // toJudge returns the claims to check, except for those about goroutines and panics, and the
 // guarantees of the service.
-func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
+func (r *Runner) toJudge(subject *scenarios.Subject, result *Result) []history.Property {
 	r.claims = r.claims[:0]
 	for _, property := range properties {
 		if subject.Claimed(property) && !(result.Pruned && check.JudgedAtEnd(property)) {
@@ -243,14 +241,14 @@ func (r *Runner) toJudge(subject *Subject, result *Result) []history.Property {
 }
 
 // check judges a run. If the context ends before a violation is found, the run is cancelled.
-func (r *Runner) check(ctx context.Context, subject *Subject, result *Result) {
+func (r *Runner) check(ctx context.Context, subject *scenarios.Subject, result *Result) {
 	var herd *history.Violation
 	result.Cost, herd = check.Measure(result.Events, subject.EffectiveLimits())
 	r.judge(ctx, subject, result, r.toJudge(subject, result), herd)
 }
 
 // judge checks properties. Whether there was a herd has been decided.
-func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
+func (r *Runner) judge(ctx context.Context, subject *scenarios.Subject, result *Result,
 	claims []history.Property, herd *history.Violation,
 ) {
 	if result.Cancelled = ctx.Err() != nil && result.Panic == "" &&
@@ -263,7 +261,7 @@ func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
 	if herd != nil && subject.Claimed(history.NoHerd) { // It has been decided with the measuring.
 		result.Violations = append(result.Violations, herd)
 		slices.SortStableFunc(result.Violations, func(a, b *history.Violation) int {
-			order := Properties()
+			order := check.Claimable()
 			return slices.Index(order, a.Property) - slices.Index(order, b.Property)
 		})
 	}
@@ -275,11 +273,12 @@ func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
 		}
 	}
 	if result.Panic != "" {
-		result.Violations = append(result.Violations, panicked(result, subject.Service.OwnsFrame))
+		result.Violations = append(result.Violations,
+			panicked(result, subject.EffectiveService().OwnsFrame))
 	}
 	if result.Leak != "" && !result.Pruned {
 		result.Violations = append(result.Violations, &history.Violation{
-			Property: NoGoroutineLeak, Event: len(result.Events) - 1,
+			Property: history.NoGoroutineLeak, Event: len(result.Events) - 1,
 			Reason: "goroutines stay blocked after the run", Detail: result.Leak,
 			Evidence: history.Evidence{Message: result.Leak},
 		})
@@ -287,7 +286,9 @@ func (r *Runner) judge(ctx context.Context, subject *Subject, result *Result,
 }
 
 // judgeHistory checks properties of the events, without [history.NoHerd].
-func (r *Runner) judgeHistory(subject *Subject, result *Result, claims []history.Property) {
+func (r *Runner) judgeHistory(subject *scenarios.Subject, result *Result,
+	claims []history.Property,
+) {
 	r.checker.Limits, r.checker.Cut = subject.EffectiveLimits(), result.Pruned
 	r.checker.Exclusive = subject.Claimed(history.ServerMutualExclusion)
 	r.checker.Barrier = subject.Claimed(history.NoEarlyPass)

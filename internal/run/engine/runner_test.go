@@ -10,7 +10,6 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
@@ -80,8 +79,8 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 			history.Linearizable,
 		}},
 		{locktest.NeverFree(), []history.Property{history.Progress, history.NoLeakedNodes}},
-		{locktest.Panics(), []history.Property{engine.NoPanic}},
-		{locktest.Leaks(), []history.Property{engine.NoGoroutineLeak}},
+		{locktest.Panics(), []history.Property{history.NoPanic}},
+		{locktest.Leaks(), []history.Property{history.NoGoroutineLeak}},
 		{subjects.ExistsThenWait(), []history.Property{history.Progress}},
 		{subjects.NoRecheck(), []history.Property{history.ServerMutualExclusion, history.FIFO}},
 	} {
@@ -130,7 +129,7 @@ func TestContextEndsTheLock(t *testing.T) {
 	for _, tc := range []struct {
 		closes bool
 		broken []history.Property
-	}{{true, nil}, {false, []history.Property{engine.NoGoroutineLeak}}} {
+	}{{true, nil}, {false, []history.Property{history.NoGoroutineLeak}}} {
 		lasting := locktest.Subject("lasting", func(p *scenarios.Process) scenarios.LockerFunc {
 			ended := make(chan struct{})
 			go func() { <-ended }()
@@ -181,7 +180,7 @@ func TestPanicEvent(t *testing.T) {
 	result := engine.NewRunner(t).Run(locktest.Scenario(locktest.Panics(), 2, 1, 0),
 		&engine.Replay{})
 	v := result.Violations[slices.IndexFunc(result.Violations,
-		func(v *history.Violation) bool { return v.Property == engine.NoPanic })]
+		func(v *history.Violation) bool { return v.Property == history.NoPanic })]
 	if e := result.Events[v.Event]; e.Kind != history.UnlockCall || e.Process != 1 {
 		t.Errorf("the panic is at %v of c%d, want the call of Unlock of c1", e.Kind, e.Process)
 	}
@@ -382,12 +381,12 @@ func TestRunsWithoutStateKeys(t *testing.T) {
 // A run does not depend on the earlier runs of its runner: other scenarios, leaks and panics.
 func TestRunsInReusedMemory(t *testing.T) {
 	used := engine.NewRunner(t)
-	others := []engine.Scenario{
+	others := []scenarios.Scenario{
 		locktest.Planned(t, subjects.Textbook(), 5, 2, "any=3"), locktest.Planned(t,
 			locktest.Panics(), 2, 1, "none"),
 		locktest.Planned(t, subjects.Mutex(), 2, 1, "restart=1"),
 		locktest.Planned(t, locktest.Leaks(), 2, 1, "none"),
-		{Subject: conversion.Subject(subjects.Textbook()), Clients: 3, Cycles: 1, Servers: 3},
+		{Subject: subjects.Textbook(), Clients: 3, Cycles: 1, Servers: 3},
 	}
 	scenario := locktest.Planned(t, subjects.Mutex(), 3, 1, "any=2")
 	for i := range 100 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -25,7 +26,7 @@ func TestOffers(t *testing.T) {
 	} {
 		s := locktest.Planned(t, subjects.Textbook(), test.clients, 1, "lose-reply=1")
 		s.Subject.Limits.Places = test.places
-		if got := s.Offers(&test.condition); got != test.want {
+		if got := engine.Offers(&s, &test.condition); got != test.want {
 			t.Errorf("%d clients, %d places, %s: %v", test.clients, test.places,
 				test.condition.Name, got)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A lock that acts within 10 minutes does not wait for ever. The run does not wait longer for
@@ -27,16 +28,16 @@ func TestTimeJumps(t *testing.T) {
 		looks := 0
 		subject := registerLock("sleeper", true)
 		open := subject.Open
-		subject.Open = func(e *engine.Environment) (engine.Locker, error) {
-			locker, err := open(e)
-			return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
+		subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+			locker, err := open(p)
+			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				for began := time.Now(); time.Since(began) < tc.pause && ctx.Err() == nil; looks++ {
 					time.Sleep(tc.look) // Virtual time: the run is in a bubble of synctest.
 				}
 				return locker.Lock(ctx)
 			}), err
 		}
-		s := engine.Scenario{Subject: subject, Clients: 1, Cycles: 1}
+		s := scenarios.Scenario{Subject: subject, Clients: 1, Cycles: 1}
 		r := engine.NewRunner(t).Run(&s, &engine.Replay{})
 		stuck := false
 		for _, v := range r.Violations {

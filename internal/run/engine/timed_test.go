@@ -8,17 +8,18 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // timedLock is a lock that makes a call with a time limit before it acquires.
-func timedLock(limit time.Duration, call func() error) engine.Subject {
+func timedLock(limit time.Duration, call func() error) scenarios.Subject {
 	s := registerLock("timed", true)
 	s.Claims = append(s.Claims, history.Promptness)
 	open := s.Open
-	s.Open = func(e *engine.Environment) (engine.Locker, error) {
-		locker, err := open(e)
-		return lockerFunc(func(ctx context.Context) (*engine.Hold, error) {
-			if err := engine.Timed(ctx, limit, call); err != nil {
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			if err := scenarios.Timed(ctx, limit, call); err != nil {
 				return nil, err
 			}
 			return locker.Lock(ctx)
@@ -36,7 +37,7 @@ func TestTimed(t *testing.T) {
 		"returns": {func() error { return nil }, false},
 		"panics":  {func() error { panic("on purpose") }, true},
 	} {
-		s := engine.Scenario{Subject: timedLock(-time.Hour, tc.call), Clients: 2, Cycles: 1}
+		s := scenarios.Scenario{Subject: timedLock(-time.Hour, tc.call), Clients: 2, Cycles: 1}
 		r := engine.NewRunner(t).Run(&s, strategy.NewRandom(1, 0))
 		calls := 0
 		for i := range r.Events {
@@ -57,7 +58,7 @@ func TestTimed(t *testing.T) {
 			t.Errorf("%s: %d calls are open", name, calls)
 		}
 		for _, v := range r.Violations {
-			if !tc.panics || v.Property != engine.NoPanic {
+			if !tc.panics || v.Property != history.NoPanic {
 				t.Errorf("%s: %v", name, v)
 			}
 		}

@@ -66,7 +66,7 @@ func (v View) Alike(a, b int32) bool {
 	p, q := v.process(a), v.process(b)
 	for cycle := range max(p.Cycles, q.Cycles) {
 		attempt := int32(cycle + 1)
-		if p.subject.shares(p.Number, attempt) != q.subject.shares(q.Number, attempt) {
+		if p.subject.Shares(p.Number, attempt) != q.subject.Shares(q.Number, attempt) {
 			return false
 		}
 	}

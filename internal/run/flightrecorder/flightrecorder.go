@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -88,7 +89,7 @@ type slot struct {
 	recorder *Recorder
 	at       int
 	runs     uint64
-	scenario engine.Scenario // the last one, without its subject
+	scenario scenarios.Scenario // the last one, without its subject
 	written  []engine.Deviation
 }
 
@@ -100,12 +101,12 @@ type recordedScenario struct {
 	Threads  int
 	Faults   faults.Plan
 	Severity faults.Severity
-	Client   engine.ClientKind
+	Client   scenarios.ClientKind
 	Servers  int
 }
 
 // Begin implements [engine.FlightRecorder].
-func (s *slot) Begin(scenario *engine.Scenario, schedule int) {
+func (s *slot) Begin(scenario *scenarios.Scenario, schedule int) {
 	s.noteScenario(scenario)
 	s.written = s.written[:0]
 	s.runs++
@@ -117,7 +118,7 @@ func (s *slot) Begin(scenario *engine.Scenario, schedule int) {
 }
 
 // noteScenario writes the scenario if it is not that of the last run.
-func (s *slot) noteScenario(scenario *engine.Scenario) {
+func (s *slot) noteScenario(scenario *scenarios.Scenario) {
 	last := &s.scenario
 	if last.Clients == scenario.Clients && last.Cycles == scenario.Cycles &&
 		last.Threads == scenario.Threads &&
@@ -126,7 +127,7 @@ func (s *slot) noteScenario(scenario *engine.Scenario) {
 		return
 	}
 	*last = *scenario
-	last.Subject = engine.Subject{}
+	last.Subject = scenarios.Subject{}
 	text, err := json.Marshal(recordedScenario{
 		scenario.Clients, scenario.Cycles, scenario.Threads, scenario.Faults, scenario.Severity,
 		scenario.Client, scenario.Servers,
@@ -186,7 +187,7 @@ type Flight struct {
 	Schedule   int // the number that the runner had for the run
 	Steps      int // how many decisions were taken
 	Deviations []engine.Deviation
-	Scenario   engine.Scenario // without a subject
+	Scenario   scenarios.Scenario // without a subject
 }
 
 // Read returns the flights of all runners that have begun a run, in the order of their schedules.
@@ -221,7 +222,7 @@ func flight(content []byte) (f Flight, ok bool) {
 		json.Unmarshal(content[scenarioAt:scenarioAt+length], &scenario) != nil {
 		return f, false
 	}
-	f.Scenario = engine.Scenario{
+	f.Scenario = scenarios.Scenario{
 		Clients: scenario.Clients, Cycles: scenario.Cycles, Threads: scenario.Threads,
 		Faults: scenario.Faults, Severity: scenario.Severity, Client: scenario.Client,
 		Servers: scenario.Servers,

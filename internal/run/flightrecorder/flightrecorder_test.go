@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/flightrecorder"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -18,7 +19,7 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := &engine.Scenario{
+	scenario := &scenarios.Scenario{
 		Clients: 3, Cycles: 2, Threads: 2, Faults: faults.Plan{Any: 1}, Servers: 3,
 	}
 	expire := sim.Step{Kind: sim.Fault, Fault: faults.Expire, Process: 2}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/supervise"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // limit is longer than any child takes that ends by itself.
@@ -93,7 +94,7 @@ func allocate(*testing.T) {
 
 // stall begins a run and takes no decision in it.
 func stall(*testing.T) {
-	engine.NewFlightRecorder().Begin(&engine.Scenario{Clients: 1}, 3)
+	engine.NewFlightRecorder().Begin(&scenarios.Scenario{Clients: 1}, 3)
 	select {}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Campaign runs a scenario, or several configurations, under many schedules that strategies draw.
@@ -26,7 +27,7 @@ import (
 // counts are dropped. A bound by time decides how many schedules there are. A schedule that is
 // under way when the time or the context ends is cancelled and does not count.
 type Campaign struct {
-	Scenario engine.Scenario
+	Scenario scenarios.Scenario
 	// Configurations, if set, share the schedules. They differ from Scenario, which is then the
 	// first of them, at most in the numbers of clients, cycles and servers and in the fault plan.
 	Configurations []Configuration
@@ -261,7 +262,7 @@ func (c *Campaign) runChunk(ctx context.Context, runner *engine.Runner, first in
 
 // runAgain runs a schedule a second time, and notes whether it differs.
 func (c *Campaign) runAgain(ctx context.Context, runner *engine.Runner, outcome *chunk,
-	scenario *engine.Scenario, schedule int, result *engine.Result,
+	scenario *scenarios.Scenario, schedule int, result *engine.Result,
 ) {
 	outcome.RunTwice++
 	c.orderGoroutines(runner, schedule)
@@ -303,16 +304,16 @@ func (c *chunk) failures(schedule int) (failures []*report.Failure) {
 
 // judge notes the violations of a schedule, which may be a failure. It reports whether the lock
 // failed in a way that is new in the chunk.
-func (c *Campaign) judge(outcome *chunk, scenario *engine.Scenario, failure *report.Failure,
+func (c *Campaign) judge(outcome *chunk, scenario *scenarios.Scenario, failure *report.Failure,
 	result *engine.Result,
 ) (confirm bool) {
 	if len(result.Violations) == 0 {
 		return false
 	}
-	failed := scenario.Fails(result)
+	failed := result.Fails(scenario)
 	failure.Deviations = slices.Clone(result.Deviations)
 	failure.Violations = result.Violations
-	failure.OutOfContract = scenario.OutOfContractViolations(result)
+	failure.OutOfContract = result.OutOfContractViolations(scenario)
 	if c.KeepGoing {
 		outcome.DistinctOutOfContract.AddOutOfContract(failure)
 	}

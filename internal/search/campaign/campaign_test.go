@@ -131,7 +131,7 @@ func TestFaultCoverage(t *testing.T) {
 		for kind := range faults.AnyKinds {
 			for phase := range faults.Phases {
 				if r.Coverage[kind][phase] == 0 && !rarelyPossible(kind, phase) &&
-					c.Scenario.Subject.Service.Supports(kind) &&
+					c.Scenario.Subject.EffectiveService().Supports(kind) &&
 					(servers > 1) == (kind.Needs() == faults.SeveralServers) {
 					t.Errorf("%d servers: no %v in phase %v", servers, kind, phase)
 				}
@@ -221,7 +221,7 @@ func TestKeepGoingCounts(t *testing.T) {
 	make := strategy.Named("random")
 	for schedule := range c.Schedules {
 		result := runner.Run(&c.Scenario, make(nil, c.Seed, schedule))
-		if c.Scenario.Fails(result) {
+		if result.Fails(&c.Scenario) {
 			failed++
 		}
 	}

@@ -3,13 +3,13 @@ package campaign
 import (
 	"fmt"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Configuration is one of several scenarios of a campaign.
 type Configuration struct {
-	engine.Scenario
+	scenarios.Scenario
 	Weight int // its share of the schedules; see [strategy.Rounds]
 }
 
@@ -22,7 +22,7 @@ func (c *Campaign) All() []Configuration {
 }
 
 // ScenarioOf returns the scenario in which a schedule failed.
-func (c *Campaign) ScenarioOf(f *report.Failure) engine.Scenario {
+func (c *Campaign) ScenarioOf(f *report.Failure) scenarios.Scenario {
 	return c.All()[f.Configuration].Scenario
 }
 

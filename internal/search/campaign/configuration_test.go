@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
+	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -20,7 +20,7 @@ func configured(lock scenarios.Subject, name string, schedules int) *campaign.Ca
 		Strategy: name, Workers: 1,
 	}
 	for i := range c.Configurations {
-		c.Configurations[i].Subject = conversion.Subject(lock)
+		c.Configurations[i].Subject = lock
 	}
 	c.Scenario = c.Configurations[0].Scenario
 	return c
@@ -118,10 +118,11 @@ func TestCoverageOfConfigurations(t *testing.T) {
 	applicable := 0
 	for i, count := range c.SometimesCounts(r) {
 		condition := &c.Scenario.Subject.Sometimes[i]
-		if count.Applicable != (cut.Offers(condition) || expire.Offers(condition)) {
+		if count.Applicable != (engine.Offers(&cut.Scenario, condition) ||
+			engine.Offers(&expire.Scenario, condition)) {
 			t.Errorf("%+v", count)
 		}
-		if count.Applicable && !cut.Offers(condition) {
+		if count.Applicable && !engine.Offers(&cut.Scenario, condition) {
 			applicable++
 		}
 	}

@@ -2,7 +2,7 @@ package campaign
 
 import (
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A row is a row of the table of default configurations.
@@ -35,7 +35,7 @@ func partitionHolder() (plan faults.Plan) {
 // what differs between them.
 func DefaultConfigurations() (all []Configuration) {
 	for _, r := range defaultRows {
-		s := engine.Scenario{Clients: r.clients, Cycles: r.cycles, Faults: r.faults}
+		s := scenarios.Scenario{Clients: r.clients, Cycles: r.cycles, Faults: r.faults}
 		if r.servers > 1 { // One server is 0, as in recordings.
 			s.Servers = r.servers
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -63,7 +64,7 @@ func TestPauseOutOfContract(t *testing.T) {
 	// Fencing holds because the resource checks tokens: after its pause, a process writes
 	// nevertheless.
 	unguarded := *c
-	unguarded.Scenario.Subject.Guard = engine.Unguarded
+	unguarded.Scenario.Subject.Guard = scenarios.Unguarded
 	if r := unguarded.Run(context.Background(), t); r.Failure == nil {
 		t.Error("no process wrote late")
 	} else if v := r.Failure.Violations[0]; v.Property != history.Fencing &&
@@ -187,7 +188,7 @@ func TestOutOfContract(t *testing.T) {
 				break
 			}
 		}
-		if got := s.OutOfContract(r, v); got != tc.excused {
+		if got := r.OutOfContract(s, v); got != tc.excused {
 			t.Errorf("%s: out of contract: %v", name, got)
 		}
 	}

@@ -1,6 +1,9 @@
 package campaign
 
-import "github.com/interlock-sim/interlock/internal/search/report"
+import (
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/report"
+)
 
 // A SometimesCount says how many schedules of a campaign reached a sometimes condition.
 type SometimesCount struct {
@@ -19,7 +22,7 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 		condition := &c.Scenario.Subject.Sometimes[i]
 		counts[i].Name = condition.Name
 		for at, configuration := range c.All() {
-			if configuration.Offers(condition) {
+			if engine.Offers(&configuration.Scenario, condition) {
 				counts[i].Applicable = true
 				counts[i].run += r.Configuration(at).Schedules
 			}

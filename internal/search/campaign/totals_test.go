@@ -7,10 +7,9 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A campaign that could have reached a sometimes condition and has not reports it.
@@ -31,8 +30,8 @@ func TestSometimes(t *testing.T) {
 			Reached: reached(false),
 		},
 	}
-	c := &campaign.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: 1, Cycles: 1,
+	c := &campaign.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: scenarios.Scenario{
+		Subject: subject, Clients: 1, Cycles: 1,
 		Faults: faults.Plan{Of: [faults.Kinds]int{faults.Cut: 1}},
 	}}
 	report := c.Run(context.Background(), t)

@@ -298,7 +298,7 @@ func TestAutomataLoseNothing(t *testing.T) {
 			Scenario: locktest.Planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,
 			Symmetry: seed%5 == 4,
 		}
-		e.Scenario.Subject.Guard = engine.Unguarded
+		e.Scenario.Subject.Guard = scenarios.Unguarded
 		e.Scenario.Subject.Limits = history.Limits{
 			WakeUps: 1, Requests: 7, RequestsPerChange: 3,
 			Overtakings: 0, RequestsPerSecond: 30,

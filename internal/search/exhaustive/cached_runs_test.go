@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -16,8 +16,8 @@ import (
 // exhaustive search, alternating with runs of the code. It reports the cost of a cached schedule
 // relative to a run, and the number of local histories that each schedule of the second half adds.
 func BenchmarkCachedRuns(b *testing.B) {
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subjects.Mutex()), Clients: 3,
+	scenario := &scenarios.Scenario{
+		Subject: subjects.Mutex(), Clients: 3,
 		Cycles: 1,
 	}
 	locktest.RunInTest(b, func(t *testing.T) {

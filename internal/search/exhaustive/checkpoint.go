@@ -220,11 +220,11 @@ func (e *Search) failure(t *testing.T, b *failureRecord) (*report.Failure, error
 	if len(result.Violations) == 0 {
 		return nil, fmt.Errorf("%s: schedule %d has no violation", e.Checkpoint, b.Schedule)
 	}
-	e.Scenario.Lead(result, "")
+	result.Lead(&e.Scenario, "")
 	return &report.Failure{
 		Schedule: b.Schedule, Strategy: strategy.ExhaustiveName, Deviations: b.Deviations,
 		Violations:    result.Violations,
-		OutOfContract: e.Scenario.OutOfContractViolations(result),
+		OutOfContract: result.OutOfContractViolations(&e.Scenario),
 	}, nil
 }
 

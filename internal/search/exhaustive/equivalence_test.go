@@ -22,7 +22,7 @@ import (
 // an event still reaches a finished process depends on which process is the last. Runs that differ
 // only in the order of independent steps have equal process histories.
 func processHistories(events []history.Event, processes int) string {
-	prefixes := make([]strings.Builder, processes+2*engine.CyclesMax)
+	prefixes := make([]strings.Builder, processes+2*scenarios.CyclesMax)
 	finished := make([]bool, len(prefixes))
 	for i := range events {
 		if finished[events[i].Process] && events[i].Kind != history.FairPhase {

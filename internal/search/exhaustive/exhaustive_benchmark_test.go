@@ -8,11 +8,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -43,8 +42,8 @@ func BenchmarkExhaustive(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := engine.Scenario{
-				Subject: conversion.Subject(subjects.Mutex()), Clients: tc.clients,
+			s := scenarios.Scenario{
+				Subject: subjects.Mutex(), Clients: tc.clients,
 				Cycles: tc.cycles,
 				Faults: plan,
 			}
@@ -56,7 +55,7 @@ func BenchmarkExhaustive(b *testing.B) {
 	}
 }
 
-func searchAll(b *testing.B, s engine.Scenario, symmetry bool) {
+func searchAll(b *testing.B, s scenarios.Scenario, symmetry bool) {
 	locktest.RunInTest(b, func(t *testing.T) {
 		var r *report.Exhaustive
 		var heap uint64

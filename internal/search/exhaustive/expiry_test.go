@@ -33,7 +33,7 @@ func TestExhaustiveFindsWhatRandomSchedulesDo(t *testing.T) {
 		runner, schedules := engine.NewRunner(t), 60/max(1, lock.Servers)
 		fails := false
 		for schedule := 0; schedule < schedules && !fails; schedule++ {
-			fails = s.Fails(runner.Run(&s, strategy.NewRandom(1, schedule)))
+			fails = runner.Run(&s, strategy.NewRandom(1, schedule)).Fails(&s)
 		}
 		if !fails {
 			continue
@@ -50,7 +50,7 @@ func TestExhaustiveFindsWhatRandomSchedulesDo(t *testing.T) {
 }
 
 // byDefault returns the search of a user who gives no number of idle ticks.
-func byDefault(s engine.Scenario) *exhaustive.Search {
+func byDefault(s scenarios.Scenario) *exhaustive.Search {
 	return &exhaustive.Search{Scenario: s, IdleTicks: exhaustive.DefaultIdleTicks(&s)}
 }
 

@@ -8,12 +8,14 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/replay"
 	"github.com/interlock-sim/interlock/internal/search/searchmutation"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // CachedRunner returns a function that performs a run with cached reactions, as an exhaustive
 // search does. It returns the trace hash and the number of cached local histories.
-func CachedRunner(t *testing.T, scenario *engine.Scenario) func(engine.Strategy) (traceHash uint64,
+func CachedRunner(t *testing.T, scenario *scenarios.Scenario) func(engine.Strategy) (
+	traceHash uint64,
 	histories int) {
 	runner, known := engine.NewRunner(t), replay.NewCache(scenario, t, false)
 	t.Cleanup(known.Close)
@@ -90,7 +92,7 @@ type Sighting struct {
 
 // Sightings returns the states of a run with the keys of an exhaustive search that distinguishes
 // local histories.
-func Sightings(t *testing.T, scenario *engine.Scenario, strategy engine.Strategy) []Sighting {
+func Sightings(t *testing.T, scenario *scenarios.Scenario, strategy engine.Strategy) []Sighting {
 	known := replay.NewCache(scenario, t, false)
 	defer known.Close()
 	e := &Search{Scenario: *scenario}
@@ -123,7 +125,7 @@ func (k *keyRecorder) Choose(index int, enabled []sim.EnabledStep, defaultIndex 
 
 // GoOn takes the steps and then lets the strategy decide, in a live run. It returns the result and
 // the number of events before the strategy's first decision.
-func GoOn(t *testing.T, scenario *engine.Scenario, steps []sim.Step,
+func GoOn(t *testing.T, scenario *scenarios.Scenario, steps []sim.Step,
 	strategy engine.Strategy) (result *engine.Result, before int,
 ) {
 	s := &prefixStrategy{steps: steps, Strategy: strategy}

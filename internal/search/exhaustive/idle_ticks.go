@@ -3,22 +3,22 @@ package exhaustive
 import (
 	"fmt"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // DefaultIdleTicks returns the idle ticks of a search of the scenario whose user gives no number: 1
 // if data of the service expire, and else 0. Without an idle tick, no data expire while a message
 // is in flight, as between a comparison with a key and the deletion of the key.
-func DefaultIdleTicks(scenario *engine.Scenario) int {
+func DefaultIdleTicks(scenario *scenarios.Scenario) int {
 	if expires(scenario) {
 		return 1
 	}
 	return 0
 }
 
-func expires(scenario *engine.Scenario) bool {
-	service, ok := scenario.Subject.Service.(sim.Expiring)
+func expires(scenario *scenarios.Scenario) bool {
+	service, ok := scenario.Subject.EffectiveService().(sim.Expiring)
 	return ok && service.Expires()
 }
 

@@ -21,7 +21,7 @@ func TestExhaustiveKeepsGoing(t *testing.T) {
 	}
 	observed, counts := search, make(map[string]int)
 	observed.Each = func(r *engine.Result) {
-		if observed.Scenario.Fails(r) {
+		if r.Fails(&observed.Scenario) {
 			for _, v := range r.Violations {
 				counts[v.Signature()]++
 			}

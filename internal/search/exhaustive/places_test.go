@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // TestSearchPlacesAndModes searches all schedules of semaphores and of read-write locks: each
@@ -48,8 +47,8 @@ func TestSearchPlacesAndModes(t *testing.T) {
 			}
 			t.Parallel()
 			search := &exhaustive.Search{
-				Scenario: engine.Scenario{
-					Subject: conversion.Subject(locktest.Queue(tc.places, tc.defect)),
+				Scenario: scenarios.Scenario{
+					Subject: locktest.Queue(tc.places, tc.defect),
 					Clients: tc.clients, Cycles: 1,
 				},
 				MemoryLimit: exhaustive.DefaultMemoryLimit(),

@@ -3,8 +3,8 @@ package exhaustive
 import (
 	"slices"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/searchmutation"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -238,7 +238,7 @@ func (x *dfs) private(step sim.Step) bool {
 // entry reports whether a step is an entry that concerns only its process, which has no other step.
 func (x *dfs) entry(step sim.Step) bool {
 	if step.Kind != sim.Enter || x.search.IdleTicks > 0 || x.search.Scenario.Servers > 1 ||
-		x.search.Scenario.Subject.Guard == engine.TokenChecked &&
+		x.search.Scenario.Subject.Guard == scenarios.TokenChecked &&
 			searchmutation.Active != searchmutation.EntryBeforeToken {
 		return false
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -74,7 +75,7 @@ import (
 // States with equal keys are taken for equal. Among n states, two different ones share a key with a
 // probability of about n²/2^65: 3 in 100 million for a million states.
 type Search struct {
-	Scenario      engine.Scenario
+	Scenario      scenarios.Scenario
 	NoReduction   bool
 	Symmetry      bool // processes are interchangeable; see [dfs.symmetric]
 	NoMerge       bool // distinguish all local histories of processes; see [state]
@@ -281,7 +282,7 @@ func (e *Search) again(ctx context.Context, t *testing.T, elapsed time.Duration,
 // restrict switches off what the system of the scenario, or a claim without a monitor, does not
 // support.
 func (e *Search) restrict() {
-	system := e.Scenario.Subject.Service.New()
+	system := e.Scenario.Subject.EffectiveService().New()
 	// What reaches one thread of a process may concern the others. In a search by deviations, few
 	// steps are tried in each schedule, so that code seldom runs twice after the same inputs.
 	if e.Scenario.Threads > 1 || e.MaxDeviations > 0 {
@@ -419,7 +420,7 @@ type dfs struct {
 }
 
 func (x *dfs) run(ctx context.Context, runner *engine.Runner,
-	scenario *engine.Scenario,
+	scenario *scenarios.Scenario,
 ) *engine.Result {
 	var from *engine.Snapshot
 	if saved := x.latest(); saved != nil {
@@ -534,7 +535,9 @@ func (x *dfs) push(f frame) {
 // properties returns the claims that the events of a run decide.
 func (e *Search) properties() []history.Property {
 	return slices.DeleteFunc(slices.Clone(e.Scenario.Subject.Claims),
-		func(p history.Property) bool { return p == engine.NoPanic || p == engine.NoGoroutineLeak })
+		func(p history.Property) bool {
+			return p == history.NoPanic || p == history.NoGoroutineLeak
+		})
 }
 
 // newMonitor returns a monitor of those claims, and of those guarantees of the service, that have
@@ -734,12 +737,12 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 			Strategy:      strategy.ExhaustiveName,
 			Deviations:    slices.Clone(result.Deviations),
 			Violations:    result.Violations,
-			OutOfContract: x.search.Scenario.OutOfContractViolations(result),
+			OutOfContract: result.OutOfContractViolations(&x.search.Scenario),
 		}
 		if x.search.KeepGoing {
 			r.DistinctOutOfContract.AddOutOfContract(failure)
 		}
-		if x.search.Scenario.Fails(result) {
+		if result.Fails(&x.search.Scenario) {
 			r.Failure = cmp.Or(r.Failure, failure)
 			if x.search.KeepGoing {
 				r.Distinct.Add(failure)

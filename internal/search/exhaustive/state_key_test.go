@@ -21,7 +21,7 @@ import (
 // Two paths to states with equal keys yield the same events and verdicts if the same decisions
 // follow. The processes' code runs live.
 func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
-	all := []engine.Scenario{
+	all := []scenarios.Scenario{
 		locktest.Planned(t, subjects.Textbook(), 2, 1, "any=1"),
 		locktest.Planned(t, subjects.Mutex(), 2, 1, "any=2"),
 		locktest.Planned(t, subjects.Mutex(), 3, 1, "none"),
@@ -51,7 +51,7 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 
 // compareFutures compares the continuations of states that random walks reach on two paths. It
 // returns the number of comparisons and of comparisons with a violation.
-func compareFutures(t *testing.T, s *engine.Scenario, walks int) (compared, broken int) {
+func compareFutures(t *testing.T, s *scenarios.Scenario, walks int) (compared, broken int) {
 	seen := make(map[uint64][]sim.Step)
 	for walk := range walks {
 		sightings := exhaustive.Sightings(t, s, strategy.NewRandom(7, walk))
@@ -82,7 +82,7 @@ func compareFutures(t *testing.T, s *engine.Scenario, walks int) (compared, brok
 }
 
 // futureAfter returns the events after the steps, and the properties that they violate.
-func futureAfter(t *testing.T, s *engine.Scenario, steps []sim.Step, walk int) (events,
+func futureAfter(t *testing.T, s *scenarios.Scenario, steps []sim.Step, walk int) (events,
 	broken string,
 ) {
 	result, before := exhaustive.GoOn(t, s, steps, strategy.NewRandom(8, walk))
@@ -128,7 +128,7 @@ func (f *firstStep) Choose(index int, options []sim.EnabledStep, usual int) int 
 
 // futureFrom returns the outcome of a run that continues with firstStep from a decision, and the
 // state key at that decision.
-func futureFrom(runner *engine.Runner, s *engine.Scenario, deviations []engine.Deviation,
+func futureFrom(runner *engine.Runner, s *scenarios.Scenario, deviations []engine.Deviation,
 	from int,
 ) (string, uint64) {
 	result := runner.Run(s, &firstStep{

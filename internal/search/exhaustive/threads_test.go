@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // TestSearchThreads searches all schedules of a handle that two threads share: each defect is
@@ -31,8 +30,8 @@ func TestSearchThreads(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			search := &exhaustive.Search{
-				Scenario: engine.Scenario{
-					Subject: conversion.Subject(locktest.Handle(tc.defect)),
+				Scenario: scenarios.Scenario{
+					Subject: locktest.Handle(tc.defect),
 					Clients: tc.clients, Cycles: tc.cycles, Threads: 2,
 				},
 				MemoryLimit: exhaustive.DefaultMemoryLimit(),

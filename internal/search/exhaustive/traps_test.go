@@ -9,8 +9,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -468,7 +466,7 @@ func holdsAnothersNode(ctx context.Context, t trapProcess, _ int) (*scenarios.Ho
 }
 
 // scenario returns the scenario of the trap, with or without the defect.
-func (tr trap) scenario(t *testing.T, defective bool) engine.Scenario {
+func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 	t.Helper()
 	plan := faults.Plan{}
 	if tr.faults != "" {
@@ -484,11 +482,11 @@ func (tr trap) scenario(t *testing.T, defective bool) engine.Scenario {
 			return tr.lock(ctx, trapProcess{p, defective}, attempt)
 		}), nil
 	}
-	return engine.Scenario{
+	return scenarios.Scenario{
 		Clients: tr.clients, Cycles: tr.cycles, Faults: plan,
-		Subject: conversion.Subject(scenarios.Subject{
+		Subject: scenarios.Subject{
 			Name: "trap", Claims: tr.claims, Guard: tr.guard, Limits: tr.limits,
 			Open: open,
-		}),
+		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -35,7 +36,7 @@ const (
 //
 // Then it looks for the last decision at which another choice, followed by the default policy,
 // leads to a run without violations. Faults are no such choice.
-func Of(ctx context.Context, r *engine.Runner, scenario *engine.Scenario,
+func Of(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenario,
 	deviations []engine.Deviation, signature string,
 ) *explain.Likelihood {
 	if scenario.Client.Library() {
@@ -67,7 +68,7 @@ func Of(ctx context.Context, r *engine.Runner, scenario *engine.Scenario,
 type estimator struct {
 	ctx        context.Context
 	runner     *engine.Runner
-	scenario   *engine.Scenario
+	scenario   *scenarios.Scenario
 	deviations []engine.Deviation
 	signature  string
 
@@ -111,7 +112,7 @@ func (e *estimator) replay(deviations int) *engine.Replay {
 // run performs a run and counts its work.
 func (e *estimator) run(strategy engine.Strategy) *engine.Result {
 	result := e.runner.RunWithin(e.ctx, e.scenario, strategy)
-	e.work += result.Steps * e.scenario.StepCost()
+	e.work += result.Steps * engine.StepCost(e.scenario)
 	if result.Leak != "" {
 		e.work += leakSteps
 	}
@@ -194,7 +195,7 @@ func (e *estimator) curve() ([]explain.Point, int) {
 		}
 	}
 	steps = append(steps, len(e.decisions))
-	coarse := thinned(steps, curveStepsMax/(samplesMin*e.runSteps*e.scenario.StepCost()))
+	coarse := thinned(steps, curveStepsMax/(samplesMin*e.runSteps*engine.StepCost(e.scenario)))
 	failed := make(map[int]int, len(coarse)) // by step
 	samples := 0
 	for e.work = 0; samples < samplesMax && e.work < curveStepsMax; samples++ {

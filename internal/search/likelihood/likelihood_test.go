@@ -9,17 +9,17 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/likelihood"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // read returns the recorded counterexample of a broken lock.
-func read(t *testing.T, name string) (*recording.Recording, *engine.Scenario) {
+func read(t *testing.T, name string) (*recording.Recording, *scenarios.Scenario) {
 	t.Helper()
 	r, err := recording.Read(filepath.Join("..", "..", "..", "history", "explain", "testdata",
 		name+".json"))
@@ -30,14 +30,14 @@ func read(t *testing.T, name string) (*recording.Recording, *engine.Scenario) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario, err := r.Scenario(conversion.Subject(subject))
+	scenario, err := r.Scenario(subject)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, scenario
 }
 
-func of(t *testing.T, r *recording.Recording, s *engine.Scenario) *explain.Likelihood {
+func of(t *testing.T, r *recording.Recording, s *scenarios.Scenario) *explain.Likelihood {
 	t.Helper()
 	l := likelihood.Of(context.Background(), engine.NewRunner(t), s, r.Deviations, r.Signature)
 	if l == nil {
@@ -60,8 +60,8 @@ func TestBrokenLocks(t *testing.T) {
 		{"deaf-holder", history.SessionLoss, true},
 		{"name-order", history.FIFO, true},
 		{"spin", history.NoLivelock, true},
-		{"blind-clean-up", engine.NoPanic, true},
-		{"forgotten-wait", engine.NoGoroutineLeak, true},
+		{"blind-clean-up", history.NoPanic, true},
+		{"forgotten-wait", history.NoGoroutineLeak, true},
 		{"watch-first", history.NoHerd, false},
 	} {
 		t.Run(tc.lock, func(t *testing.T) {
@@ -103,7 +103,7 @@ func checkCurve(t *testing.T, l *explain.Likelihood) {
 }
 
 // checkAvoidable replays the schedule with the other choice, and the one without.
-func checkAvoidable(t *testing.T, r *recording.Recording, s *engine.Scenario,
+func checkAvoidable(t *testing.T, r *recording.Recording, s *scenarios.Scenario,
 	d *explain.Decision,
 ) {
 	t.Helper()
@@ -222,7 +222,7 @@ func TestNone(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	real := *scenario
-	real.Client = engine.Real
+	real.Client = scenarios.Real
 	for name, l := range map[string]*explain.Likelihood{
 		"another signature": likelihood.Of(context.Background(), runner, scenario, r.Deviations,
 			strings.ToUpper(r.Signature)),

@@ -8,13 +8,14 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // An initialState is how a process starts.
 type initialState struct {
 	number, cycles int
-	place          engine.Place
+	place          sim.Place
 	client         sim.InitialState
 	// since the start of the run, because the process can read the clock
 	at time.Duration
@@ -34,7 +35,7 @@ func (o *initialState) hash() uint64 {
 type Cache struct {
 	*historyTree
 	Executor      cachedExecutor // of the run under way
-	scenario      *engine.Scenario
+	scenario      *scenarios.Scenario
 	t             *testing.T
 	last          []LocalHistory                   // where the processes of the last run ended
 	liveProcesses [sim.ClientsMax + 1]*liveProcess // by number of the process
@@ -43,7 +44,7 @@ type Cache struct {
 
 // NewCache returns an empty cache for processes of the scenario. It merges local histories, or
 // distinguishes all of them; see StateKey.
-func NewCache(scenario *engine.Scenario, t *testing.T, merges bool) *Cache {
+func NewCache(scenario *scenarios.Scenario, t *testing.T, merges bool) *Cache {
 	return &Cache{historyTree: newHistoryTree(merges), scenario: scenario, t: t}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -149,7 +150,7 @@ type isolatedProcess struct {
 }
 
 // isolate starts a process alone.
-func isolate(scenario *engine.Scenario, begins *initialState,
+func isolate(scenario *scenarios.Scenario, begins *initialState,
 	spare *engine.IsolatedProcess,
 ) *isolatedProcess {
 	s := &isolatedProcess{IsolatedProcess: engine.NewIsolatedProcess(scenario, begins.number,

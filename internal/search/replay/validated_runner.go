@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -13,7 +14,7 @@ import (
 // processes: every run with a violation or a leak, the first runs, and one in [ValidationInterval]
 // of the others.
 type ValidatedRunner struct {
-	scenario  *engine.Scenario
+	scenario  *scenarios.Scenario
 	Cache     *Cache
 	live      *engine.Runner
 	Runs      int // so far
@@ -30,7 +31,7 @@ const (
 )
 
 // NewValidatedRunner returns a runner for one worker with the given cache.
-func NewValidatedRunner(scenario *engine.Scenario, t *testing.T, cache *Cache) *ValidatedRunner {
+func NewValidatedRunner(scenario *scenarios.Scenario, t *testing.T, cache *Cache) *ValidatedRunner {
 	return &ValidatedRunner{scenario: scenario, Cache: cache, live: engine.NewRunner(t)}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
 // A DistinctFailure stands for all failed schedules that violate a property with the same
@@ -29,11 +28,11 @@ func (d *DistinctFailures) AddOutOfContract(f *Failure) { d.add(f, true) }
 
 func (d *DistinctFailures) add(f *Failure, outOfContract bool) (isNew bool) {
 	panics := slices.ContainsFunc(f.Violations,
-		func(v *history.Violation) bool { return v.Property == engine.NoPanic })
+		func(v *history.Violation) bool { return v.Property == history.NoPanic })
 	var counted []string
 	for _, v := range f.Violations {
 		signature := v.Signature()
-		if panics && v.Property != engine.NoPanic ||
+		if panics && v.Property != history.NoPanic ||
 			slices.Contains(f.OutOfContract, v) != outOfContract ||
 			slices.Contains(counted, signature) {
 			continue

@@ -5,7 +5,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Reach says for which schedules an exhaustive search has shown a property.
@@ -30,7 +30,7 @@ func (r *Exhaustive) Reach(p history.Property) Reach {
 	switch {
 	case !r.Complete, p == history.ZooKeeperConsistency:
 		return SchedulesRun
-	case p != engine.NoGoroutineLeak && !check.JudgedInFairPhase(p):
+	case p != history.NoGoroutineLeak && !check.JudgedInFairPhase(p):
 		return EverySchedule
 	case r.FairSuffixes:
 		return EveryState
@@ -39,11 +39,11 @@ func (r *Exhaustive) Reach(p history.Property) Reach {
 }
 
 // Reaches lists the claims of a lock by reach.
-func (r *Exhaustive) Reaches(subject *engine.Subject) string {
+func (r *Exhaustive) Reaches(subject *scenarios.Subject) string {
 	var parts []string
 	for _, reach := range []Reach{EverySchedule, EveryState, EveryEnd, SchedulesRun} {
 		var names []string
-		for _, p := range engine.Properties() {
+		for _, p := range check.Claimable() {
 			if subject.Claimed(p) && r.Reach(p) == reach {
 				names = append(names, string(p))
 			}

@@ -46,7 +46,7 @@ type Runs struct {
 	DifferingLines   []string // where they began to differ, at most [differingLinesMax] lines
 
 	// OutOfContract is the first schedule with a violation that the lock's contract does not
-	// exclude; see [engine.Scenario.OutOfContract].
+	// exclude; see [engine.Result.OutOfContract].
 	OutOfContract          *Failure
 	OutOfContractSchedules int // number of such schedules
 
@@ -69,7 +69,7 @@ type Failure struct {
 	// Unstable reports that a second run of the schedule differed.
 	Unstable bool
 	// OutOfContract are the violations that the lock's contract does not exclude; see
-	// [engine.Scenario.OutOfContract].
+	// [engine.Result.OutOfContract].
 	OutOfContract []*history.Violation
 }
 
@@ -79,7 +79,7 @@ func (r *Runs) Common() *Runs { return r }
 // Exercised returns how often the runs tested a property that every run tests, or 0.
 func (r *Runs) Exercised(p history.Property) int {
 	switch p {
-	case engine.NoPanic, engine.NoGoroutineLeak, history.ZooKeeperConsistency:
+	case history.NoPanic, history.NoGoroutineLeak, history.ZooKeeperConsistency:
 		return r.Schedules
 	}
 	return 0

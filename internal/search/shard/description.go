@@ -6,25 +6,25 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Description is what a campaign depends on. It is the same in all of its shards.
 type Description struct {
-	Lock      string            `json:"lock"`
-	Clients   int               `json:"clients"`
-	Cycles    int               `json:"cycles"`
-	Threads   int               `json:"threads,omitempty"`
-	Servers   int               `json:"servers"`
-	Client    engine.ClientKind `json:"client"`
-	Faults    faults.Plan       `json:"faults"`
-	Severity  faults.Severity   `json:"severity"`
-	Strategy  string            `json:"strategy"`
-	Seed      uint64            `json:"seed"`
-	Schedules int               `json:"schedules"` // of all shards
-	KeepGoing bool              `json:"keep_going"`
+	Lock      string               `json:"lock"`
+	Clients   int                  `json:"clients"`
+	Cycles    int                  `json:"cycles"`
+	Threads   int                  `json:"threads,omitempty"`
+	Servers   int                  `json:"servers"`
+	Client    scenarios.ClientKind `json:"client"`
+	Faults    faults.Plan          `json:"faults"`
+	Severity  faults.Severity      `json:"severity"`
+	Strategy  string               `json:"strategy"`
+	Seed      uint64               `json:"seed"`
+	Schedules int                  `json:"schedules"` // of all shards
+	KeepGoing bool                 `json:"keep_going"`
 	// if there are several
 	Configurations []configuration `json:"configurations,omitempty"`
 	// cells, as [faults.ParseCoverageCells] reads them
@@ -77,7 +77,7 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 		return nil, err
 	}
 	c := &campaign.Campaign{
-		Scenario: engine.Scenario{
+		Scenario: scenarios.Scenario{
 			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Threads: d.Threads,
 			Servers: d.Servers,
 			Client:  d.Client, Faults: d.Faults, Severity: d.Severity,

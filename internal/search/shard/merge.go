@@ -12,10 +12,11 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Lock returns the lock of a name.
-type Lock func(name string) (engine.Subject, error)
+type Lock func(name string) (scenarios.Subject, error)
 
 // A FailedError says that a shard, or the merge itself, has shown that the results cannot be
 // trusted: a schedule did not run the same way twice. Other errors of [Merge] say that the records
@@ -186,7 +187,7 @@ func restore(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.
 			return err
 		}
 		(*f).Violations = result.Violations
-		(*f).OutOfContract = scenario.OutOfContractViolations(result)
+		(*f).OutOfContract = result.OutOfContractViolations(&scenario)
 		restored[(*f).Schedule] = *f
 		want, got := recorded[(*f).Schedule], signatures(result.Violations)
 		if !slices.Equal(want, got) {

@@ -14,21 +14,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 const build = "the build of this test"
 
 // lockNamed returns a bundled lock.
-func lockNamed(name string) (engine.Subject, error) {
+func lockNamed(name string) (scenarios.Subject, error) {
 	subject, err := subjects.Named(name)
-	return conversion.Subject(subject), err
+	return subject, err
 }
 
 // run runs a range of a campaign, writes its record into a report, and reads it back.

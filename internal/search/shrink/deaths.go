@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Deaths are the runs of a shrinker that end the program, by number. A shrinker performs its runs
@@ -25,9 +26,9 @@ const deathCostMax = costMax / 10
 // Deadly shrinks a schedule that ends the program, as [Shrink] does. It returns how the smaller
 // schedule does so. The program may die in any run that is not known. The number of the run is the
 // flight's schedule.
-func Deadly(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+func Deadly(ctx context.Context, r *engine.Runner, scenario scenarios.Scenario,
 	deviations []engine.Deviation, signature string, deaths *Deaths,
-) (engine.Scenario, []engine.Deviation, *engine.Death) {
+) (scenarios.Scenario, []engine.Deviation, *engine.Death) {
 	s := newShrinker(ctx, r, scenario, deviations, signature, deathCostMax)
 	s.deaths = deaths
 	s.start()
@@ -35,7 +36,7 @@ func Deadly(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 }
 
 // perform performs a run of the recorder. It returns nil if no more runs are allowed.
-func (s *shrinker) perform(scenario *engine.Scenario) *engine.Result {
+func (s *shrinker) perform(scenario *scenarios.Scenario) *engine.Result {
 	d := s.deaths
 	if d == nil {
 		return s.runner.RunWithin(s.ctx, scenario, &s.recorder)

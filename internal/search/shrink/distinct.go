@@ -62,6 +62,6 @@ func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, found rep
 // shows reports whether a counterexample has a violation with the signature within the contract.
 func shows(c *recording.Counterexample, signature string) bool {
 	return slices.ContainsFunc(c.Result.Violations, func(v *history.Violation) bool {
-		return v.Signature() == signature && !c.Scenario.OutOfContract(c.Result, v)
+		return v.Signature() == signature && !c.Result.OutOfContract(&c.Scenario, v)
 	})
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Measured is the result of Shrink, with its size and the number of runs that it took.
 type Measured struct {
-	Scenario   engine.Scenario
+	Scenario   scenarios.Scenario
 	Deviations []engine.Deviation
 	Runs       int
 	Faults     int
@@ -17,7 +18,7 @@ type Measured struct {
 }
 
 // Measure is Shrink, and returns more.
-func Measure(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+func Measure(ctx context.Context, r *engine.Runner, scenario scenarios.Scenario,
 	given []engine.Deviation, signature string,
 ) Measured {
 	s := shrink(ctx, r, scenario, given, signature, costMax)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -13,7 +14,7 @@ import (
 
 // held tries every schedule in which a fault, or none, strikes and much time passes then: nothing
 // is healed, and one process stays in its critical section, or none enters or leaves its own.
-func (s *shrinker) held(scenario engine.Scenario) bool {
+func (s *shrinker) held(scenario scenarios.Scenario) bool {
 	remains := s.budget(searchCost)
 	survey := new(survey)
 	s.try(scenario, survey)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
@@ -33,16 +32,16 @@ func brokenLocks(t *testing.T) []scenarios.Subject {
 }
 
 // usual returns the scenario of interlock check.
-func usual(subject scenarios.Subject, plan faults.Plan) engine.Scenario {
-	s := engine.Scenario{Subject: conversion.Subject(subject), Clients: 3, Cycles: 2, Faults: plan}
+func usual(subject scenarios.Subject, plan faults.Plan) scenarios.Scenario {
+	s := scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 2, Faults: plan}
 	if s.Subject.Real {
-		s.Client = engine.Real
+		s.Client = scenarios.Real
 	}
 	return s
 }
 
 // firstFailure runs a campaign up to its first failure.
-func firstFailure(t *testing.T, scenario engine.Scenario) ([]engine.Deviation, string) {
+func firstFailure(t *testing.T, scenario scenarios.Scenario) ([]engine.Deviation, string) {
 	t.Helper()
 	c := &campaign.Campaign{
 		Seed: 1, Schedules: 20_000, Workers: runtime.GOMAXPROCS(0), Scenario: scenario,
@@ -107,9 +106,9 @@ func TestShrinkLargeScenarios(t *testing.T) {
 // checkMinimal checks that the schedule fails, and does not fail without any one of its parts.
 func checkMinimal(t *testing.T, runner *engine.Runner, m *shrink.Measured, signature string) {
 	t.Helper()
-	fails := func(s engine.Scenario, deviations []engine.Deviation) bool {
+	fails := func(s scenarios.Scenario, deviations []engine.Deviation) bool {
 		result := runner.Run(&s, &engine.Replay{Deviations: deviations})
-		s.Lead(result, signature)
+		result.Lead(&s, signature)
 		return len(result.Violations) > 0 && result.Violations[0].Signature() == signature
 	}
 	if !fails(m.Scenario, m.Deviations) {

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // try runs a candidate, and keeps it if it fails in the same way and is smaller.
-func (s *shrinker) try(scenario engine.Scenario, strategy engine.Strategy) bool {
+func (s *shrinker) try(scenario scenarios.Scenario, strategy engine.Strategy) bool {
 	result := s.run(&scenario, strategy)
 	if result == nil || !s.same(&scenario, result) {
 		return false
@@ -39,7 +40,7 @@ func (s *shrinker) try(scenario engine.Scenario, strategy engine.Strategy) bool 
 }
 
 // replay tries a schedule.
-func (s *shrinker) replay(scenario engine.Scenario, deviations []engine.Deviation) bool {
+func (s *shrinker) replay(scenario scenarios.Scenario, deviations []engine.Deviation) bool {
 	key := xxhash.Sum64String(scenario.String())
 	for _, d := range deviations {
 		key = hash64.Mix(hash64.Mix(key, uint64(d.Index)), stepKey(d.Step))
@@ -48,7 +49,7 @@ func (s *shrinker) replay(scenario engine.Scenario, deviations []engine.Deviatio
 }
 
 // follow tries a schedule that takes the steps in their order as far as they are enabled.
-func (s *shrinker) follow(scenario engine.Scenario, steps []sim.Step) bool {
+func (s *shrinker) follow(scenario scenarios.Scenario, steps []sim.Step) bool {
 	key := ^xxhash.Sum64String(scenario.String())
 	for _, step := range steps {
 		key = hash64.Mix(key, stepKey(step))
@@ -72,7 +73,7 @@ func stepKey(step sim.Step) uint64 {
 }
 
 // run runs a candidate and sorts its violations. It returns nil if the budget or the context ends.
-func (s *shrinker) run(scenario *engine.Scenario, strategy engine.Strategy) *engine.Result {
+func (s *shrinker) run(scenario *scenarios.Scenario, strategy engine.Strategy) *engine.Result {
 	if s.cost >= s.costMax || s.ctx.Err() != nil {
 		return nil
 	}
@@ -83,13 +84,13 @@ func (s *shrinker) run(scenario *engine.Scenario, strategy engine.Strategy) *eng
 	}
 	s.runs++
 	s.cost += (runCost + result.Steps) * s.stepCost
-	scenario.Lead(result, s.signature)
+	result.Lead(scenario, s.signature)
 	return result
 }
 
 // keep makes a candidate the smallest schedule so far. Deviations that were not enabled are
 // dropped.
-func (s *shrinker) keep(scenario engine.Scenario, result *engine.Result, size size) {
+func (s *shrinker) keep(scenario scenarios.Scenario, result *engine.Result, size size) {
 	violation := result.Violations[0]
 	if signature := violation.Signature(); signature != s.signature {
 		s.signature = signature
@@ -121,12 +122,12 @@ func usedPlan(deviations []engine.Deviation) (plan faults.Plan) {
 
 // same reports whether a run fails as the smallest schedule does, or violates a promise where that
 // schedule fails only out of contract.
-func (s *shrinker) same(scenario *engine.Scenario, result *engine.Result) bool {
+func (s *shrinker) same(scenario *scenarios.Scenario, result *engine.Result) bool {
 	if len(result.Violations) == 0 {
 		return false
 	}
 	first := result.Violations[0]
-	excused := scenario.OutOfContract(result, first)
+	excused := result.OutOfContract(scenario, first)
 	if s.size[outOfContract] > 0 && !excused {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -28,7 +29,7 @@ func (s *shrinker) defaultPolicy() {
 const fairMax = 256
 
 // fairAfter begins the fair phase at each decision in turn, and drops the deviations from there on.
-func (s *shrinker) fairAfter(scenario engine.Scenario, deviations []engine.Deviation) bool {
+func (s *shrinker) fairAfter(scenario scenarios.Scenario, deviations []engine.Deviation) bool {
 	until := min(len(s.steps), fairMax)
 	for i, kept := 0, 0; i < until; i++ {
 		for kept < len(deviations) && deviations[kept].Index < i {

@@ -3,6 +3,7 @@ package shrink
 import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 // search looks for the failure in another scenario, which has other schedules.
-func (s *shrinker) search(scenario engine.Scenario) bool {
+func (s *shrinker) search(scenario scenarios.Scenario) bool {
 	name := scenario.String()
 	if s.searched[name] {
 		return false
@@ -55,7 +56,7 @@ func (s *shrinker) budget(cost int) (remains func() bool) {
 }
 
 // random tries random schedules.
-func (s *shrinker) random(scenario engine.Scenario) bool {
+func (s *shrinker) random(scenario scenarios.Scenario) bool {
 	remains := s.budget(searchCost)
 	for i := 0; i < randomSchedules && remains(); i++ {
 		if s.try(scenario, strategy.NewRandom(0, i)) {
@@ -66,7 +67,7 @@ func (s *shrinker) random(scenario engine.Scenario) bool {
 }
 
 // single tries every schedule with one deviation.
-func (s *shrinker) single(scenario engine.Scenario) bool {
+func (s *shrinker) single(scenario scenarios.Scenario) bool {
 	remains := s.budget(searchCost)
 	survey := new(survey)
 	if s.try(scenario, survey) {
@@ -111,7 +112,7 @@ func (s *shrinker) pairs() bool {
 }
 
 // sparse tries random schedules with few switches, the fewest first.
-func (s *shrinker) sparse(scenario engine.Scenario, switchesMax int) bool {
+func (s *shrinker) sparse(scenario scenarios.Scenario, switchesMax int) bool {
 	remains := s.budget(searchCost)
 	for n := 2; n <= switchesMax; n++ {
 		for i := 0; i < sparseSchedules && remains(); i++ {

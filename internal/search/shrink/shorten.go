@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Shorten shrinks the failed schedule of a report, or else the first one out of contract, and
@@ -33,7 +34,7 @@ func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	if err != nil {
 		return nil, err
 	}
-	if report.Failure == nil && !c.Scenario.OutOfContract(c.Result, c.Result.Violations[0]) {
+	if report.Failure == nil && !c.Result.OutOfContract(&c.Scenario, c.Result.Violations[0]) {
 		report.Failure = failure
 	}
 	return c, nil
@@ -68,7 +69,7 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 const repeatRuns = 5
 
 // repeats reports whether runs of a schedule are alike and violate a property.
-func repeats(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation) bool {
+func repeats(r *engine.Runner, scenario *scenarios.Scenario, deviations []engine.Deviation) bool {
 	first := r.Run(scenario, &engine.Replay{Deviations: deviations})
 	hash, violates := first.TraceHash, len(first.Violations) > 0
 	for range repeatRuns - 1 {
@@ -102,7 +103,7 @@ func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.C
 
 // recordUnstable runs a schedule until it fails, at most [recording.ReproductionRuns] times, and
 // records it.
-func recordUnstable(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+func recordUnstable(r *engine.Runner, scenario scenarios.Scenario, deviations []engine.Deviation,
 	signature string, campaign *campaign.Campaign, failure *report.Failure,
 	often recording.Reproduction,
 ) (c *recording.Counterexample, err error) {

@@ -42,14 +42,14 @@ func dependsOnFirst(unlock func(first *atomic.Int32) error) scenarios.Subject {
 
 // findReport returns the report of a search that ended with the first schedule that satisfies the
 // function.
-func findReport(t *testing.T, s *engine.Scenario,
+func findReport(t *testing.T, s *scenarios.Scenario,
 	wanted func(*engine.Result) bool,
 ) *report.Runs {
 	t.Helper()
 	runner := engine.NewRunner(t)
 	for i := range 40_000 {
 		r := runner.Run(s, strategy.NewRandom(1, i))
-		failed := s.Fails(r)
+		failed := r.Fails(s)
 		if !wanted(r) {
 			continue
 		}
@@ -114,12 +114,12 @@ func TestShortenKeepsPanicFirst(t *testing.T) {
 	report := findReport(t, &c.Scenario, func(r *engine.Result) bool {
 		return r.Panic != "" && len(r.Violations) > 1
 	})
-	if v := report.Failure.Violations; v[0].Property != engine.NoPanic ||
+	if v := report.Failure.Violations; v[0].Property != history.NoPanic ||
 		v[1].Property != history.ClientMutualExclusion {
 		t.Errorf("found: %v", v)
 	}
 	short := shorten(t, c, report)
-	checkFirstViolation(t, short, engine.NoPanic)
+	checkFirstViolation(t, short, history.NoPanic)
 	smallest := locktest.Planned(t, panicsWhenCut, 1, 1, "cut=1")
 	if short.Result.Panic == "" || short.Scenario.String() != smallest.String() {
 		t.Errorf("shrunk to %v with %v, which panics with %q", &short.Scenario,
@@ -170,7 +170,7 @@ func TestBrokenClaimPrecedesOutOfContract(t *testing.T) {
 	c := &campaign.Campaign{Scenario: locktest.Planned(t, s, 2, 1, "pause=2"), Seed: 1}
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	report := findReport(t, &c.Scenario, func(r *engine.Result) bool {
-		return len(r.Violations) == 1 && c.Scenario.OutOfContract(r, r.Violations[0])
+		return len(r.Violations) == 1 && r.OutOfContract(&c.Scenario, r.Violations[0])
 	})
 	short := shorten(t, c, report)
 	checkFirstViolation(t, short, history.NoSpuriousFailure)
@@ -215,9 +215,11 @@ func TestShortenKeepsFailureWithinContract(t *testing.T) {
 	if paused.OutOfContract == nil || paused.Failure != nil {
 		t.Fatal("a violation after a long pause is not out of contract")
 	}
-	short := shorten(t, c, findReport(t, &c.Scenario, c.Scenario.Fails))
+	short := shorten(t, c, findReport(t, &c.Scenario, func(r *engine.Result) bool {
+		return r.Fails(&c.Scenario)
+	}))
 	checkFirstViolation(t, short, history.ClientMutualExclusion)
-	if c.Scenario.OutOfContract(short.Result, short.Result.Violations[0]) ||
+	if short.Result.OutOfContract(&c.Scenario, short.Result.Violations[0]) ||
 		short.Scenario.Faults.Allows(faults.Pause) {
 		t.Errorf("shrunk to %v with %v", &short.Scenario, short.Recording.Deviations)
 	}
@@ -266,9 +268,9 @@ func sometimes(broken func(run int64) bool) scenarios.Subject {
 // If only the shrunk schedule is not reproduced, the failure is recorded as found. If the failure
 // itself is not reproduced, Shorten returns an error that says so.
 func TestShortenUnreproducibleFailure(t *testing.T) {
-	report := func(s *engine.Scenario) *report.Runs {
+	report := func(s *scenarios.Scenario) *report.Runs {
 		result := engine.NewRunner(t).Run(s, strategy.NewRandom(1, 0))
-		if !s.Fails(result) {
+		if !result.Fails(s) {
 			t.Fatal("the first run did not fail")
 		}
 		return &report.Runs{Failure: &report.Failure{

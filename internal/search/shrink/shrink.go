@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -25,21 +26,21 @@ import (
 //
 // If the given schedule panics, Shrink shrinks the panic, whatever the signature. Otherwise it
 // rejects schedules that panic. A failure within the contract never becomes one out of contract;
-// see [engine.Scenario.OutOfContract]. The reverse may happen: if a shorter form of a schedule out
+// see [engine.Result.OutOfContract]. The reverse may happen: if a shorter form of a schedule out
 // of contract violates a promise, Shrink continues with that.
 //
 // The result depends only on the arguments unless the context ends: the same failure always has the
 // same short form.
-func Shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+func Shrink(ctx context.Context, r *engine.Runner, scenario scenarios.Scenario,
 	deviations []engine.Deviation, signature string,
-) (engine.Scenario, []engine.Deviation) {
+) (scenarios.Scenario, []engine.Deviation) {
 	s := shrink(ctx, r, scenario, deviations, signature, costMax)
 	return s.outcome(), s.deviations
 }
 
 // shrink is Shrink with a bound on the cost of all runs, and returns the shrinker for what else it
 // knows.
-func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+func shrink(ctx context.Context, r *engine.Runner, scenario scenarios.Scenario,
 	deviations []engine.Deviation, signature string, bound int,
 ) *shrinker {
 	s := newShrinker(ctx, r, scenario, deviations, signature, bound)
@@ -48,13 +49,13 @@ func shrink(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
 }
 
 // newShrinker returns a shrinker that has done nothing yet.
-func newShrinker(ctx context.Context, r *engine.Runner, scenario engine.Scenario,
+func newShrinker(ctx context.Context, r *engine.Runner, scenario scenarios.Scenario,
 	deviations []engine.Deviation, signature string, bound int,
 ) *shrinker {
 	return &shrinker{
 		runner: r, ctx: ctx, signature: signature, plan: scenario.Faults, scenario: scenario,
 		deviations: deviations, needed: scenario.Faults,
-		stepCost: scenario.StepCost(), costMax: bound,
+		stepCost: engine.StepCost(&scenario), costMax: bound,
 		searched: make(map[string]bool), tried: make(map[uint64]bool),
 	}
 }
@@ -79,7 +80,7 @@ type shrinker struct {
 	signature string
 	plan      faults.Plan // as given
 
-	scenario   engine.Scenario
+	scenario   scenarios.Scenario
 	deviations []engine.Deviation
 	steps      []sim.Step  // all that the schedule decides, up to its fair phase
 	useful     int         // number of those before the violation
@@ -113,7 +114,7 @@ func (s *shrinker) shrink() {
 }
 
 // outcome returns the scenario with the plan that its schedule needs.
-func (s *shrinker) outcome() engine.Scenario {
+func (s *shrinker) outcome() scenarios.Scenario {
 	scenario := s.scenario
 	scenario.Faults = s.needed
 	return scenario

@@ -11,10 +11,10 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -55,7 +55,7 @@ var drawPlan = rapid.Custom(func(t *rapid.T) string {
 
 // drawFailing returns a scenario of a broken lock with a random plan, and a failing schedule of it.
 // It reports whether it found one.
-func drawFailing(t *rapid.T, runner *engine.Runner) (*engine.Scenario, *engine.Result,
+func drawFailing(t *rapid.T, runner *engine.Runner) (*scenarios.Scenario, *engine.Result,
 	bool,
 ) {
 	broken := []string{
@@ -70,8 +70,8 @@ func drawFailing(t *rapid.T, runner *engine.Runner) (*engine.Scenario, *engine.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: 3, Faults: plan,
+	s := &scenarios.Scenario{
+		Subject: subject, Clients: 3, Faults: plan,
 		Cycles: rapid.IntRange(1, 2).Draw(t, "cycles"),
 	}
 	if rapid.IntRange(0, 4).Draw(t, "servers") == 0 {
@@ -82,7 +82,7 @@ func drawFailing(t *rapid.T, runner *engine.Runner) (*engine.Scenario, *engine.R
 	}
 	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed")
 	for i := range 60 {
-		if r := runner.Run(s, strategy.NewRandom(seed, i)); s.Fails(r) {
+		if r := runner.Run(s, strategy.NewRandom(seed, i)); r.Fails(s) {
 			return s, r, true
 		}
 	}
@@ -91,13 +91,13 @@ func drawFailing(t *rapid.T, runner *engine.Runner) (*engine.Scenario, *engine.R
 
 // replayExactly replays a schedule with a plan and checks that all of its decisions are possible
 // and that it has the violation.
-func replayExactly(t *rapid.T, runner *engine.Runner, s engine.Scenario, plan faults.Plan,
+func replayExactly(t *rapid.T, runner *engine.Runner, s scenarios.Scenario, plan faults.Plan,
 	d []engine.Deviation, signature string,
 ) uint64 {
 	s.Faults = plan
 	replay := &engine.Replay{Deviations: d}
 	r := runner.Run(&s, replay)
-	s.Fails(r)
+	r.Fails(&s)
 	if len(replay.Skipped) > 0 || len(replay.Unreached()) > 0 || !slices.Equal(r.Deviations, d) {
 		t.Fatalf("%v with %v: skipped %v and %v", &s, d, replay.Skipped, replay.Unreached())
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -12,7 +13,7 @@ import (
 type size [sizes]int
 
 const (
-	outOfContract = iota // 1 if the failure is out of contract; see [engine.Scenario.OutOfContract]
+	outOfContract = iota // 1 if the failure is out of contract; see [engine.Result.OutOfContract]
 	faultCount
 	processes
 	cycles
@@ -29,10 +30,10 @@ const (
 func (s size) less(other size) bool { return slices.Compare(s[:], other[:]) < 0 }
 
 // sizeOf returns the size of a schedule that fails.
-func sizeOf(scenario *engine.Scenario, result *engine.Result) (size size) {
+func sizeOf(scenario *scenarios.Scenario, result *engine.Result) (size size) {
 	size[processes], size[cycles] = scenario.Clients*max(1, scenario.Threads), scenario.Cycles
 	size[deviations] = len(result.Deviations)
-	if scenario.OutOfContract(result, result.Violations[0]) {
+	if result.OutOfContract(scenario, result.Violations[0]) {
 		size[outOfContract] = 1
 	}
 	for _, group := range groups(result.Deviations) {

@@ -20,7 +20,7 @@ func TestShrinkRemovesPhases(t *testing.T) {
 	for schedule := range 10_000 {
 		drawn := strategy.Timed(strategy.NewRandom(1, schedule), profile, 1, schedule)
 		result := runner.Run(scenario, drawn)
-		if !slices.ContainsFunc(result.Deviations, timed) || !scenario.Fails(result) {
+		if !slices.ContainsFunc(result.Deviations, timed) || !result.Fails(scenario) {
 			continue
 		}
 		_, short := shrink.Shrink(t.Context(), runner, *scenario, slices.Clone(result.Deviations),

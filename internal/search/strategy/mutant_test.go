@@ -81,7 +81,7 @@ func TestMutantsStayNear(t *testing.T) {
 	const schedules = 200
 	for schedule := range schedules {
 		result := runner.Run(&c.Scenario, strategy.NewMutant(parents, 1, schedule))
-		if traces[result.TraceHash] = true; c.Scenario.Fails(result) {
+		if traces[result.TraceHash] = true; result.Fails(&c.Scenario) {
 			failures++
 		}
 	}

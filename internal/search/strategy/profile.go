@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -60,7 +61,7 @@ func (p *profiler) Observe(view engine.View) { p.profile.Shifts = view.Shifts() 
 
 // ProfileOf runs the scenario once under the default policy and counts its steps. If the context
 // ends meanwhile, the profile is not valid.
-func ProfileOf(ctx context.Context, r *engine.Runner, scenario *engine.Scenario) *Profile {
+func ProfileOf(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenario) *Profile {
 	strategy := new(profiler)
 	r.RunWithin(ctx, scenario, strategy)
 	_, strategy.profile.instants = scenario.Faults.TimedInstant()

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A quarter of the schedules have a shape, on several servers a little more, and a replay of such a
@@ -66,7 +67,7 @@ func TestShapesOccur(t *testing.T) {
 }
 
 // count counts the courses in schedules of a scenario without shapes, and in as many with them.
-func count(t *testing.T, schedules int, scenario *engine.Scenario) (plain, shaped courses) {
+func count(t *testing.T, schedules int, scenario *scenarios.Scenario) (plain, shaped courses) {
 	runner := engine.NewRunner(t)
 	profile := strategy.ProfileOf(t.Context(), runner, scenario)
 	for schedule := range schedules {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
@@ -34,8 +33,8 @@ func broken() []scenarios.Subject {
 // it.
 func BenchmarkSchedulesToBug(b *testing.B) {
 	for _, subject := range broken() {
-		scenario := &engine.Scenario{
-			Subject: conversion.Subject(subject), Clients: 3, Cycles: 2,
+		scenario := &scenarios.Scenario{
+			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
 		for _, name := range slices.Concat(strategy.Names(), []string{"pct10"}) {

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
@@ -26,7 +25,7 @@ func TestSizes(t *testing.T) {
 		Range:          report.Range{From: schedules, To: 2 * schedules},
 	}
 	for i := range c.Configurations {
-		c.Configurations[i].Subject = conversion.Subject(subject)
+		c.Configurations[i].Subject = subject
 	}
 	c.Scenario = c.Configurations[0].Scenario
 	for _, seen := range []report.SeenRecord{

@@ -9,21 +9,20 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/natstest"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 const build = "the build of this test"
 
-func lockNamed(name string) (engine.Subject, error) {
+func lockNamed(name string) (scenarios.Subject, error) {
 	subject, err := subjects.Named(name)
-	return conversion.Subject(subject), err
+	return subject, err
 }
 
 // dial connects to a queue until the end of the test.

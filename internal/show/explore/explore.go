@@ -33,6 +33,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -54,21 +55,21 @@ func (p Path) To(length int) Path {
 // An Explorer explores the schedules of a scenario. It may be used from several goroutines, and
 // performs one run at a time.
 type Explorer struct {
-	scenario engine.Scenario
+	scenario scenarios.Scenario
 
 	mu     sync.Mutex
 	runner *engine.Runner
 }
 
 // New returns an explorer of the scenario. Nothing else may use the runner.
-func New(runner *engine.Runner, scenario engine.Scenario) *Explorer {
+func New(runner *engine.Runner, scenario scenarios.Scenario) *Explorer {
 	runner.NoKeys = true
 	runner.GatherFacts(true)
 	return &Explorer{scenario: scenario, runner: runner}
 }
 
 // Scenario returns the scenario that is explored.
-func (e *Explorer) Scenario() *engine.Scenario { return &e.scenario }
+func (e *Explorer) Scenario() *scenarios.Scenario { return &e.scenario }
 
 // A BadPath is a path that leads nowhere.
 type BadPath struct{ reason string }
@@ -220,7 +221,7 @@ func (e *Explorer) Save(ctx context.Context, path Path, below string,
 	if result.Cancelled {
 		return nil, context.Cause(ctx)
 	}
-	e.scenario.Lead(result, signature)
+	result.Lead(&e.scenario, signature)
 	c, err := e.record(result)
 	if err != nil {
 		return nil, err

@@ -19,25 +19,25 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // newScenario returns a scenario of a bundled lock with one cycle.
-func newScenario(t *testing.T, lock string, clients int, plan string) engine.Scenario {
+func newScenario(t *testing.T, lock string, clients int, plan string) scenarios.Scenario {
 	t.Helper()
 	subject, err := subjects.Named(lock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := engine.Scenario{Subject: conversion.Subject(subject), Clients: clients, Cycles: 1}
+	s := scenarios.Scenario{Subject: subject, Clients: clients, Cycles: 1}
 	if subject.Real {
-		s.Client = engine.Real
+		s.Client = scenarios.Real
 	}
 	if s.Faults, err = faults.Parse(plan); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/page"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -146,7 +147,7 @@ func (s *snapshot) exists(path string) bool {
 }
 
 // state returns the state at the end of the path.
-func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *State {
+func (f *follower) state(scenario *scenarios.Scenario, result *engine.Result) *State {
 	names := timeline.NewNames(result.Events)
 	s := &State{
 		Path: Path{len(f.taken), append([]engine.Deviation{}, result.Deviations...)},
@@ -171,7 +172,7 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 	}
 	s.Queue = f.queue(names)
 	s.shorten(names)
-	scenario.Lead(result, "")
+	result.Lead(scenario, "")
 	report := result.Explain(scenario)
 	s.Page = page.New(page.About{
 		Lock: scenario.Subject.Name, Scenario: scenario.String(),
@@ -181,7 +182,7 @@ func (f *follower) state(scenario *engine.Scenario, result *engine.Result) *Stat
 		v := why.Violation
 		s.Violations = append(s.Violations, Violation{
 			v.Property, v.Signature(), v.Detail, why.Text, v.Event,
-			scenario.OutOfContract(result, v),
+			result.OutOfContract(scenario, v),
 		})
 	}
 	return s

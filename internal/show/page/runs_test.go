@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/likelihood"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -46,14 +45,14 @@ func dataOf(report *explain.Report) *page.Data {
 }
 
 // brokenScenario returns the scenario of that run.
-func brokenScenario(t *testing.T) *engine.Scenario {
+func brokenScenario(t *testing.T) *scenarios.Scenario {
 	t.Helper()
 	plan := faults.Plan{}
 	if err := plan.UnmarshalText([]byte("cut=1")); err != nil {
 		t.Fatal(err)
 	}
-	return &engine.Scenario{
-		Subject: conversion.Subject(subjects.NoRecheck()), Clients: 3, Cycles: 1, Faults: plan,
+	return &scenarios.Scenario{
+		Subject: subjects.NoRecheck(), Clients: 3, Cycles: 1, Faults: plan,
 	}
 }
 
@@ -71,7 +70,7 @@ func brokenReport(t *testing.T) (*explain.Report, *engine.Result) {
 	if len(result.Violations) == 0 {
 		t.Fatal("the run violates nothing")
 	}
-	scenario.Lead(result, "")
+	result.Lead(scenario, "")
 	return result.Explain(scenario), result
 }
 
@@ -79,8 +78,8 @@ func brokenReport(t *testing.T) (*explain.Report, *engine.Result) {
 func randomRun(t *testing.T, subject scenarios.Subject, clients, cycles, servers, schedule int,
 ) (*engine.Result, *explain.Report) {
 	t.Helper()
-	scenario := &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles, Servers: servers,
+	scenario := &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles, Servers: servers,
 		Faults: faults.Default(),
 	}
 	runner := engine.NewRunner(t)

@@ -14,7 +14,7 @@ import (
 // replay.
 const ReplayVariable = "INTERLOCK_REPLAY"
 
-// The variables by which interlock test tells scenarios.Check what it does differently.
+// The variables by which interlock test tells interlock.Check what it does differently.
 const (
 	FaultsVariable   = "INTERLOCK_FAULTS"   // the fault plan, instead of the scenario's
 	ClaimsVariable   = "INTERLOCK_CLAIMS"   // the properties to judge, instead of the lock's claims
@@ -23,7 +23,7 @@ const (
 	VerdictsVariable = "INTERLOCK_VERDICTS" // file to which each Check appends a [Verdict]
 )
 
-// A Verdict is the outcome of a scenarios.Check for interlock test, one line of JSON.
+// A Verdict is the outcome of a interlock.Check for interlock test, one line of JSON.
 type Verdict struct {
 	Test      string    `json:"test"`
 	Lock      string    `json:"lock"`
@@ -154,7 +154,7 @@ func (g *GoTest) Command() string {
 		quote(g.pattern()) + " ."
 }
 
-// A Setting is a variable that scenarios.Check reads, and its value.
+// A Setting is a variable that interlock.Check reads, and its value.
 type Setting struct {
 	Variable string
 	Flag     string // of interlock test, with the same meaning; "" if there is none

@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/show/page"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
@@ -29,9 +30,9 @@ type Recording struct {
 	Threads int         `json:"threads,omitempty"`
 	Faults  faults.Plan `json:"faults"`
 	// the next three unless they have their defaults
-	Severity faults.Severity   `json:"severity,omitzero"`
-	Client   engine.ClientKind `json:"client,omitzero"`
-	Servers  int               `json:"servers,omitzero"`
+	Severity faults.Severity      `json:"severity,omitzero"`
+	Client   scenarios.ClientKind `json:"client,omitzero"`
+	Servers  int                  `json:"servers,omitzero"`
 	// Scheduler reports that the schedule decides the order of goroutines.
 	Scheduler  bool               `json:"scheduler,omitzero"`
 	Seed       uint64             `json:"seed"`     // of the campaign that found it
@@ -55,7 +56,7 @@ const ReproductionRuns = 20
 
 // Reproduce runs a schedule [ReproductionRuns] times, and counts the runs with a violation of the
 // signature within the contract, or of any if that is empty.
-func Reproduce(r *engine.Runner, scenario *engine.Scenario, deviations []engine.Deviation,
+func Reproduce(r *engine.Runner, scenario *scenarios.Scenario, deviations []engine.Deviation,
 	signature string,
 ) Reproduction {
 	n := Reproduction{Runs: ReproductionRuns}
@@ -147,8 +148,8 @@ var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
 }[scheduler.Enabled])
 
 // Scenario returns the scenario of the schedule with the given lock.
-func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
-	s := &engine.Scenario{
+func (r *Recording) Scenario(subject scenarios.Subject) (*scenarios.Scenario, error) {
+	s := &scenarios.Scenario{
 		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads,
 		Faults:   r.Faults,
 		Severity: r.Severity,
@@ -164,7 +165,7 @@ func (r *Recording) Scenario(subject engine.Subject) (*engine.Scenario, error) {
 // A Counterexample is a run that violates a property, with its schedule. That of [NewPassing]
 // violates nothing.
 type Counterexample struct {
-	Scenario   engine.Scenario
+	Scenario   scenarios.Scenario
 	Recording  Recording
 	Result     *engine.Result                // its first violation is the recorded one
 	ReplayBy   func(directory string) string // the command that replays it
@@ -174,16 +175,16 @@ type Counterexample struct {
 }
 
 // NewCounterexample runs the schedule and records it. It records the first violation in the order
-// of [engine.Scenario.Lead], which must have the signature unless that is empty. If the run has no
+// of [engine.Result.Lead], which must have the signature unless that is empty. If the run has no
 // violation, or another one comes first, NewCounterexample returns an error: the schedule does not
 // fail, or the lock is nondeterministic. The result is valid until the runner's next run.
-func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+func NewCounterexample(r *engine.Runner, scenario scenarios.Scenario, deviations []engine.Deviation,
 	signature string, seed uint64, schedule int,
 ) (*Counterexample, error) {
 	r.GatherFacts(true)
 	defer r.GatherFacts(false)
 	result := r.Run(&scenario, &engine.Replay{Deviations: deviations})
-	scenario.Lead(result, signature)
+	result.Lead(&scenario, signature)
 	if len(result.Violations) == 0 {
 		return nil, &notReproduced{schedule: schedule, recorded: signature}
 	}
@@ -198,7 +199,7 @@ func NewCounterexample(r *engine.Runner, scenario engine.Scenario, deviations []
 }
 
 // NewDeadly runs a schedule that ends the program, up to the decision that does, and records it.
-func NewDeadly(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation,
+func NewDeadly(r *engine.Runner, scenario scenarios.Scenario, deviations []engine.Deviation,
 	death *engine.Death, seed uint64, schedule int,
 ) *Counterexample {
 	r.GatherFacts(true)
@@ -213,7 +214,7 @@ func NewDeadly(r *engine.Runner, scenario engine.Scenario, deviations []engine.D
 // NewPassing runs a schedule that violates nothing, and records it. If it violates a property,
 // NewPassing returns an error: the lock is nondeterministic. The result is valid until the runner's
 // next run.
-func NewPassing(r *engine.Runner, scenario engine.Scenario, deviations []engine.Deviation) (
+func NewPassing(r *engine.Runner, scenario scenarios.Scenario, deviations []engine.Deviation) (
 	*Counterexample, error,
 ) {
 	r.GatherFacts(true)
@@ -227,7 +228,7 @@ func NewPassing(r *engine.Runner, scenario engine.Scenario, deviations []engine.
 }
 
 // newRun records a run, but for its violation and where its schedule comes from.
-func newRun(scenario engine.Scenario, result *engine.Result) *Counterexample {
+func newRun(scenario scenarios.Scenario, result *engine.Result) *Counterexample {
 	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
 		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -50,7 +49,7 @@ func TestWriteAndReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := recording.Scenario(conversion.Subject(subjects.ExistsThenWait()))
+		s, err := recording.Scenario(subjects.ExistsThenWait())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +152,7 @@ func TestRecordingBounds(t *testing.T) {
 	r := counterexample(t, engine.NewRunner(t)).Recording
 	for _, clients := range []int{-1, 0, 1 << 30} {
 		r.Clients = clients
-		if _, err := r.Scenario(conversion.Subject(subjects.ExistsThenWait())); err == nil {
+		if _, err := r.Scenario(subjects.ExistsThenWait()); err == nil {
 			t.Errorf("%d clients are accepted", clients)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -13,14 +11,14 @@ import (
 // Planned returns a scenario with the given fault plan. An invalid plan ends the test.
 func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 	plan string,
-) engine.Scenario {
+) scenarios.Scenario {
 	t.Helper()
 	parsed, err := faults.Parse(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles, Faults: parsed,
+	return scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles, Faults: parsed,
 	}
 }
 
@@ -35,9 +33,9 @@ func Named(t testing.TB, name string) scenarios.Subject {
 }
 
 // Scenario returns a scenario with so many faults of any kind.
-func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *engine.Scenario {
-	return &engine.Scenario{
-		Subject: conversion.Subject(subject), Clients: clients, Cycles: cycles,
+func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
+	return &scenarios.Scenario{
+		Subject: subject, Clients: clients, Cycles: cycles,
 		Faults: faults.Plan{Any: anyFaults},
 	}
 }

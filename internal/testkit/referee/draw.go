@@ -5,7 +5,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // The bounds of drawing a lock.
@@ -50,12 +50,12 @@ func draw(seed, candidate uint64) *Lock {
 	longest := d.size(l)
 	switch l.Claim {
 	case history.Fencing:
-		l.Guard = pick(d, []engine.Guard{
-			engine.Unguarded, engine.TokenChecked,
-			engine.TokenChecked,
+		l.Guard = pick(d, []scenarios.Guard{
+			scenarios.Unguarded, scenarios.TokenChecked,
+			scenarios.TokenChecked,
 		})
 	case history.NoLostUpdate:
-		l.Guard = engine.Unguarded
+		l.Guard = scenarios.Unguarded
 	}
 	for range l.Clients {
 		l.Programs = append(l.Programs, d.program(l, longest))
@@ -128,7 +128,7 @@ func (d *generator) program(l *Lock, longest int) Program {
 		last.In = 1 + d.IntN(2)
 	}
 	p.Grant = Grant{Node: pick(d, []string{"", "", ownNode, ownNode, "x", "y"})}
-	if l.Claim == history.MonotonicToken || l.Guard == engine.TokenChecked || d.oneIn(6) {
+	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.oneIn(6) {
 		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
 	}
 	if l.Claim == history.ClientMutualExclusion && d.oneIn(2) ||

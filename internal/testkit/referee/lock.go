@@ -13,8 +13,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client"
 )
@@ -27,7 +25,7 @@ type Lock struct {
 	Cycles   int              `json:"cycles"`
 	Servers  int              `json:"servers,omitzero"`
 	Faults   faults.Plan      `json:"faults"`
-	Guard    engine.Guard     `json:"guard,omitzero"`
+	Guard    scenarios.Guard  `json:"guard,omitzero"`
 	Programs []Program        `json:"programs"` // assigned to the processes in turn
 
 	breakingWalk int // the number of a random walk that breaks the claim, 0 if unknown
@@ -124,10 +122,10 @@ var limits = history.Limits{
 }
 
 // Scenario returns the scenario of the lock.
-func (l *Lock) Scenario() engine.Scenario {
-	return engine.Scenario{
+func (l *Lock) Scenario() scenarios.Scenario {
+	return scenarios.Scenario{
 		Clients: l.Clients, Cycles: l.Cycles, Servers: l.Servers, Faults: l.Faults,
-		Subject: conversion.Subject(scenarios.Subject{
+		Subject: scenarios.Subject{
 			Name: "random", Claims: []history.Property{l.Claim}, Limits: limits,
 			Guard: scenarios.Guard(l.Guard),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
@@ -137,7 +135,7 @@ func (l *Lock) Scenario() engine.Scenario {
 				}
 				return scenarios.LockerFunc(m.lock), nil
 			},
-		}),
+		},
 	}
 }
 

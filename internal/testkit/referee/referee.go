@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A Referee compares searches with plain runs. It is not safe for concurrent use.
@@ -78,7 +79,7 @@ func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []engi
 }
 
 // refute searches for a schedule that breaks the claim. It returns nil if it finds none.
-func (r *Referee) refute(l *Lock, s *engine.Scenario) []engine.Deviation {
+func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []engine.Deviation {
 	claim := l.Claim
 	if l.breakingWalk > 0 {
 		if found := r.breaks(s, claim, newRandomWalk(l.breakingWalk)); found != nil {
@@ -103,12 +104,12 @@ func (r *Referee) refute(l *Lock, s *engine.Scenario) []engine.Deviation {
 }
 
 // breaks runs a schedule. It returns the deviations if the run breaks the claim, nil otherwise.
-func (r *Referee) breaks(s *engine.Scenario, claim history.Property,
+func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
 	strategy engine.Strategy,
 ) []engine.Deviation {
 	result := r.runner.Run(s, strategy)
 	for _, v := range result.Violations {
-		if v.Property == claim && !s.OutOfContract(result, v) {
+		if v.Property == claim && !result.OutOfContract(s, v) {
 			return append([]engine.Deviation{}, result.Deviations...)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -104,7 +103,7 @@ func violates(r *engine.Result, property history.Property) bool {
 }
 
 // repeats replays a schedule.
-func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.Result) {
+func repeats(t *testing.T, runner *engine.Runner, s *scenarios.Scenario, r *engine.Result) {
 	t.Helper()
 	hash := r.TraceHash
 	replay := &engine.Replay{Deviations: append([]engine.Deviation(nil), r.Deviations...)}
@@ -182,7 +181,7 @@ func TestValidityWithinClockBounds(t *testing.T) {
 				continue
 			}
 			violated = true
-			if got := s.Fails(r); got != test.fails {
+			if got := r.Fails(s); got != test.fails {
 				t.Errorf("%s, drift %d: the violation fails the lock: %v", test.lock.Name,
 					test.drift, got)
 			}
@@ -195,16 +194,16 @@ func TestValidityWithinClockBounds(t *testing.T) {
 }
 
 // scenario returns a scenario of three processes.
-func scenario(t *testing.T, lock scenarios.Subject, plan string) *engine.Scenario {
+func scenario(t *testing.T, lock scenarios.Subject, plan string) *scenarios.Scenario {
 	t.Helper()
 	parsed, err := faults.Parse(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := conversion.Scenario(scenarios.Scenario{
+	s := scenarios.Scenario{
 		Subject: lock, Clients: 3, Cycles: 2, Faults: parsed,
 		Severity: faults.Severity{Pause: time.Second, Drift: 5},
-	})
+	}.Resolved()
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -69,7 +68,7 @@ func violates(r *engine.Result, property history.Property) bool {
 }
 
 // repeats replays a schedule.
-func repeats(t *testing.T, runner *engine.Runner, s *engine.Scenario, r *engine.Result) {
+func repeats(t *testing.T, runner *engine.Runner, s *scenarios.Scenario, r *engine.Result) {
 	t.Helper()
 	hash := r.TraceHash
 	replay := &engine.Replay{Deviations: append([]engine.Deviation(nil), r.Deviations...)}
@@ -242,16 +241,16 @@ func TestExhaustive(t *testing.T) {
 }
 
 // scenario returns a scenario of three processes.
-func scenario(t testing.TB, lock scenarios.Subject, plan string) *engine.Scenario {
+func scenario(t testing.TB, lock scenarios.Subject, plan string) *scenarios.Scenario {
 	t.Helper()
 	parsed, err := faults.Parse(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := conversion.Scenario(scenarios.Scenario{
+	s := scenarios.Scenario{
 		Subject: lock, Clients: 3, Cycles: 2, Faults: parsed,
 		Severity: faults.Severity{Pause: time.Second, Drift: 5},
-	})
+	}.Resolved()
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/show/explore/terminal"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -25,7 +25,7 @@ func newModel(t *testing.T) *terminal.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario := engine.Scenario{Subject: conversion.Subject(subject), Clients: 3, Cycles: 1}
+	scenario := scenarios.Scenario{Subject: subject, Clients: 3, Cycles: 1}
 	if scenario.Faults, err = faults.Parse("cut=1"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"cmp"
@@ -27,6 +27,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/dial"
 )
@@ -75,7 +76,7 @@ var errScheduler = recording.ErrScheduler
 //
 // go test -v prints what was run, and which claims and faults were not exercised. With the real
 // client the test is skipped under the race detector; see [real.RaceDetector].
-func Check(t *testing.T, scenario Scenario) {
+func Check(t *testing.T, scenario scenarios.Scenario) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
 	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
@@ -87,7 +88,7 @@ func Check(t *testing.T, scenario Scenario) {
 	})
 }
 
-func checkScenario(t *testing.T, scenario engine.Scenario, verdict *verdict) {
+func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) {
 	t.Helper()
 	if replayRecorded(t, &scenario, verdict) {
 		return
@@ -176,7 +177,7 @@ func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs) {
 
 // replayRecorded replays the counterexample that is asked for, and returns true. If none is, it
 // replays those that earlier runs of the test left.
-func replayRecorded(t *testing.T, scenario *engine.Scenario, verdict *verdict) (only bool) {
+func replayRecorded(t *testing.T, scenario *scenarios.Scenario, verdict *verdict) (only bool) {
 	t.Helper()
 	if replayed, _ := replays(t); replayed != nil {
 		replayed.replay(t, scenario, verdict)
@@ -219,7 +220,7 @@ func withoutDirectory(err error) string {
 
 // records reports whether a recording is that of the scenario's lock. It may be that of another
 // lock that the test checks; see [checkedLocks].
-func records(t *testing.T, path string, scenario *engine.Scenario) bool {
+func records(t *testing.T, path string, scenario *scenarios.Scenario) bool {
 	t.Helper()
 	recorded, err := recording.Read(path)
 	if err != nil {
@@ -250,7 +251,7 @@ func recordings(t *testing.T) (paths []string) {
 
 // demandSound ends a test whose scenario is not valid or cannot run in this program, and returns
 // the scenario for the engine.
-func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
+func demandSound(t testing.TB, scenario *scenarios.Scenario) scenarios.Scenario {
 	t.Helper()
 	if err := scenario.Validate(); err != nil {
 		t.Fatal(err)
@@ -272,14 +273,14 @@ func demandSound(t testing.TB, scenario *Scenario) engine.Scenario {
 		}
 	}
 	switch {
-	case scenario.Client != Model && real.RaceDetector:
+	case scenario.Client != scenarios.Model && real.RaceDetector:
 		t.Skip("the real client is not deterministic under the race detector: run this test " +
 			"without -race")
-	case scenario.Client == Dialed && !dial.Patched():
+	case scenario.Client == scenarios.Dialed && !dial.Patched():
 		t.Skip("code that opens its own client is tested by the command interlock test, which " +
 			"leads the client to the simulated servers")
 	}
-	return scenario.engine()
+	return scenario.Resolved()
 }
 
 // inTime returns a context that ends shortly before go test ends the test, so that findings are not
@@ -317,9 +318,9 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 }
 
 // exhaustible returns why there is no exhaustive search of the scenario, or nil.
-func exhaustible(s *engine.Scenario) error {
+func exhaustible(s *scenarios.Scenario) error {
 	switch {
-	case s.Client == engine.Dialed:
+	case s.Client == scenarios.Dialed:
 		return errors.New("an exhaustive search needs the state of the client, so it cannot be " +
 			"done with code that opens its own client")
 	case s.Client.Library():
@@ -488,7 +489,7 @@ func stepList(result *engine.Result, deviations []engine.Deviation) string {
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.
-func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict *verdict) bool {
+func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdict *verdict) bool {
 	t.Helper()
 	recording, err := recording.Read(path)
 	if err != nil {
@@ -516,7 +517,7 @@ func replayInTest(t *testing.T, scenario *engine.Scenario, path string, verdict 
 	for _, d := range replay.Unreached() {
 		t.Logf("%s: step %d, %v, is not reached any more", path, d.Index, d.Step)
 	}
-	if recorded.Fails(result) {
+	if result.Fails(recorded) {
 		verdict.failed(result.Violations[0].Signature(), path, "")
 		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(recording, result),
 			describeRun(t, recorded, result), howToSearch(t, path))
@@ -559,7 +560,7 @@ func howToSearch(t *testing.T, path string) string {
 // describeRun describes a failed run with the lines of the lock's calls. The run need not have
 // gathered them, which is slow: its schedule runs again, and if that run differs, the description
 // has no lines.
-func describeRun(t *testing.T, scenario *engine.Scenario, failed *engine.Result) string {
+func describeRun(t *testing.T, scenario *scenarios.Scenario, failed *engine.Result) string {
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
 	again := runner.Run(scenario, &engine.Replay{Deviations: failed.Deviations})
@@ -571,7 +572,7 @@ func describeRun(t *testing.T, scenario *engine.Scenario, failed *engine.Result)
 
 // replayUnstable replays a schedule whose runs differ several times, and fails the test if a run
 // violates a property.
-func replayUnstable(t *testing.T, scenario *engine.Scenario, path string,
+func replayUnstable(t *testing.T, scenario *scenarios.Scenario, path string,
 	deviations []engine.Deviation, difference *engine.Nondeterminism,
 ) {
 	t.Helper()

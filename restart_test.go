@@ -1,4 +1,4 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -80,17 +79,17 @@ func (l *cleaningLock) lock(maker string) (err error) {
 // violates reports whether any of 150 schedules violates client-mutual-exclusion.
 func violates(t *testing.T, owner func(host string, pid int) string, client scenarios.ClientKind,
 ) bool {
-	scenario := conversion.Scenario(scenarios.Scenario{
+	scenario := scenarios.Scenario{
 		Clients: 2, Cycles: 1, Faults: faults.MustParse("restart=1"), Client: client,
 		Subject: scenarios.Subject{
 			Name: "cleaning", Claims: []history.Property{history.ClientMutualExclusion},
 			Open: openCleaning(owner),
 		},
-	})
+	}.Resolved()
 	runner, replaced := engine.NewRunner(t), 0
 	for schedule := range 150 {
 		result := runner.Run(&scenario, strategy.NewRandom(1, schedule))
-		if scenario.Fails(result) {
+		if result.Fails(&scenario) {
 			if result.Violations[0].Property != history.ClientMutualExclusion {
 				t.Fatal(result.Describe(&scenario))
 			}

@@ -1,4 +1,4 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"flag"
@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -39,7 +40,7 @@ func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		rapid.Check(w, scenarios.Property(t, scenario))
+		rapid.Check(w, interlock.Property(t, scenario))
 	}()
 	<-done
 	return w

@@ -1,14 +1,14 @@
-package scenarios
+package interlock
 
 import (
 	"encoding/json"
 	"os"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A verdict tells interlock test the outcome of a [Check].
@@ -22,7 +22,7 @@ type verdict struct {
 const notJudged = ""
 
 // newVerdict returns a verdict for a test that ends before it has an outcome.
-func newVerdict(t testing.TB, scenario *engine.Scenario) *verdict {
+func newVerdict(t testing.TB, scenario *scenarios.Scenario) *verdict {
 	v := newVerdictOf(t, scenario.Subject.Name)
 	v.Scenario = scenario.String()
 	return v

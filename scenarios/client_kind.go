@@ -1,4 +1,4 @@
-package engine
+package scenarios
 
 import "fmt"
 
@@ -7,9 +7,11 @@ type ClientKind uint8
 
 // The client kinds.
 const (
-	Model  ClientKind = iota // simzk's model of go-zookeeper/zk: fast
-	Real                     // go-zookeeper/zk itself, unmodified, over connections in memory
-	Dialed                   // clients of any library that the code of a process opens itself
+	Model ClientKind = iota // simzk's model of go-zookeeper/zk: fast
+	Real                    // go-zookeeper/zk itself, unmodified, over connections in memory
+	// Dialed processes open clients themselves, at [Process.Address]. Such a scenario runs only
+	// under the command interlock test.
+	Dialed
 )
 
 var clientKindNames = [...]string{Model: "model", Real: "real", Dialed: "dialed"}

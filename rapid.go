@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 	"pgregory.net/rapid"
 )
@@ -16,7 +17,7 @@ import (
 // the test is skipped under the race detector.
 //
 // As [Check] does, CheckRapid runs in a child process, replays and writes counterexamples.
-func CheckRapid(t *testing.T, scenario Scenario) {
+func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
 	if replayed, subtest := replays(t); replayed != nil && !replayed.applies(&checked, subtest) {
@@ -40,18 +41,20 @@ func CheckRapid(t *testing.T, scenario Scenario) {
 
 // Property returns the property that [CheckRapid] checks, for callers of rapid. It ends the test if
 // the scenario is not valid. The property runs in the process of its caller.
-func Property(t *testing.T, scenario Scenario) func(*rapid.T) {
+func Property(t *testing.T, scenario scenarios.Scenario) func(*rapid.T) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
 	return property(t, &checked, func(*engine.Result) {})
 }
 
 // property returns the property of the scenario. It hands failed runs to the function note.
-func property(t *testing.T, scenario *engine.Scenario, note func(*engine.Result)) func(*rapid.T) {
+func property(t *testing.T, scenario *scenarios.Scenario,
+	note func(*engine.Result),
+) func(*rapid.T) {
 	runner := engine.NewRunner(t)
 	return func(rt *rapid.T) {
 		result := runner.Run(scenario, rapidDraws{rt})
-		if scenario.Fails(result) {
+		if result.Fails(scenario) {
 			note(result)
 			rt.Fatalf("%s", describeRun(t, scenario, result))
 		}

@@ -1,18 +1,18 @@
-package scenarios
+package interlock
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // The report of a deadly schedule that no child could write names the scenario, the seed and the
 // schedule, and how to find it again.
 func TestDescribeUnshrunk(t *testing.T) {
-	p := &parent{scenario: &engine.Scenario{
-		Subject: engine.Subject{Name: "own"}, Clients: 2, Cycles: 1,
+	p := &parent{scenario: &scenarios.Scenario{
+		Subject: scenarios.Subject{Name: "own"}, Clients: 2, Cycles: 1,
 	}}
 	run := &deadlyRun{
 		Searched: true, Often: "in 3 of 3 runs", Signature: "no-panic: it died",

@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"flag"
@@ -16,13 +16,14 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // A fuzzer is a target under go test -fuzz. The fuzzer's coordinator starts workers and ends when
 // one of them fails or dies. Workers leave files in a directory that both know.
 type fuzzer struct {
 	f         *testing.F
-	scenario  *engine.Scenario
+	scenario  *scenarios.Scenario
 	works     bool // this process is a worker
 	directory string
 	stall     time.Duration // how long a step may take
@@ -41,7 +42,7 @@ func flagValue(name string) string {
 }
 
 // newFuzzer returns the fuzzer of a target. The coordinator makes the directory.
-func newFuzzer(f *testing.F, scenario *engine.Scenario) *fuzzer {
+func newFuzzer(f *testing.F, scenario *scenarios.Scenario) *fuzzer {
 	z := &fuzzer{
 		f: f, scenario: scenario, works: fuzzes(), stall: stallLimit(f),
 		memory: memoryLimit(f) / memoryShare,
@@ -67,7 +68,7 @@ func (z *fuzzer) begin() {
 	if z.works {
 		z.once.Do(func() {
 			supervise.Watch(filepath.Join(z.directory, strconv.Itoa(os.Getpid())), z.stall,
-				z.memory, z.scenario.Subject.Service.OwnsFrame)
+				z.memory, z.scenario.Subject.EffectiveService().OwnsFrame)
 		})
 	}
 }

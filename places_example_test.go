@@ -1,10 +1,11 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -51,4 +52,4 @@ func semaphoreScenario() scenarios.Scenario {
 	}
 }
 
-func TestNodeSemaphore(t *testing.T) { scenarios.Check(t, semaphoreScenario()) }
+func TestNodeSemaphore(t *testing.T) { interlock.Check(t, semaphoreScenario()) }

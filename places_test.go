@@ -1,12 +1,10 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -15,7 +13,7 @@ import (
 // search runs a small campaign and returns the properties that its first failing schedule violates.
 func search(t *testing.T, s scenarios.Scenario) (violated []history.Property) {
 	c := &campaign.Campaign{
-		Scenario: conversion.Scenario(s), Schedules: 400, Seed: 1, Workers: 1,
+		Scenario: s.Resolved(), Schedules: 400, Seed: 1, Workers: 1,
 	}
 	r := c.Run(context.Background(), t).Common()
 	if r.Failure == nil {
@@ -93,7 +91,7 @@ func TestSharedNeedsASharedLocker(t *testing.T) {
 	s := semaphoreScenario()
 	s.Subject.Places, s.Subject.Shared = 1, func(int, int) bool { return true }
 	violated := search(t, s)
-	if len(violated) != 1 || violated[0] != engine.NoPanic {
+	if len(violated) != 1 || violated[0] != history.NoPanic {
 		t.Errorf("violates %v", violated)
 	}
 }

@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Replay runs a test that calls [Check], with the counterexample in the directory in place of the
@@ -67,7 +67,7 @@ func replays(t *testing.T) (r *replayedTest, subtest string) {
 }
 
 // applies reports whether this call of Check is one that the counterexample was found with.
-func (r *replayedTest) applies(scenario *engine.Scenario, subtest string) bool {
+func (r *replayedTest) applies(scenario *scenarios.Scenario, subtest string) bool {
 	if scenario.Subject.Name != r.lock || r.inSubtest && subtest != r.subtest {
 		return false
 	}
@@ -76,7 +76,7 @@ func (r *replayedTest) applies(scenario *engine.Scenario, subtest string) bool {
 }
 
 // replay replays the counterexample.
-func (r *replayedTest) replay(t *testing.T, scenario *engine.Scenario, verdict *verdict) {
+func (r *replayedTest) replay(t *testing.T, scenario *scenarios.Scenario, verdict *verdict) {
 	t.Helper()
 	if !replayInTest(t, scenario, r.directory, verdict) {
 		t.Skipf("%s: none of its steps is possible any more, so it says nothing about this lock",

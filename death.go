@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -240,7 +241,7 @@ func (p *parent) isDeadly(report *deadlyReport) bool {
 	r := &report.Recording
 	flight := flightrecorder.Flight{
 		Schedule: r.Schedule, Deviations: r.Deviations,
-		Scenario: engine.Scenario{
+		Scenario: scenarios.Scenario{
 			Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads, Faults: r.Faults,
 			Severity: r.Severity, Client: r.Client, Servers: r.Servers,
 		},

@@ -1,4 +1,4 @@
-package scenarios
+package interlock
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 const (
@@ -64,7 +65,7 @@ func note(n childNote) {
 
 // isolate performs a call that runs the code of the lock in a child process, so that the test
 // survives the code. See package supervise. It writes the verdict of the call.
-func isolate(t *testing.T, scenario *engine.Scenario, call func(*verdict)) {
+func isolate(t *testing.T, scenario *scenarios.Scenario, call func(*verdict)) {
 	t.Helper()
 	number := supervise.NextCall(t)
 	if job := supervise.Current(); job != nil {
@@ -119,11 +120,11 @@ func isolate(t *testing.T, scenario *engine.Scenario, call func(*verdict)) {
 }
 
 // performJob performs the job of this process, which is a child.
-func performJob(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
+func performJob(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario,
 	call func(*verdict),
 ) {
 	t.Helper()
-	job.Perform(t, scenario.Subject.Service.OwnsFrame, func() {
+	job.Perform(t, scenario.Subject.EffectiveService().OwnsFrame, func() {
 		t.Helper()
 		verdict := newVerdict(t, scenario)
 		switch job.Mode {
@@ -211,7 +212,7 @@ func memoryLimit(t testing.TB) uint64 {
 // A parent is the process that waits for children and reports their deaths.
 type parent struct {
 	t        testing.TB
-	scenario *engine.Scenario
+	scenario *scenarios.Scenario
 	job      *supervise.Job
 	verdict  *verdict
 }
@@ -226,7 +227,7 @@ func (p *parent) run(job *supervise.Job, relays bool, limit time.Duration) (*sup
 			timeout = max(time.Until(deadline), time.Second)
 		}
 	}
-	owned := p.scenario.Subject.Service.OwnsFrame
+	owned := p.scenario.Subject.EffectiveService().OwnsFrame
 	if !relays {
 		return job.Run(nil, limit, timeout, owned)
 	}
@@ -268,7 +269,7 @@ type deadlyReport struct {
 const probeTime = 3 * time.Second
 
 // probe runs a schedule several times.
-func probe(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
+func probe(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario) {
 	run, recorded := readDeadly(t, job, scenario)
 	runner := engine.NewRunner(t)
 	began := time.Now()
@@ -282,8 +283,8 @@ func probe(t *testing.T, job *supervise.Job, scenario *engine.Scenario) {
 }
 
 // readDeadly reads the schedule that the child is to run.
-func readDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) (*deadlyRun,
-	*engine.Scenario,
+func readDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario) (*deadlyRun,
+	*scenarios.Scenario,
 ) {
 	run := new(deadlyRun)
 	if err := job.ReadInput(run); err != nil {
@@ -297,7 +298,9 @@ func readDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario) (*d
 }
 
 // shrinkDeadly shrinks a schedule that ends the program, and writes the counterexample.
-func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, verdict *verdict) {
+func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario,
+	verdict *verdict,
+) {
 	run, recorded := readDeadly(t, job, scenario)
 	runner := engine.NewRunner(t)
 	small, deviations, death := shrink.Deadly(context.Background(), runner, *recorded,
@@ -338,7 +341,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *engine.Scenario, v
 }
 
 // recordFailing shrinks a failing schedule and writes the counterexample.
-func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
+func recordFailing(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario,
 	verdict *verdict,
 ) {
 	run, recorded := readDeadly(t, job, scenario)
@@ -351,12 +354,12 @@ func recordFailing(t *testing.T, job *supervise.Job, scenario *engine.Scenario,
 // recordResult shrinks a schedule that failed, and writes the counterexample. It returns where that
 // is, or why there is none. If the lock is nondeterministic, the schedule is run until it fails, at
 // most [recording.ReproductionRuns] times.
-func recordResult(t *testing.T, scenario *engine.Scenario, deviations []engine.Deviation,
+func recordResult(t *testing.T, scenario *scenarios.Scenario, deviations []engine.Deviation,
 	verdict *verdict,
 ) string {
 	runner := engine.NewRunner(t)
 	result, runs := runner.Run(scenario, &engine.Replay{Deviations: deviations}), 1
-	for ; !scenario.Fails(result); runs++ {
+	for ; !result.Fails(scenario); runs++ {
 		if runs == recording.ReproductionRuns {
 			return fmt.Sprintf("the schedule fails in none of %d further runs\n%s", runs,
 				engine.LikelyCauses)

@@ -1,4 +1,4 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -104,9 +105,9 @@ func TestChecked(t *testing.T) {
 		if two {
 			other := *s
 			other.Subject.Name = "other"
-			scenarios.Check(t, other)
+			interlock.Check(t, other)
 		}
-		scenarios.Check(t, *s)
+		interlock.Check(t, *s)
 	})
 }
 
@@ -530,7 +531,7 @@ func FuzzChecked(f *testing.F) {
 	if os.Getenv(variantVariable) == "fuzz" { // The first schedule that it runs fails.
 		s.Subject = locktest.Named(f, "probe-node")
 	}
-	scenarios.Fuzz(f, *s)
+	interlock.Fuzz(f, *s)
 }
 
 // A failing input of a fuzz target shows the lines of the lock's calls.

@@ -1,4 +1,4 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
@@ -22,10 +21,10 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 		subjects.Mutex(), subjects.ReadersWriters(), subjects.Semaphore3(),
 	} {
 		for _, servers := range []int{1, 3} {
-			scenario := conversion.Scenario(scenarios.Scenario{
+			scenario := scenarios.Scenario{
 				Subject: subject, Clients: 2, Threads: 2, Cycles: 2, Servers: servers,
 				Faults: faults.Plan{Any: 2},
-			})
+			}.Resolved()
 			runner := engine.NewRunner(t)
 			for i := range 60 {
 				result := runner.Run(&scenario, strategy.NewRandom(7, i))
@@ -44,10 +43,10 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 // Each thread is a contender: it has its own grants, critical sections and requests, and a crash
 // stops all threads of a process.
 func TestThreadsAreContenders(t *testing.T) {
-	scenario := conversion.Scenario(scenarios.Scenario{
+	scenario := scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 2, Threads: 3, Cycles: 1,
 		Faults: faults.MustParse("crash:c1@hold=1"),
-	})
+	}.Resolved()
 	crashed, granted, created := 0, map[string]int{}, map[string]int{}
 	runner := engine.NewRunner(t)
 	for i := range 40 {
@@ -94,10 +93,10 @@ func TestThreadDefects(t *testing.T) {
 
 // A thread that is cancelled gives up, and the others do not.
 func TestCancelOfAThread(t *testing.T) {
-	scenario := conversion.Scenario(scenarios.Scenario{
+	scenario := scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 1, Threads: 3, Cycles: 1,
 		Faults: faults.MustParse("cancel=1"),
-	})
+	}.Resolved()
 	cancelled, failed := map[string]int{}, map[string]int{}
 	runner := engine.NewRunner(t)
 	for i := range 100 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -75,11 +76,11 @@ func scenario(name string, contended func(*scenarios.Process)) scenarios.Scenari
 
 func check(t *testing.T, name string, contended func(*scenarios.Process)) {
 	t.Helper()
-	scenarios.Check(t, scenario(name, contended))
+	interlock.Check(t, scenario(name, contended))
 }
 
 func TestRapid(t *testing.T) {
-	scenarios.CheckRapid(t, scenario("rapid", func(*scenarios.Process) {
+	interlock.CheckRapid(t, scenario("rapid", func(*scenarios.Process) {
 		panic("in rapid") // line: rapid
 	}))
 }
@@ -115,17 +116,17 @@ func TestHasty(t *testing.T) {
 		return hasty{locker}, err
 	}
 	s.Subject.Claims = []history.Property{history.ClientMutualExclusion}
-	scenarios.CheckRapid(t, s)
+	interlock.CheckRapid(t, s)
 }
 
 func FuzzPanic(f *testing.F) {
-	scenarios.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
+	interlock.Fuzz(f, scenario("fuzz", func(*scenarios.Process) {
 		panic("in a fuzzer") // line: fuzz
 	}))
 }
 
 func FuzzWorker(f *testing.F) {
-	scenarios.Fuzz(f, scenario("worker", func(*scenarios.Process) {
+	interlock.Fuzz(f, scenario("worker", func(*scenarios.Process) {
 		panic("in a worker") // line: worker
 	}))
 }
@@ -141,7 +142,7 @@ func TestOpen(t *testing.T) {
 	s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
 		panic("before the first request") // line: open
 	}
-	scenarios.Check(t, s)
+	interlock.Check(t, s)
 }
 
 func TestCondition(t *testing.T) {
@@ -150,7 +151,7 @@ func TestCondition(t *testing.T) {
 		Name: "a condition that panics", Clients: 1,
 		Reached: func([]history.Event) bool { panic("in a condition") },
 	}}
-	scenarios.Check(t, s)
+	interlock.Check(t, s)
 }
 
 func TestExit(t *testing.T) {
@@ -210,5 +211,5 @@ func TestLate(t *testing.T) {
 		})
 		return open(p)
 	}
-	scenarios.Check(t, s)
+	interlock.Check(t, s)
 }

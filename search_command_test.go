@@ -1,4 +1,4 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"os"

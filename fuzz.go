@@ -1,10 +1,11 @@
-package scenarios
+package interlock
 
 import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -15,7 +16,7 @@ import (
 // Without -fuzz, each input of the corpus runs in a child process, as a [Check] does. With -fuzz,
 // the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has
 // ended.
-func Fuzz(f *testing.F, scenario Scenario) {
+func Fuzz(f *testing.F, scenario scenarios.Scenario) {
 	f.Helper()
 	checked := demandSound(f, &scenario)
 	f.Add([]byte{})
@@ -30,7 +31,7 @@ func Fuzz(f *testing.F, scenario Scenario) {
 				return
 			}
 			result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
-			if !checked.Fails(result) {
+			if !result.Fails(&checked) {
 				verdict.Outcome = recording.Passed
 				return
 			}

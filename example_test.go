@@ -1,10 +1,11 @@
-package scenarios_test
+package interlock_test
 
 import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -55,6 +56,6 @@ func nodeLockScenario() scenarios.Scenario {
 	}
 }
 
-func TestNodeLock(t *testing.T) { scenarios.Check(t, nodeLockScenario()) }
+func TestNodeLock(t *testing.T) { interlock.Check(t, nodeLockScenario()) }
 
-func FuzzNodeLock(f *testing.F) { scenarios.Fuzz(f, nodeLockScenario()) }
+func FuzzNodeLock(f *testing.F) { interlock.Fuzz(f, nodeLockScenario()) }
