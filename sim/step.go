@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -43,12 +44,14 @@ const (
 	Shift  // the phase of a periodic timer moves by Peer parts of [PhaseParts]
 	Before // time passes until just before an instant at which a timer fires
 	After  // time passes until just after such an instant
+	Pass   // time passes for as long as For, unless a tick would end before
 )
 
 var stepNames = [...]string{
 	Serve: "serve", Deliver: "deliver", Enter: "enter", Leave: "leave", Heal: "heal",
 	Resume: "resume", Log: "log", Apply: "apply", Tick: "tick", Fair: "fair", Wake: "wake",
 	Case: "case", Shift: "shift", Before: "before", After: "after",
+	Pass: "pass",
 }
 
 // A Step is one thing that can happen next.
@@ -61,6 +64,7 @@ type Step struct {
 	// its connections, numbered in the same way; 0 for Tick and Fair; a negative number -n is
 	// server n
 	Process int32
+	For     time.Duration // of a Pass, and otherwise 0
 }
 
 // String returns the name of the step, such as "serve c1", "tick", "expire c2" or "wake 2".
@@ -68,6 +72,8 @@ func (s Step) String() string {
 	switch s.Kind {
 	case Tick, Fair, Before, After:
 		return stepNames[s.Kind]
+	case Pass:
+		return stepNames[Pass] + " " + s.For.String()
 	case Shift:
 		return stepNames[Shift] + " " + s.timer() + " " + strconv.Itoa(int(s.Peer))
 	case Fault:
@@ -145,8 +151,11 @@ func ParseStep(name string) (Step, error) {
 		return Step{Kind: After}, nil
 	}
 	verb, target, _ := strings.Cut(name, " ")
-	if verb == stepNames[Shift] {
+	switch verb {
+	case stepNames[Shift]:
 		return parseShift(name, target)
+	case stepNames[Pass]:
+		return parsePass(name, target)
 	}
 	if verb == stepNames[Wake] || verb == stepNames[Case] {
 		return parseChoice(name, verb, target)

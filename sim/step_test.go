@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/sim"
@@ -13,6 +14,7 @@ func TestStepNames(t *testing.T) {
 		{Kind: sim.Fair},
 		{Kind: sim.Before},
 		{Kind: sim.After},
+		{Kind: sim.Pass, For: 1500 * time.Millisecond},
 		{Kind: sim.Shift, Process: sim.ExpiryTimer, Peer: 1},
 		{Kind: sim.Shift, Process: sim.RelayTimer, Peer: sim.PhaseParts - 1},
 		{Kind: sim.Shift, Process: 3, Peer: 16},

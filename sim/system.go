@@ -106,9 +106,9 @@ type System interface {
 	Advance(now time.Duration)
 	// AwaitsTime reports whether an effect of an earlier fault waits only for time.
 	AwaitsTime() bool
-	// Expiry returns when the last of the data expire that the service stores, without a fault. If
-	// none will, it returns when data last expired, and false if none have.
-	Expiry() (at time.Duration, ok bool)
+	// Expiry returns when data that the service stores last expired, and when data will expire
+	// next, without a fault; 0 for never.
+	Expiry() (last, next time.Duration)
 
 	// Collect receives what processes have asked for since the last call, in canonical order.
 	Collect()

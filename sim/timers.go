@@ -38,11 +38,23 @@ type Timers interface {
 // Unlisted reports whether the step is never among the enabled steps, so that only a strategy or a
 // schedule asks for it.
 func (s Step) Unlisted() bool {
-	return s.Kind == Fair || s.Kind == Shift || s.Kind == Before || s.Kind == After
+	return s.Kind == Fair || s.Kind >= Shift
 }
 
 // PassesTime reports whether the step lets time pass.
-func (s Step) PassesTime() bool { return s.Kind == Tick || s.Kind == Before || s.Kind == After }
+func (s Step) PassesTime() bool { return s.Kind == Tick || s.Kind >= Before }
+
+// PassMax bounds the time of a [Pass].
+const PassMax = time.Hour
+
+// parsePass returns the Pass of a duration.
+func parsePass(name, text string) (Step, error) {
+	pause, err := time.ParseDuration(text)
+	if err != nil || pause <= 0 || pause > PassMax {
+		return Step{}, fmt.Errorf("%q is not the name of a step", name)
+	}
+	return Step{Kind: Pass, For: pause}, nil
+}
 
 // timer returns the name of the timer that a Shift moves.
 func (s Step) timer() string {

@@ -73,14 +73,15 @@ type promptnessMonitor struct {
 	limits    *history.Limits
 	askers    []asker // at most one for each process
 	disturbed bool    // a fault other than a cancel has struck
+	now       time.Duration
 }
 
-func (m *promptnessMonitor) reset() { m.askers, m.disturbed = m.askers[:0], false }
+func (m *promptnessMonitor) reset() { m.askers, m.disturbed, m.now = m.askers[:0], false, 0 }
 
 func (m *promptnessMonitor) copy(from monitor) {
 	other := from.(*promptnessMonitor)
 	m.reset()
-	m.disturbed = other.disturbed
+	m.disturbed, m.now = other.disturbed, other.now
 	for i := range other.askers {
 		a := m.of(other.askers[i].process)
 		asked := append(a.asked, other.askers[i].asked...)
@@ -105,7 +106,8 @@ func (m *promptnessMonitor) of(process int32) *asker {
 
 func (m *promptnessMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
 
-// state folds in no index, which only decides what a violation names.
+// state folds in no index, which only decides what a violation names, and times since and until now:
+// when a run came to a state makes no difference.
 func (m *promptnessMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.askers {
@@ -116,11 +118,12 @@ func (m *promptnessMonitor) state(_ *queue, s *State) {
 		one := fold(uint64(uint32(a.process))<<32|uint64(uint32(a.unanswered)),
 			bit(a.away, 0)|bit(a.open, 1)|bit(a.ended > 0, 2)|bit(a.judged, 3)|
 				bit(a.timed.open, 4))
-		if a.waits() || a.timed.open {
-			one = fold(one, uint64(a.since))
+		if a.waits() {
+			one = fold(one, uint64(m.now-a.since))
 		}
 		if a.timed.open {
-			one = fold(fold(one, uint64(a.timed.until)), uint64(a.timed.overrun))
+			one = fold(fold(one, uint64(m.now-max(a.since, a.timed.until))),
+				uint64(a.timed.overrun))
 		}
 		for _, path := range a.asked {
 			one = fold(one, s.text(path))
@@ -149,6 +152,7 @@ func (m *promptnessMonitor) visible(_ *queue, e *history.Event) bool {
 
 func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
+	m.now = e.At
 	if v := m.late(e, i); v != nil {
 		return v
 	}

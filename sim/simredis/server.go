@@ -325,19 +325,6 @@ func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// lastExpiry returns when the last key expires, or if none will, when one expired last, and 0 if
-// none has.
-func (s *redisServer) lastExpiry(now time.Duration) time.Duration {
-	s.advance(s.clock(now))
-	last := s.expired
-	for _, key := range s.redis.Keys() {
-		if left, expires := s.left(key); expires {
-			last = max(last, now+left)
-		}
-	}
-	return last
-}
-
 // key returns a hash of the server's state.
 func (s *redisServer) key(now time.Duration) uint64 {
 	s.advance(s.clock(now))

@@ -212,29 +212,28 @@ func TestRenumberAges(t *testing.T) {
 	}
 }
 
-// Data expire with the last key that does; later, when one expired last. A deleted key counts no
-// more.
+// Data expire next with the first key that does. A deleted key counts no more.
 func TestExpiry(t *testing.T) {
 	w := newWorld(t)
-	want := func(at time.Duration, ok bool) {
+	want := func(wantLast, wantNext time.Duration) {
 		t.Helper()
-		if got, expires := w.Expiry(); got != at || expires != ok {
-			t.Errorf("at %v: data expire at %v, %v; want %v, %v", w.Now(), got, expires, at, ok)
+		if last, next := w.Expiry(); last != wantLast || next != wantNext {
+			t.Errorf("at %v: data expired at %v and will at %v; want %v and %v", w.Now(), last,
+				next, wantLast, wantNext)
 		}
 	}
 	w.do(1, "SET", "k", "1")
-	want(0, false)
+	want(0, 0)
 	w.do(1, "SET", "a", "1", "PX", "500")
 	w.do(2, "SET", "b", "1", "PX", "2000")
-	want(2*time.Second, true)
-	w.do(2, "DEL", "b")
-	want(500*time.Millisecond, true)
-	w.Advance(time.Second)
-	want(time.Second, true) // It was noticed then.
+	want(0, 500*time.Millisecond)
+	w.do(2, "DEL", "a")
+	want(0, 2*time.Second)
 	w.do(1, "SET", "a", "1", "PX", "500")
-	want(1500*time.Millisecond, true)
-	w.do(1, "DEL", "a")
-	want(time.Second, true)
+	w.Advance(time.Second)
+	want(time.Second, 2*time.Second) // It was noticed then.
+	w.do(1, "DEL", "b")
+	want(time.Second, 0)
 }
 
 // States that differ in when a key expired last have different keys, also if only a jump of the

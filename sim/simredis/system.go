@@ -339,13 +339,16 @@ func (s *System) Advance(now time.Duration) {
 // AwaitsTime reports whether a process is paused.
 func (s *System) AwaitsTime() bool { return slices.ContainsFunc(s.clients, (*Client).Paused) }
 
-// Expiry returns when the last key expires.
-func (s *System) Expiry() (at time.Duration, ok bool) {
+// Expiry returns when a key of any server last expired, and when one will next.
+func (s *System) Expiry() (last, next time.Duration) {
 	for i := range s.servers {
-		last := s.servers[i].lastExpiry(s.Now())
-		at, ok = max(at, last), ok || last > 0
+		at, expires := s.servers[i].expiry(s.Now())
+		if expires && (next == 0 || at < next) {
+			next = at
+		}
+		last = max(last, s.servers[i].expired)
 	}
-	return at, ok
+	return last, next
 }
 
 // Collect receives the requests of processes, in the order of the processes. The commands that open

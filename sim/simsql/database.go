@@ -26,10 +26,10 @@ type database struct {
 	owner  *conn         // whose transaction is open; nil if there is none
 	notice time.Duration // when the server notices that the owner's connection is lost; 0: it works
 
-	committed []row         // the rows outside the open transaction, sorted by name
-	expires   time.Duration // the latest instant in these rows; see [instant]
-	outside   uint64        // hash of what is stored outside the open transaction
-	inside    uint64        // hash of what is stored, with the changes of the open transaction
+	committed []row           // the rows outside the open transaction, sorted by name
+	instants  []time.Duration // in these rows; see [instant]
+	outside   uint64          // hash of what is stored outside the open transaction
+	inside    uint64          // hash of what is stored, with the changes of the open transaction
 
 	stalled bool // until it is healed
 
@@ -196,7 +196,7 @@ func (d *database) reset() {
 	*d.clock = clock{}
 	*d = database{store: d.store, rate: trueClock}
 	d.readTables()
-	d.committed, d.inside, d.expires = d.rows()
+	d.committed, d.inside, d.instants = d.rows()
 	d.outside = d.inside
 	for i := range d.committed {
 		d.committed[i].set = int64(i + 1)
@@ -251,8 +251,8 @@ func (s *store) readTables() {
 }
 
 // rows returns the rows of all tables with a primary key, sorted by name, a hash of all that is
-// stored, and the latest instant in it.
-func (s *store) rows() (rows []row, key uint64, latest time.Duration) {
+// stored, and the instants in it.
+func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 	for _, t := range s.tables {
 		key = hash64.Fold(key, hashOf(t.name))
 		all, err := s.query("SELECT "+t.rowid+"* FROM "+t.quoted(), nil)
@@ -265,7 +265,7 @@ func (s *store) rows() (rows []row, key uint64, latest time.Duration) {
 			}
 			for _, v := range values {
 				if at, ok := instant(v); ok {
-					latest = max(latest, at)
+					instants = append(instants, at)
 				}
 			}
 			value := literals(values)
@@ -282,7 +282,7 @@ func (s *store) rows() (rows []row, key uint64, latest time.Duration) {
 		key = hash64.Fold(key, uint64(last))
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	return rows, key, latest
+	return rows, key, instants
 }
 
 // answers reports whether the server handles requests.
@@ -291,6 +291,26 @@ func (d *database) answers() bool { return !d.stalled }
 // local returns the time by the server's clock.
 func (d *database) local(now time.Duration) time.Duration {
 	return d.base + (now-d.since)*time.Duration(d.rate)/trueClock
+}
+
+// expiry returns when the server's clock last showed an instant in a row, or one second after it,
+// and when it will next; 0 for never.
+func (d *database) expiry(now time.Duration) (last, next time.Duration) {
+	rate := time.Duration(d.rate)
+	for _, at := range d.instants {
+		for _, shows := range []time.Duration{at, at + time.Second} {
+			switch left := shows - d.local(now); {
+			case left <= 0:
+				last = max(last, now+left*trueClock/rate)
+			case next == 0 || left < next:
+				next = left
+			}
+		}
+	}
+	if next > 0 {
+		next = now + (next*trueClock+rate-1)/rate
+	}
+	return last, next
 }
 
 // setClock changes the rate of the clock and sets it ahead.

@@ -252,7 +252,7 @@ func (s *System) rollBack() {
 // not 0, has caused the change.
 func (s *System) noteChanges(process int, gone history.Kind) {
 	before := s.database.committed
-	now, _, expires := s.database.rows()
+	now, _, instants := s.database.rows()
 	at := func(rows []row, name string) (int, bool) {
 		return slices.BinarySearchFunc(rows, name, func(r row, name string) int {
 			return strings.Compare(r.name, name)
@@ -277,7 +277,7 @@ func (s *System) noteChanges(process int, gone history.Kind) {
 			})
 		}
 	}
-	s.database.committed, s.database.expires = now, expires
+	s.database.committed, s.database.instants = now, instants
 }
 
 // Deadline returns when the next pause ends, or the server notices that the connection of an open
@@ -317,11 +317,9 @@ func (s *System) AwaitsTime() bool {
 	return s.database.notice != 0 || slices.ContainsFunc(s.clients, (*Client).Paused)
 }
 
-// Expiry returns when the server's clock shows the latest instant in a row.
-func (s *System) Expiry() (at time.Duration, ok bool) {
-	d := &s.database
-	return s.Now() + d.expires - d.local(s.Now()), d.expires > 0
-}
+// Expiry returns when the server's clock last showed an instant in a row, or one second after it,
+// and when it will next. A comparison may be strict and in whole seconds.
+func (s *System) Expiry() (last, next time.Duration) { return s.database.expiry(s.Now()) }
 
 // Collect receives the requests of processes, in the order of the processes.
 func (s *System) Collect() {

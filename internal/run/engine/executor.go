@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing/synctest"
 	"time"
+
+	"github.com/interlock-sim/interlock/internal/base/timers"
 )
 
 // An Executor runs the code of a run's processes. The liveExecutor runs it on goroutines; the
@@ -23,6 +25,9 @@ type Executor interface {
 	// Sleep lets time pass, at most as long as the pause, until a process acts by itself, and
 	// reports whether one has.
 	Sleep(pause time.Duration) (now time.Duration, acted bool)
+	// NextTimer returns when the first timer of a process fires, and false if none does up to the
+	// given time. What the process then does may be visible to nobody else.
+	NextTimer(until time.Duration) (at time.Duration, ok bool)
 	// OwnsResource reports whether a process's hold brings a resource of its own.
 	OwnsResource(*Process) bool
 	// Ended reports whether all goroutines of a process are known to have ended.
@@ -45,6 +50,8 @@ type liveExecutor struct {
 	began time.Time
 	timer *time.Timer
 	woken bool // the loop has woken a process since all were blocked
+	// those of the bubble, once somebody has asked for the next one
+	timers *timers.Timers
 }
 
 func (e *liveExecutor) Begin(p *Process) {
@@ -64,7 +71,7 @@ func (e *liveExecutor) CancelAttempt(p *Process) {
 
 func (e *liveExecutor) Settle() {
 	if woken := e.loop.System.Woken(); woken || e.woken {
-		e.woken = false
+		e.woken, e.loop.Reached = false, true
 		synctest.Wait()
 	}
 }
@@ -122,6 +129,16 @@ func (e *liveExecutor) firstHolder() (*Process, <-chan struct{}) {
 		}
 	}
 	return nil, nil
+}
+
+// NextTimer also returns timers of processes that have crashed.
+func (e *liveExecutor) NextTimer(until time.Duration) (at time.Duration, ok bool) {
+	if e.timers == nil {
+		e.timers = new(timers.OfBubble())
+	}
+	after, ok := e.timers.Next()
+	at = time.Since(e.began) + after
+	return at, ok && at <= until
 }
 
 func (e *liveExecutor) OwnsResource(p *Process) bool {

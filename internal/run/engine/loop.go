@@ -77,6 +77,7 @@ type Loop struct {
 
 	goroutines GoroutineStrategy // nil if the default policy orders goroutines
 	choices    []sim.EnabledStep
+	Reached    bool  // the present step has brought a process something
 	acting     int32 // the process of the present step; 0 or less if there is no single one
 	ending     bool  // nothing about goroutines is decided any more
 	thrown     any   // what the strategy panicked with while goroutines ran
@@ -322,6 +323,7 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 		l.standStill(step)
 	}
 	l.touch(step)
+	l.Reached = false
 	from := len(l.log.Events())
 	l.perform(step)
 	if !l.unnoticed(step) {

@@ -12,14 +12,12 @@ import (
 func (l *Loop) perform(step sim.Step) {
 	switch step.Kind {
 	case sim.Tick:
-		pause := tickMax
-		switch {
-		case l.idle.settled:
-			pause = history.QuiescenceAfter
-		case l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair:
-			pause = timeJumpMax
-		}
-		l.tick(pause)
+		l.tick(l.tickMax())
+		return
+	case sim.Pass:
+		idle := l.IdleTicks
+		l.tick(min(l.tickMax(), step.For))
+		l.IdleTicks = min(l.IdleTicks, idle) // It was no whole tick.
 		return
 	case sim.Before, sim.After:
 		l.approach(step.Kind)
@@ -52,6 +50,35 @@ func (l *Loop) perform(step sim.Step) {
 	default:
 		l.System.Perform(step)
 	}
+}
+
+// tickMax returns the longest duration of the next tick.
+func (l *Loop) tickMax() time.Duration {
+	switch {
+	case l.idle.settled:
+		return history.QuiescenceAfter
+	case l.jumps && l.IdleTicks == idleTicksMax-1 && !l.fair:
+		return timeJumpMax
+	}
+	return tickMax
+}
+
+// pass returns the step that lets time pass no further than a tick, to the first instant at which a
+// timer of a process fires or stored data expire, and whether there is such an instant.
+func (l *Loop) pass() (step sim.Step, stops bool) {
+	now := l.System.Now()
+	pause := l.tickMax()
+	if deadline, ok := l.System.Deadline(); ok {
+		pause = min(pause, deadline-now)
+	}
+	at, stops := l.executor.NextTimer(now + pause)
+	if _, next := l.System.Expiry(); next > 0 && next <= now+pause && (!stops || next < at) {
+		at, stops = next, true
+	}
+	if stops && now < at && at < now+pause {
+		return sim.Step{Kind: sim.Pass, For: at - now}, true
+	}
+	return sim.Step{Kind: sim.Tick}, stops
 }
 
 // strike lets a fault strike.
@@ -159,13 +186,12 @@ func (l *Loop) awaitsTime() bool {
 
 // expires reports whether data that the service stores will expire.
 func (l *Loop) expires() bool {
-	at, ok := l.System.Expiry()
-	return ok && l.System.Now() < at
+	_, next := l.System.Expiry()
+	return next > 0
 }
 
-// expired reports whether data have expired and processes may not have noticed it yet.
+// expired reports whether the last data have expired and processes may not have noticed it yet.
 func (l *Loop) expired() bool {
-	at, ok := l.System.Expiry()
-	now := l.System.Now()
-	return ok && at <= now && now < at+expiryNotice
+	last, next := l.System.Expiry()
+	return last > 0 && next == 0 && l.System.Now() < last+expiryNotice
 }

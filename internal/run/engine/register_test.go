@@ -89,18 +89,18 @@ func (s *registerSystem) AppendFaults(steps []sim.EnabledStep, _ faults.Kind) []
 	return steps
 }
 
-func (s *registerSystem) Inject(sim.Step, faults.Severity) { panic("no faults") }
-func (s *registerSystem) Now() time.Duration               { return s.now }
-func (s *registerSystem) Deadline() (time.Duration, bool)  { return 0, false }
-func (s *registerSystem) Advance(now time.Duration)        { s.now = now }
-func (s *registerSystem) AwaitsTime() bool                 { return false }
-func (s *registerSystem) Expiry() (time.Duration, bool)    { return 0, false }
-func (s *registerSystem) Activity() <-chan struct{}        { return s.activity }
-func (s *registerSystem) Transactions() int64              { return s.writes }
-func (s *registerSystem) Converged() bool                  { return true }
-func (s *registerSystem) FullyConnected() bool             { return true }
-func (s *registerSystem) Leader(int) bool                  { return true }
-func (s *registerSystem) StateHash(bool) uint64            { return s.Key() }
+func (s *registerSystem) Inject(sim.Step, faults.Severity)   { panic("no faults") }
+func (s *registerSystem) Now() time.Duration                 { return s.now }
+func (s *registerSystem) Deadline() (time.Duration, bool)    { return 0, false }
+func (s *registerSystem) Advance(now time.Duration)          { s.now = now }
+func (s *registerSystem) AwaitsTime() bool                   { return false }
+func (s *registerSystem) Expiry() (last, next time.Duration) { return 0, 0 }
+func (s *registerSystem) Activity() <-chan struct{}          { return s.activity }
+func (s *registerSystem) Transactions() int64                { return s.writes }
+func (s *registerSystem) Converged() bool                    { return true }
+func (s *registerSystem) FullyConnected() bool               { return true }
+func (s *registerSystem) Leader(int) bool                    { return true }
+func (s *registerSystem) StateHash(bool) uint64              { return s.Key() }
 
 // Collect receives the requests that clients have sent.
 func (s *registerSystem) Collect() {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -56,12 +58,18 @@ const (
 
 // Ask returns what [Strategy.Choose] returns to ask for a step that is [sim.Step.Unlisted].
 func Ask(step sim.Step) int {
-	asked := int(step.Kind-sim.Fair) << 16
-	if step.Kind == sim.Shift {
+	asked := int(step.Kind-sim.Fair) << askedBits
+	switch step.Kind {
+	case sim.Shift:
 		asked += int(step.Process-sim.RelayTimer)<<8 + int(step.Peer)
+	case sim.Pass:
+		asked += int(step.For)
 	}
 	return BeginFair - asked
 }
+
+// askedBits is the number of bits for what a step says besides its kind: [sim.PassMax] fits.
+const askedBits = 42
 
 // Chosen returns the step of a choice other than [Prune].
 func Chosen(choice int, enabled []sim.EnabledStep) sim.Step {
@@ -69,9 +77,12 @@ func Chosen(choice int, enabled []sim.EnabledStep) sim.Step {
 		return enabled[choice].Step
 	}
 	asked := BeginFair - choice
-	step := sim.Step{Kind: sim.Fair + sim.StepKind(asked>>16)}
-	if step.Kind == sim.Shift {
+	step := sim.Step{Kind: sim.Fair + sim.StepKind(asked>>askedBits)}
+	switch step.Kind {
+	case sim.Shift:
 		step.Process, step.Peer = int32(asked>>8&0xff)+sim.RelayTimer, uint8(asked)
+	case sim.Pass:
+		step.For = time.Duration(asked & (1<<askedBits - 1))
 	}
 	return step
 }

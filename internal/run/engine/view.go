@@ -103,6 +103,13 @@ func (v View) Expires() bool { return v.loop.expires() }
 // Expired reports whether data have expired, and time may pass until processes notice it.
 func (v View) Expired() bool { return v.loop.expired() }
 
+// Pass returns the step that lets time pass no further than a tick, to the first instant at which a
+// timer of a process fires or stored data expire, and whether there is such an instant.
+func (v View) Pass() (step sim.Step, stops bool) { return v.loop.pass() }
+
+// Reached reports whether the last step has brought a process anything.
+func (v View) Reached() bool { return v.loop.Reached }
+
 // Faultless reports whether the plan allows no more faults.
 func (v View) Faultless() bool { return v.loop.faultless }
 

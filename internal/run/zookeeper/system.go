@@ -301,8 +301,8 @@ func (z *System) AwaitsTime() bool {
 		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }
 
-// Expiry returns false: the servers delete no containers and no TTL nodes.
-func (z *System) Expiry() (at time.Duration, ok bool) { return 0, false }
+// Expiry returns 0: the servers delete no containers and no TTL nodes.
+func (z *System) Expiry() (last, next time.Duration) { return 0, 0 }
 
 // awaitsTime reports whether the client of a link is about to dial, or to give up a stalled
 // connection. A model client that its process has closed is not; of others nobody knows.

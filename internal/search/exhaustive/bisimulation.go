@@ -2,7 +2,6 @@ package exhaustive
 
 import (
 	"slices"
-	"time"
 
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/search/replay"
@@ -119,21 +118,13 @@ func (x *dfs) equivalentAfter(w continuation, process int, own, h replay.LocalHi
 	return x.equivalent(w.to, process, h)
 }
 
-// actEquivalently reports whether a process acts by itself in the same way after two local
-// histories, as far as was predicted after the first.
+// actEquivalently reports whether a process is the same from outside after two local histories, and
+// its first timer fires at the same time, if one does while the first was looked at.
 func (x *dfs) actEquivalently(known, h replay.LocalHistory) bool {
 	if x.Cache.Outside(known) != x.Cache.Outside(h) {
 		return false
 	}
 	of := x.Cache.Prediction(known)
-	p := x.Cache.PredictTimers(h, of.Until)
-	return of.ActsAfter == actsWithin(p.ActsAfter, of.Until) &&
-		of.LostAfter == actsWithin(p.LostAfter, of.Until)
-}
-
-func actsWithin(at, within time.Duration) time.Duration {
-	if at > within {
-		return replay.Never
-	}
-	return at
+	return of.FiresWithin(of.Until) == x.Cache.FiresWithin(h, of.Until) &&
+		of.Loses() == x.Cache.Prediction(h).Loses()
 }

@@ -227,7 +227,8 @@ func (x *dfs) private(step sim.Step) bool {
 	if step.Kind != sim.Deliver {
 		return false
 	}
-	if x.client(step.Process).MayTimeOut() && x.idleTicks() < x.search.IdleTicks {
+	if x.client(step.Process).MayTimeOut() &&
+		(x.idleTicks() < x.search.IdleTicks || x.continuesIdle()) {
 		return false
 	}
 	return !x.view.AtGate(int(step.Process)) &&

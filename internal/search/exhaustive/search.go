@@ -453,6 +453,7 @@ type frame struct {
 	idleTicks  int         // idle ticks on the path so far
 	deviations int         // deviations on the path so far
 	wasteful   bool        // a tick here would be an idle one
+	continues  bool        // it would continue an idle period
 	heals      bool        // the step heals a link; see [dfs.heals]
 	stored     bool        // the state is stored; see state_store.go
 	unstored   int         // how many frames in a row, up to this one, are not stored
@@ -470,8 +471,8 @@ type frame struct {
 
 // Join begins a run.
 func (x *dfs) Join(v engine.View) {
-	x.view, x.events, x.diverged, x.jump.active = v, 0, false,
-		false
+	x.view, x.events, x.diverged = v, 0, false
+	x.jump.active, x.jump.quiet = false, false
 }
 
 // Settled returns the steps of the path up to its last frame. The strategy has nothing to choose
@@ -492,12 +493,12 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 		return x.follow(index, enabled)
 	}
 	x.observeStep(events)
-	if x.jump.continues(x.view, enabled, events) {
+	if x.jump.continues(x.view, enabled) {
+		step := x.pass()
 		x.push(frame{
-			step: sim.Step{Kind: sim.Tick}, defaultStep: enabled[defaultIndex].Step,
-			idleTicks: x.idleTicks(),
+			step: step, defaultStep: enabled[defaultIndex].Step, idleTicks: x.idleTicks(),
 		})
-		return tickOf(enabled)
+		return indexOf(step, enabled)
 	}
 	key := x.view.Key()
 	x.transitions++
@@ -560,7 +561,7 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	}
 	if searchmutation.Active != searchmutation.WithoutLastStep {
 		key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
-			uint64(x.lastLeaver())<<32|uint64(x.healed()))
+			uint64(x.lastLeaver())<<32|uint64(x.healed())|hash64.Bit(x.continuesIdle())<<63)
 	}
 	if x.search.Symmetry {
 		key = hash64.Mix(key, x.untouchedMask())
@@ -606,22 +607,18 @@ func (x *dfs) follow(index int, enabled []sim.EnabledStep) int {
 // take returns the index of the step of the frame.
 func (x *dfs) take(index int, enabled []sim.EnabledStep) int {
 	step := x.path[index].step
-	if step.Kind == sim.Fair {
-		return engine.BeginFair
-	}
-	for i := range enabled {
-		if enabled[i].Step == step {
-			if index == len(x.path)-1 {
-				x.path[index].heals = x.heals(step)
-				if step.Kind == sim.Tick && x.jumps(&x.path[index]) {
-					x.jump.begin(x.view, enabled)
-				}
-			}
-			return i
+	if index == len(x.path)-1 {
+		f := &x.path[index]
+		f.heals = x.heals(step)
+		x.jump.quiet = false
+		if step.PassesTime() && x.jumps(f) {
+			single := x.search.NoReduction && f.wasteful && !x.view.Expires()
+			x.jump.begin(x.view, enabled, f.wasteful, single)
 		}
 	}
-	x.diverged = true
-	return engine.Prune
+	at := indexOf(step, enabled)
+	x.diverged = x.diverged || at == engine.Prune
+	return at
 }
 
 // ChooseGoroutine follows the path, and then tries all choices. A choice among goroutines is a
@@ -825,14 +822,16 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 			o.Kind == sim.Log ||
 			o.Kind == sim.Apply
 	})
-	still := !messages || x.idleTicks() < x.search.IdleTicks // Time may pass.
+	continues := x.continuesIdle()
+	allowed := continues || x.idleTicks() < x.search.IdleTicks
+	still := !messages || allowed // Time may pass.
 	for i := range enabled {
 		switch o := &enabled[i]; {
 		case x.search.Symmetry && x.symmetric(o.Step), x.heals(o.Step) && !still, x.commutes(o):
 		case o.Kind == sim.Fault:
 			faults = append(faults, o.Step)
 		case o.Kind == sim.Tick:
-			ticks = append(ticks, o.Step)
+			ticks = append(ticks, x.pass())
 		default:
 			steps = append(steps, o.Step)
 			if i == defaultIndex {
@@ -841,7 +840,7 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 		}
 	}
 	idle := len(steps) > 0 && (messages || !x.view.AwaitsTime())
-	if !idle || x.idleTicks() < x.search.IdleTicks {
+	if !idle || allowed {
 		steps = append(steps, ticks...)
 	}
 	all := append(steps, faults...)
@@ -851,10 +850,13 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 		if first, deferred, ok := x.stubbornSet(all); ok {
 			return frame{
 				step: first[0], rest: slices.Clone(first[1:]), deferred: deferred, wasteful: idle,
+				continues: continues,
 			}
 		}
 	}
-	return frame{step: all[0], rest: slices.Clone(all[1:]), wasteful: idle}
+	return frame{
+		step: all[0], rest: slices.Clone(all[1:]), wasteful: idle, continues: continues,
+	}
 }
 
 // idleTicks counts the idle ticks of the path.
@@ -863,10 +865,17 @@ func (x *dfs) idleTicks() int {
 		return 0
 	}
 	b := &x.path[len(x.path)-1]
-	if b.wasteful && b.step.Kind == sim.Tick {
+	if b.wasteful && !b.continues && b.step.PassesTime() {
 		return b.idleTicks + 1
 	}
 	return b.idleTicks
+}
+
+// continuesIdle reports whether a tick here would continue an idle period of the path: only time has
+// passed since, and nobody could notice but a process whose timer has fired. Without reduction, a
+// period goes on while data will expire.
+func (x *dfs) continuesIdle() bool {
+	return x.jump.quiet && (!x.search.NoReduction || x.view.Expires())
 }
 
 // visible reports whether the last step, whose events start at the given index, did something that

@@ -3,19 +3,24 @@ package exhaustive
 import (
 	"slices"
 
-	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A timeJump lets time pass, tick by tick, until something has happened: a transaction, an action
-// of a process, or a step that was not enabled before. A failed connection attempt ends the jump
-// only if healing the link could have made it succeed. Where nothing is going to happen, a jump is
-// a single tick.
+// A timeJump lets time pass, tick by tick, until something has happened: something has reached a
+// process, one of its timers has fired, data have expired, or there is a transaction or a step that
+// was not enabled before. Where nothing is going to happen, a jump is a single tick.
+//
+// What a process does when its timer fires may be visible to nobody, and yet decide what it does
+// next. So the search looks at the timers of the processes, and not at what they do. An idle period
+// goes on after such an instant, as long as nobody else could notice it.
 type timeJump struct {
 	active       bool // on the path
+	idle         bool // it is of an idle period
+	single       bool // it is one tick
+	quiet        bool // its idle period can go on: only the process of a timer has noticed
+	stops        bool // by the end of its last tick, a timer fires or data expire
 	transactions int64
-	expires      bool       // data waited for their expiry before
 	steps        []sim.Step // enabled before
 }
 
@@ -23,38 +28,31 @@ type timeJump struct {
 // passes because of an expiry: an idle tick jumps to the expiry, so that a longer one takes no more
 // idle ticks unless a process acts before; and after the expiry, a tick jumps until a process acts.
 func (x *dfs) jumps(f *frame) bool {
-	return x.bound == 0 && (!x.search.NoReduction || f.wasteful && x.view.Expires() ||
-		!f.wasteful && x.view.Expired())
+	return x.bound == 0 && (!x.search.NoReduction || f.wasteful ||
+		x.view.Expired())
 }
 
 // begin stores the state before the first tick of the jump.
-func (l *timeJump) begin(view engine.View, enabled []sim.EnabledStep) {
-	l.active, l.transactions, l.expires = true, view.Transactions(), view.Expires()
+func (l *timeJump) begin(view engine.View, enabled []sim.EnabledStep, idle, single bool) {
+	l.active, l.idle, l.single = true, idle, single
+	l.transactions = view.Transactions()
+	_, l.stops = view.Pass()
 	l.steps = possible(l.steps[:0], enabled)
 }
 
-// continues reports, after a tick, whether nothing has happened yet. The events of the tick start
-// at the given index.
-func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from int) bool {
+// continues reports, after a tick, whether nothing has happened yet.
+func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep) bool {
 	if !l.active {
 		return false
 	}
-	l.active = (len(l.steps) == 0 || view.AwaitsTime()) && view.Transactions() == l.transactions &&
-		view.Expires() == l.expires &&
-		slices.Equal(possible(nil, enabled), l.steps) &&
-		!slices.ContainsFunc(view.Events()[from:],
-			func(e history.Event) bool { return e.Kind <= history.Finished || l.changed(&e) })
+	same := view.Transactions() == l.transactions && slices.Equal(possible(nil, enabled), l.steps)
+	l.active = same && !l.stops && !l.single && !view.Reached() &&
+		(len(l.steps) == 0 || view.AwaitsTime())
+	l.quiet = l.idle && same && l.stops && !view.Reached()
+	if l.active {
+		_, l.stops = view.Pass()
+	}
 	return l.active
-}
-
-// changed reports whether the event is a failed connection attempt that could have succeeded if its
-// link had been healed.
-func (l *timeJump) changed(e *history.Event) bool {
-	return e.Kind == history.SessionState &&
-		slices.ContainsFunc(l.steps, func(s sim.Step) bool {
-			return s.Kind == sim.Heal &&
-				s.Process == e.Process
-		})
 }
 
 // possible appends the enabled steps that are neither ticks nor faults.
@@ -67,6 +65,20 @@ func possible(steps []sim.Step, enabled []sim.EnabledStep) []sim.Step {
 	return steps
 }
 
-func tickOf(enabled []sim.EnabledStep) int {
-	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Kind == sim.Tick })
+// pass returns the step that lets time pass. Where the number of deviations is bounded, only a tick
+// does.
+func (x *dfs) pass() sim.Step {
+	if x.bound > 0 {
+		return sim.Step{Kind: sim.Tick}
+	}
+	step, _ := x.view.Pass()
+	return step
+}
+
+// indexOf returns what asks for a step, or [engine.Prune] if it is not possible.
+func indexOf(step sim.Step, enabled []sim.EnabledStep) int {
+	if step.Unlisted() {
+		return engine.Ask(step)
+	}
+	return slices.IndexFunc(enabled, func(o sim.EnabledStep) bool { return o.Step == step })
 }

@@ -98,16 +98,14 @@ func (t *Cache) execute(h LocalHistory, initial *initialState) {
 // is known then of what the process will do by itself.
 func (t *Cache) observe(h LocalHistory, initial *initialState) (r *reaction, p Prediction) {
 	parent := t.Parent(h)
-	p = Prediction{ActsAfter: Never, LostAfter: Never}
 	e := t.liveBefore(h, initial)
 	e.do(func(s *isolatedProcess) {
 		if parent != 0 {
+			s.settle()
 			s.apply(t.stepOf(h))
 		}
 		r = s.reaction()
-		if s.loses() {
-			p.LostAfter = 0
-		}
+		p = Prediction{fires: s.nextTimer(), loses: s.loses()}
 		r.openCalls = s.connection.OpenCalls()
 		r.unanswered, r.unfiredWatches = s.connection.Awaits()
 	})
@@ -133,7 +131,7 @@ func (t *Cache) died(h LocalHistory, r *reaction) *reaction {
 
 // probeDeath reports whether all goroutines of a process have ended.
 func (t *Cache) probeDeath(h LocalHistory) (dead bool) {
-	if t.PredictTimers(h, predictionHorizon).ActsAfter != Never {
+	if t.Prediction(h).fires != Never {
 		return false
 	}
 	left := t.end(t.liveAt(h), true)
@@ -147,24 +145,15 @@ func (t *Cache) probeDeath(h LocalHistory) (dead bool) {
 	return true
 }
 
-// predictionHorizon is how long a process runs alone to see when it acts.
-const predictionHorizon = 10 * time.Minute
-
-// PredictTimers returns what the process does by itself, known for that time at least unless it
-// acts earlier.
-func (t *Cache) PredictTimers(h LocalHistory, within time.Duration) Prediction {
+// FiresWithin returns when the first timer of the process fires, or [Never] if none does within the
+// time.
+func (t *Cache) FiresWithin(h LocalHistory, within time.Duration) time.Duration {
 	p := t.Prediction(h)
-	if p.ActsAfter == Never && p.Until < within {
-		return t.extendPrediction(h, p, within)
+	if p.Until < min(within, p.fires) {
+		p.Until = within
+		t.predict(h, p)
 	}
-	return p
-}
-
-// extendPrediction extends a prediction to that time.
-func (t *Cache) extendPrediction(h LocalHistory, p Prediction, within time.Duration) Prediction {
-	t.liveAt(h).do(func(s *isolatedProcess) { s.predictTimers(&p, within) })
-	t.predict(h, p)
-	return p
+	return p.FiresWithin(within)
 }
 
 // ProbeLeak finds out whether a goroutine of the process would outlive a run that ended here.

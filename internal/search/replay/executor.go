@@ -65,6 +65,7 @@ func (e *cachedExecutor) Settle() {
 	now := e.loop.System.Now()
 	for i, p := range e.loop.Processes {
 		if c := e.processes[i]; len(c.inputs) > 0 || c.client.Waiting() {
+			e.loop.Reached = true
 			e.react(p, now)
 		}
 	}
@@ -101,7 +102,7 @@ func (e *cachedExecutor) moveTo(p *engine.Process, h LocalHistory, now time.Dura
 func (e *cachedExecutor) CheckLosses() {
 	now := e.loop.System.Now()
 	for i, p := range e.loop.Processes {
-		if c := e.processes[i]; !p.Client.Crashed() && !p.Client.Paused() && e.loses(c, now) {
+		if c := e.processes[i]; !p.Client.Crashed() && !p.Client.Paused() && e.loses(c) {
 			c.inputs = append(c.inputs, input{kind: checkLoss})
 			e.react(p, now)
 		}
@@ -109,40 +110,42 @@ func (e *cachedExecutor) CheckLosses() {
 }
 
 // loses reports whether the process's hold says by now that it is lost.
-func (e *cachedExecutor) loses(c *cachedProcess, now time.Duration) bool {
-	if r := e.cache.reaction(c.at); !r.holds || r.Lost {
-		return false
-	}
-	return e.cache.PredictTimers(c.at, now-c.since).LostAfter <= now-c.since
+func (e *cachedExecutor) loses(c *cachedProcess) bool {
+	r := e.cache.reaction(c.at)
+	return r.holds && !r.Lost && e.cache.Prediction(c.at).loses
 }
 
 func (e *cachedExecutor) Sleep(pause time.Duration) (now time.Duration, acted bool) {
-	now = e.loop.System.Now() + max(pause, 0)
-	if at := e.nextAction(now); at <= now {
-		now, acted = at, true
-	}
-	for i, p := range e.loop.Processes {
-		if !p.Client.Crashed() && e.actsAt(e.processes[i], now) <= now {
-			e.react(p, now)
+	end := e.loop.System.Now() + max(pause, 0)
+	for !acted {
+		at, fires := e.NextTimer(end)
+		if !fires {
+			return end, false
+		}
+		now = at
+		for i, p := range e.loop.Processes {
+			if c := e.processes[i]; !p.Client.Crashed() && e.firesAt(c, now) <= now {
+				e.react(p, now)
+				acted = acted || e.cache.reaction(c.at).acts
+			}
 		}
 	}
-	return now, acted
+	return now, true
 }
 
-// nextAction returns when the first process acts by itself, or [Never] if none does until then.
-func (e *cachedExecutor) nextAction(until time.Duration) time.Duration {
-	at := Never
+func (e *cachedExecutor) NextTimer(until time.Duration) (at time.Duration, ok bool) {
+	at = Never
 	for i, p := range e.loop.Processes {
 		if !p.Client.Crashed() {
-			at = min(at, e.actsAt(e.processes[i], until))
+			at = min(at, e.firesAt(e.processes[i], until))
 		}
 	}
-	return at
+	return at, at != Never
 }
 
-// actsAt returns when the process acts by itself, or [Never] if it does not until then.
-func (e *cachedExecutor) actsAt(c *cachedProcess, until time.Duration) time.Duration {
-	after := e.cache.PredictTimers(c.at, until-c.since).ActsAfter
+// firesAt returns when the first timer of the process fires, or [Never] if none does until then.
+func (e *cachedExecutor) firesAt(c *cachedProcess, until time.Duration) time.Duration {
+	after := e.cache.FiresWithin(c.at, until-c.since)
 	if after == Never {
 		return Never
 	}

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/base/timers"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
@@ -34,14 +35,13 @@ func (t *Cache) liveBefore(h LocalHistory, initial *initialState) *liveProcess {
 		return t.begin(initial)
 	}
 	e := t.liveProcesses[initial.number]
-	if e != nil && e.at == parent && e.isolated.elapsed <= t.stepOf(h).after {
+	if e != nil && e.at == parent {
 		return e
 	}
 	return t.restart(parent)
 }
 
-// liveAt returns a live process that has reached the local history, and for which no more time has
-// passed than predicted.
+// liveAt returns a live process that has reached the local history.
 func (t *Cache) liveAt(h LocalHistory) *liveProcess {
 	if e := t.liveProcesses[t.initial(h).number]; e != nil && e.at == h {
 		return e
@@ -146,7 +146,7 @@ func (t *Cache) Close() {
 type isolatedProcess struct {
 	*engine.IsolatedProcess
 	connection sim.IsolatedClient
-	elapsed    time.Duration // time since the last input
+	timers     timers.Timers // of the bubble
 }
 
 // isolate starts a process alone.
@@ -155,6 +155,7 @@ func isolate(scenario *scenarios.Scenario, begins *initialState,
 ) *isolatedProcess {
 	s := &isolatedProcess{IsolatedProcess: engine.NewIsolatedProcess(scenario, begins.number,
 		begins.cycles, begins.place, spare)}
+	s.timers = timers.OfBubble()
 	s.connection = s.System().(sim.Stubber).Isolate(s.Client(), begins.client)
 	time.Sleep(begins.at)
 	s.Start()
@@ -163,11 +164,10 @@ func isolate(scenario *scenarios.Scenario, begins *initialState,
 
 // apply feeds the process the inputs of a step.
 func (s *isolatedProcess) apply(p *step) {
-	if p.after > s.elapsed {
-		time.Sleep(p.after - s.elapsed)
+	if p.after > 0 {
+		time.Sleep(p.after)
 		synctest.Wait()
 	}
-	s.elapsed = 0
 	for i := range p.inputs {
 		switch what := &p.inputs[i]; what.kind {
 		case resume:
@@ -189,7 +189,20 @@ func (s *isolatedProcess) reaction() *reaction {
 	r := &reaction{client: s.connection.Reaction()}
 	r.events, r.ProcessState, r.register = s.Take()
 	r.holds, r.ownResource = s.Holds()
+	select {
+	case <-s.System().Activity():
+		r.acts = true
+	default:
+	}
 	return r
+}
+
+// settle forgets that the process has acted.
+func (s *isolatedProcess) settle() {
+	select {
+	case <-s.System().Activity():
+	default:
+	}
 }
 
 // drop forgets what the process has done since the last reaction.
@@ -208,49 +221,10 @@ func (s *isolatedProcess) loses() bool {
 	}
 }
 
-// predictTimers stores what the process does by itself within that time after the local history
-// that it has reached.
-func (s *isolatedProcess) predictTimers(p *Prediction, within time.Duration) {
-	began := time.Now().Add(-s.elapsed)
-	activity := s.System().Activity()
-	if s.elapsed == 0 {
-		select {
-		case <-activity: // What is old.
-		default:
-		}
+// nextTimer returns when the first timer fires, or [Never].
+func (s *isolatedProcess) nextTimer() time.Duration {
+	if after, ok := s.timers.Next(); ok {
+		return after
 	}
-	var lost <-chan struct{}
-	if p.LostAfter == Never {
-		lost = s.Loss()
-	}
-	end := time.NewTimer(within - s.elapsed)
-	defer end.Stop()
-	for over := false; p.ActsAfter == Never && !over; {
-		acts := false
-		select {
-		case <-activity:
-			acts = true
-		case <-lost:
-		case <-end.C:
-			over = true
-		}
-		s.elapsed = time.Since(began)
-		synctest.Wait()
-		if lost != nil {
-			select {
-			case <-lost:
-				p.LostAfter, lost = s.elapsed, nil
-			default:
-			}
-		}
-		select {
-		case <-activity:
-			acts = true
-		default:
-		}
-		if acts {
-			p.ActsAfter = s.elapsed
-		}
-	}
-	p.Until = s.elapsed
+	return Never
 }

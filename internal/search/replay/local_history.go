@@ -85,20 +85,29 @@ func stepHash(after time.Duration, inputs []input, client sim.StubClient) uint64
 
 // A Prediction is what a process does by itself if nothing reaches it.
 type Prediction struct {
-	ActsAfter time.Duration // when it acts, or [Never]; see [Cache.PredictTimers]
-	LostAfter time.Duration // when its hold reports a loss, or Never
-	Until     time.Duration // how far the two are known
-	probed    bool          // leaks is known
-	leaks     bool          // a goroutine would outlive the end of the run; see [Cache.ProbeLeak]
+	fires  time.Duration // when its first timer fires, or [Never]
+	loses  bool          // its hold reports a loss
+	Until  time.Duration // up to when anybody has asked whether a timer fires
+	probed bool          // leaks is known
+	leaks  bool          // a goroutine would outlive the end of the run; see [Cache.ProbeLeak]
 }
+
+// FiresWithin returns when the first timer fires, or [Never] if none does within the time.
+func (p Prediction) FiresWithin(within time.Duration) time.Duration {
+	if p.fires > within {
+		return Never
+	}
+	return p.fires
+}
+
+// Loses reports whether the process's hold reports a loss that the process has not been told.
+func (p Prediction) Loses() bool { return p.loses }
 
 // join returns what two predictions for the same local history know together.
 func (p Prediction) join(other Prediction) Prediction {
-	return Prediction{
-		ActsAfter: min(p.ActsAfter, other.ActsAfter), LostAfter: min(p.LostAfter, other.LostAfter),
-		Until:  max(p.Until, other.Until),
-		probed: p.probed || other.probed, leaks: p.leaks || other.leaks,
-	}
+	p.Until = max(p.Until, other.Until)
+	p.probed, p.leaks = p.probed || other.probed, p.leaks || other.leaks
+	return p
 }
 
 // Never is later than any run.

@@ -19,6 +19,7 @@ type reaction struct {
 	client  sim.Reaction // what the process asks of its client
 
 	engine.ProcessState
+	acts        bool // others may notice the reaction
 	holds       bool
 	ownResource bool            // the hold has a resource of its own
 	register    engine.Register // as the process left it, if its gate opened
@@ -55,7 +56,7 @@ func (r *reaction) computeHashes(resumes bool) {
 // equal reports whether two reactions are the same in everything, and not only in their hashes.
 func (r *reaction) equal(other *reaction) bool {
 	return r.initial == other.initial && r.ProcessState == other.ProcessState &&
-		r.holds == other.holds && r.ownResource == other.ownResource &&
+		r.acts == other.acts && r.holds == other.holds && r.ownResource == other.ownResource &&
 		r.register == other.register && r.openCalls == other.openCalls &&
 		r.unanswered == other.unanswered && r.unfiredWatches == other.unfiredWatches &&
 		r.dead == other.dead && r.outside == other.outside && r.reacts == other.reacts &&

@@ -62,10 +62,9 @@ func (t *historyTree) Encode(e *flat.Encoder) {
 	e.Number(uint64(t.predictions.Len()))
 	for i := range uint32(t.predictions.Len()) {
 		p := t.predictions.At(i)
-		for _, at := range []time.Duration{p.ActsAfter, p.LostAfter, p.Until} {
-			e.Number(uint64(at))
-		}
-		e.Number(number(p.probed) | number(p.leaks)<<1)
+		e.Number(uint64(p.fires))
+		e.Number(uint64(p.Until))
+		e.Number(number(p.probed) | number(p.leaks)<<1 | number(p.loses)<<2)
 	}
 	e.Number(uint64(t.nodes.Len()))
 	for h := uint32(1); h < uint32(t.nodes.Len()); h++ {
@@ -179,12 +178,9 @@ func (t *Cache) witnessed(witnesses []Witness) (steps map[uint64]*step,
 // decodePredictions reads what processes do by themselves.
 func (t *Cache) decodePredictions(d *flat.Decoder) {
 	for range d.Number() {
-		p := Prediction{
-			ActsAfter: time.Duration(d.Number()), LostAfter: time.Duration(d.Number()),
-			Until: time.Duration(d.Number()),
-		}
+		p := Prediction{fires: time.Duration(d.Number()), Until: time.Duration(d.Number())}
 		flags := d.Number()
-		p.probed, p.leaks = flags&1 != 0, flags&2 != 0
+		p.probed, p.leaks, p.loses = flags&1 != 0, flags&2 != 0, flags&4 != 0
 		if i := t.predictions.Append(p); i > 0 { // The first one is none.
 			t.predictionNumbers[p] = i
 		}

@@ -370,6 +370,8 @@ func (f *follower) describe(o *sim.EnabledStep, names *timeline.Names) string {
 		return "time passes until just before a timer fires"
 	case sim.After:
 		return "time passes until just after a timer fires"
+	case sim.Pass:
+		return fmt.Sprintf("time passes for %v", o.For)
 	case sim.Shift:
 		return "the phase of a timer moves"
 	case sim.Fair:
