@@ -52,6 +52,7 @@ type contender struct {
 // A nodeState is what a contender knows about its node.
 type nodeState struct {
 	node     string    // its path; empty while there is none
+	queued   bool      // the observers know of it
 	owner    int64     // session to which it belongs; 0 if unknown
 	lastSeen time.Time // when the last request that found it was sent
 	token    int64     // the fencing token
@@ -202,8 +203,8 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 		if err := c.create(); err != nil {
 			return nil, err
 		}
-		c.observe(Event{Kind: Queued, Elapsed: time.Since(c.started)})
 	}
+	c.observeQueued()
 	blockers, err := c.blockers()
 	if err != nil {
 		return nil, err

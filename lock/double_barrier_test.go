@@ -1,23 +1,30 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/models"
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/lock/record"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
-func (w *world) barrier(client, participants int) *lock.DoubleBarrier {
-	return must(lock.NewDoubleBarrier(w.client(client), "/lock", participants, sessionTimeout))
+func (w *world) barrier(client, participants int, options ...lock.Option) *lock.DoubleBarrier {
+	return must(lock.NewDoubleBarrier(w.client(client), "/lock", participants, sessionTimeout,
+		options...))
 }
 
 // A visit is a call of Enter in progress.
@@ -26,9 +33,10 @@ type visit struct {
 	round *lock.Round
 }
 
-func (w *world) enter(ctx context.Context, client, participants int) *visit {
+func (w *world) enter(ctx context.Context, client, participants int, options ...lock.Option,
+) *visit {
 	v := new(visit)
-	b := w.barrier(client, participants)
+	b := w.barrier(client, participants, options...)
 	v.call = w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
 		r, err := b.Enter(ctx)
 		if err != nil {
@@ -162,6 +170,72 @@ func TestDoubleBarrierSessionLostInEnter(t *testing.T) {
 		w.pass(2 * sessionTimeout)
 		w.wantError(first.call, lock.ErrLost)
 		w.wantNodes(1)
+	})
+}
+
+// A participant learns that it has queued only after its round has begun, because the reply to its
+// create was lost. Its Queued tells when Enter was called, so that the recorded history, which is
+// complete, breaks nothing.
+func TestDoubleBarrierQueuedLate(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		var recorded [2]bytes.Buffer
+		var recorders [2]*record.Recorder
+		for i := range recorders {
+			recorders[i] = record.New(&recorded[i], fmt.Sprint("worker-", i+1))
+		}
+		first := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			r, err := w.barrier(1, 2, lock.WithObserver(recorders[0])).Enter(ctx)
+			return r.Lease, err
+		})
+		for len(w.nodes()) == 0 {
+			w.serve(1)
+			if len(w.nodes()) == 0 {
+				w.answer(1)
+			}
+		}
+		w.cluster.Cut(w.client(1).Link)
+		w.advance(time.Millisecond)
+		second := w.enter(background, 2, 2, lock.WithObserver(recorders[1]))
+		w.wantGranted(second.call)
+		w.advance(time.Millisecond)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(time.Second)
+		w.wantGranted(first)
+		w.unlock(first.lease)
+		w.wantGranted(w.leave(background, second))
+
+		var logs []*history.Log
+		for i, r := range recorders {
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			logs = append(logs, must(history.Read(&recorded[i])))
+		}
+		logs, _, err := check.NumberProcesses(logs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := check.Merge(logs...).Events()
+		for _, p := range check.WithinClocks {
+			if v, _ := check.Within(p, events, check.Clocks{}, models.Limits{}); v != nil {
+				t.Errorf("%+v", v)
+			}
+		}
+		// It tests the order of tokens: the younger participant is granted its part first, and
+		// the older one has called Enter before.
+		var calls, grants []history.Event
+		for _, e := range events {
+			switch e.Kind {
+			case history.LockCall:
+				calls = append(calls, e)
+			case history.LockReturn:
+				grants = append(grants, e)
+			}
+		}
+		if len(calls) != 2 || len(grants) != 2 || grants[0].Zxid < grants[1].Zxid ||
+			calls[0].Process != grants[1].Process {
+			t.Errorf("calls %+v, grants %+v", calls, grants)
+		}
 	})
 }
 

@@ -54,6 +54,7 @@ func (c *contender) join() (*leaseKeeper, error) {
 			return nil, err
 		}
 	}
+	c.observeQueued()
 	if err := c.readRounds(); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (c *contender) join() (*leaseKeeper, error) {
 		if err := c.create(); err != nil {
 			return nil, err
 		}
-		c.observe(Event{Kind: Queued})
+		c.observeQueued()
 	}
 	outside, present, err := c.listOutside()
 	if err != nil {

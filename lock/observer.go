@@ -74,6 +74,15 @@ func (c *contender) observe(e Event) {
 	}
 }
 
+// observeQueued passes to the observers that the contender has a node, once for each node. The
+// contender may have found it after the reply to its create was lost.
+func (c *contender) observeQueued() {
+	if c.node != "" && !c.queued {
+		c.queued = true
+		c.observe(Event{Kind: Queued, Elapsed: time.Since(c.started)})
+	}
+}
+
 // observeEnd passes the end of a tenure to the observers when it comes: the keeper may then be
 // waiting for an answer. The function that it returns waits until they have it.
 func (c *contender) observeEnd(t *tenure) (wait func()) {

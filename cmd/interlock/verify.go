@@ -136,6 +136,7 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		if err := checkAttempts(recorded.names, logs); err != nil {
 			return err
 		}
+		fmt.Fprint(stderr, untimed(recorded.names, logs))
 		log = check.Merge(logs...)
 	} else if !opensSession(log.Events()) {
 		fmt.Fprintln(stderr, "the history opens no session; if it comes from a service, judge it "+
@@ -198,6 +199,22 @@ func checkAttempts(names []string, logs []*history.Log) error {
 		}
 	}
 	return nil
+}
+
+// untimed says which grants in the histories lack the time of their call of Lock, or returns "".
+func untimed(names []string, logs []*history.Log) (text string) {
+	for i, log := range logs {
+		grants := check.Untimed(log.Events())
+		if len(grants) == 0 {
+			continue
+		}
+		first := &log.Events()[grants[0]]
+		text += fmt.Sprintf("%s: line %d: the lock-return of attempt %d needs a lock-call with a "+
+			"time before its node-created; monotonic-token and linearizable do not judge when "+
+			"such attempts began: %s\n", names[i], grants[0]+1, first.Attempt,
+			counted(len(grants), "attempt"))
+	}
+	return text
 }
 
 // statusOf returns the error with which the program ends, nil for status 0. A violation counts more

@@ -47,9 +47,10 @@ func leave(p, attempt int32) history.Event {
 
 // used returns the events of an attempt that holds a lock for the given number of milliseconds.
 func used(p, attempt int32, lock string, from, till int, token int64) []history.Event {
-	return slices.Concat(later(from, lockCall(p, attempt), queuedFor(p, attempt, lock)),
-		later(from+2, granted(p, attempt, lock, token), enter(p, attempt)),
-		later(till-2, leave(p, attempt), unlockCall(p, attempt)), later(till, unlockOK(p, attempt)))
+	return slices.Concat(later(from, lockCall(p, attempt)),
+		later(from+1, queuedFor(p, attempt, lock)), later(from+2, granted(p, attempt, lock, token),
+			enter(p, attempt)), later(till-2, leave(p, attempt), unlockCall(p, attempt)),
+		later(till, unlockOK(p, attempt)))
 }
 
 // Two attempts that break a property at one lock break nothing at two locks, whatever the events of

@@ -291,8 +291,9 @@ func plainLocks(events []history.Event) (all [][]history.Event) {
 	return all
 }
 
-// A plainGrant is a grant with the last call of its attempt, the last node of its path, the end of
-// the attempt, and whether it was lost. Its fields are indexes of events.
+// A plainGrant is a grant with the last call of its attempt, which is -1 without a time of its own,
+// the last node of its path, the end of the attempt, and whether it was lost. Its fields are indexes
+// of events.
 type plainGrant struct {
 	history.Event
 	place, call, end int
@@ -306,7 +307,7 @@ func plainGrants(events []history.Event) []plainGrant {
 		if e.Kind != history.LockReturn {
 			continue
 		}
-		g := plainGrant{Event: e, place: i, call: i, end: len(events)}
+		g, queued := plainGrant{Event: e, place: i, call: -1, end: len(events)}, false
 		for i, o := range events {
 			same := o.Process == e.Process && o.Attempt == e.Attempt
 			switch {
@@ -318,6 +319,12 @@ func plainGrants(events []history.Event) []plainGrant {
 				g.call = i
 			case o.Kind == history.Lost || o.Kind == history.UnlockCall:
 				g.end = min(g.end, i)
+			}
+			if same && o.Kind == history.NodeCreated {
+				if !queued && g.call >= 0 && events[g.call].At == o.At {
+					g.call = -1 // The time is that of the node.
+				}
+				queued = true
 			}
 			told := o.Kind == history.Lost || o.Kind == history.UnlockReturn && o.Err != ""
 			g.lost = g.lost || same && told
@@ -337,7 +344,7 @@ func plainTokenFell(events []history.Event, within time.Duration) bool {
 				continue
 			}
 			if a.Zxid == b.Zxid && a.Process != b.Process ||
-				a.place < b.call && a.At+within < events[b.call].At-within {
+				b.call >= 0 && a.place < b.call && a.At+within < events[b.call].At-within {
 				return true
 			}
 		}

@@ -29,14 +29,18 @@ func linearizableWithin(events []history.Event, clocks *Clocks,
 	case places > 1:
 		model = models.Semaphore(places)
 	}
-	leases := leasesOfNodes(events)
+	leases, calls := leasesOfNodes(events), timedCalls(events)
 	var spans []timedOperation
 	for i := range events {
 		e := &events[i]
 		if e.Kind != history.LockReturn || e.Err != "" || e.Process == 0 {
 			continue
 		}
-		own := operationsWithin(events, of[attemptKey{e.Process, e.Attempt}], e, clocks)
+		key := attemptKey{e.Process, e.Attempt}
+		own := operationsWithin(events, of[key], e, clocks)
+		if call, known := calls[key]; known {
+			own[0].from = clocks.earliest(&events[call])
+		}
 		if node := (nodeKey{e.Process, e.Path}); sharing && e.Path != "" && leases[node] != 1 {
 			// The leases of an owner may end in any order and change the mode, so that only the
 			// first acquire is certain.
@@ -95,7 +99,7 @@ func releaseAtAnyTime(granted *history.Event, clocks *Clocks) timedOperation {
 }
 
 // operationsWithin returns the acquire and the release of an attempt, and its downgrade in between.
-// If Unlock returned no error and no Lost event precedes, the release took effect between the call
+// The acquire may have taken effect at any time before the grant. If Unlock returned no error and no Lost event precedes, the release took effect between the call
 // and the return of Unlock. Otherwise it may have taken effect at any time since the grant.
 func operationsWithin(events []history.Event, of []int, granted *history.Event,
 	clocks *Clocks,
@@ -112,8 +116,6 @@ func operationsWithin(events []history.Event, of []int, granted *history.Event,
 	downgraded := -forever
 	for _, i := range of {
 		switch e := &events[i]; e.Kind {
-		case history.LockCall:
-			acquire.from = clocks.earliest(e)
 		case history.Enter:
 			if e.Shared() && !granted.Shared() {
 				downgraded = clocks.earliest(e)

@@ -26,7 +26,8 @@ var WithinClocks = []history.Property{
 //     the lock, was certainly granted it later, and has the lower token. A grant that was lost is
 //     not compared, because it may have come late.
 //   - [history.MonotonicToken]: two grants have the same token, or the attempt with the lower token
-//     began certainly after the grant of the higher one.
+//     began certainly after the grant of the higher one. An attempt of [Untimed] may have begun at
+//     any time.
 //   - [history.Linearizable]: no order of the acquires and releases is possible if each took effect
 //     between the earliest time of its call and the latest time of its return. A lock that was lost
 //     may have been released at any time since its grant.
@@ -112,7 +113,7 @@ func checkLockWithin(property history.Property, events []history.Event, clocks *
 
 // A grantedAttempt is a call of Lock that was granted the lock, with the indexes of its events.
 type grantedAttempt struct {
-	call, queued, granted int // queued is -1 if unknown
+	call, queued, granted int // call and queued are -1 if unknown
 	// the first UnlockCall or Lost, or the number of events if there is none
 	ended int
 	lost  bool // a Lost event or an error of Unlock reported the loss
@@ -120,14 +121,12 @@ type grantedAttempt struct {
 
 // attempts returns the granted attempts in the order of their grants.
 func attempts(events []history.Event) []grantedAttempt {
-	calls, ended := make(map[attemptKey]int), make(map[attemptKey]int)
+	calls, ended := timedCalls(events), make(map[attemptKey]int)
 	lost, queued := make(map[attemptKey]bool), make(map[nodeKey]int)
 	for i := range events {
 		e := &events[i]
 		key := attemptKey{e.Process, e.Attempt}
 		switch e.Kind {
-		case history.LockCall:
-			calls[key] = i
 		case history.UnlockCall, history.Lost:
 			lost[key] = lost[key] || e.Kind == history.Lost
 			if _, known := ended[key]; !known {
@@ -146,7 +145,7 @@ func attempts(events []history.Event) []grantedAttempt {
 			continue
 		}
 		key := attemptKey{e.Process, e.Attempt}
-		a := grantedAttempt{call: i, queued: -1, granted: i, ended: len(events), lost: lost[key]}
+		a := grantedAttempt{call: -1, queued: -1, granted: i, ended: len(events), lost: lost[key]}
 		if call, ok := calls[key]; ok {
 			a.call = call
 		}
@@ -159,6 +158,44 @@ func attempts(events []history.Event) []grantedAttempt {
 		all = append(all, a)
 	}
 	return all
+}
+
+// timedCalls returns the index of the LockCall of each attempt, unless it is missing or has the time
+// of the attempt's first node, which the attempt made later: a recorder that was not told when Lock
+// was called writes that time.
+func timedCalls(events []history.Event) map[attemptKey]int {
+	calls, queued := make(map[attemptKey]int), make(map[attemptKey]bool)
+	for i := range events {
+		e := &events[i]
+		key := attemptKey{e.Process, e.Attempt}
+		switch e.Kind {
+		case history.LockCall:
+			calls[key] = i
+		case history.NodeCreated:
+			call, known := calls[key]
+			if known && !queued[key] && e.Attempt != 0 && events[call].At == e.At {
+				delete(calls, key)
+			}
+			queued[key] = true
+		}
+	}
+	return calls
+}
+
+// Untimed returns the indexes of the grants in a history of a service that do not show when Lock
+// was called: the LockCall is missing, or has the time of the attempt's first NodeCreated.
+func Untimed(events []history.Event) (grants []int) {
+	calls := timedCalls(events)
+	for i := range events {
+		e := &events[i]
+		if e.Kind != history.LockReturn || e.Err != "" {
+			continue
+		}
+		if _, known := calls[attemptKey{e.Process, e.Attempt}]; !known {
+			grants = append(grants, i)
+		}
+	}
+	return grants
 }
 
 // grantedBefore returns the attempts that were granted before an event.
@@ -250,8 +287,9 @@ func tokenWithin(events []history.Event, clocks *Clocks) []*history.Violation {
 		with[after.Zxid] = append(with[after.Zxid], b)
 	}
 	for _, b := range all {
-		after, earlier := &events[b.granted], grantedBefore(all, b.call)
-		if after.Zxid == 0 || highest[len(earlier)] < after.Zxid || twice[b.granted] {
+		after, earlier := &events[b.granted], grantedBefore(all, b.call) // none without a call
+		if b.call < 0 || after.Zxid == 0 || highest[len(earlier)] < after.Zxid ||
+			twice[b.granted] {
 			continue
 		}
 		for _, a := range earlier {

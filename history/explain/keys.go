@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -32,8 +33,11 @@ func (s *story) ownRelease() bool {
 		}
 	}
 	if executed := s.execution(deletion); executed >= 0 {
-		s.say("The %s of %s deleted the key and did not look at its value.",
-			s.Events[executed].Op, p)
+		op, blind := s.Events[executed].Op, ""
+		if verb, _, _ := strings.Cut(op, " "); verb == "DEL" || verb == "UNLINK" {
+			blind = " and did not look at its value" // A statement may, and a script.
+		}
+		s.say("The %s of %s deleted the key%s.", op, p, blind)
 		s.outdated(deletion, theirs)
 	}
 	return true

@@ -267,12 +267,10 @@ func (s *redisServer) present(process int) []key {
 }
 
 // kept reports whether a key is the one that was there before the last command, which the process
-// of the new one sent, and whether the command has deleted it meanwhile.
+// of the new one sent, and whether the command has deleted it meanwhile. A key stays that of its
+// process if another changes its value in place, as by INCR.
 func (s *redisServer) kept(before, now key) (same, deleted bool) {
-	if before.value != now.value {
-		return false, false
-	}
-	same = true
+	same = before.value == now.value || before.process != now.process
 	for _, r := range s.rewritten {
 		if r.key == now.name && before.process != now.process {
 			same, deleted = false, deleted || r.deleted
@@ -299,6 +297,7 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 		for i := range set {
 			if old, found := find(keys, set[i].name); found {
 				if same, _ := s.kept(keys[old], set[i]); same {
+					keys[old].value = set[i].value
 					set[i] = keys[old]
 				}
 			}

@@ -66,6 +66,11 @@ func TestOwnership(t *testing.T) {
 		"failed SET NX":  {[][]string{{"SET", "k", "1", "NX"}}, nil},
 		"renewal":        {[][]string{{"PEXPIRE", "k", "100"}}, nil},
 		"SET":            {[][]string{{"SET", "k", "1"}}, []string{"key-set c2"}},
+		"SET of more":    {[][]string{{"SET", "k", "2"}}, []string{"key-set c2"}},
+		"INCR":           {[][]string{{"INCR", "k"}}, nil},
+		"INCR, DEL":      {[][]string{{"INCR", "k"}, {"DEL", "k"}}, []string{"key-deleted c2"}},
+		"INCR, SET":      {[][]string{{"INCR", "k"}, {"SET", "k", "2"}}, []string{"key-set c2"}},
+		"HSET":           {[][]string{{"HSET", "h", "f", "1"}}, []string{"key-set c2"}},
 		"DEL":            {[][]string{{"DEL", "k"}}, []string{"key-deleted c2"}},
 		"DEL of another": {[][]string{{"DEL", "other"}}, nil},
 		"DEL, SET in EVAL": {

@@ -266,6 +266,7 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 			same = same && (gone != history.KeyLost || k.process == now[i].process)
 		}
 		if same {
+			k.value = now[i].value
 			now[i] = k
 			continue
 		}

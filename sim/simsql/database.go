@@ -31,6 +31,8 @@ type database struct {
 	outside   uint64          // hash of what is stored outside the open transaction
 	inside    uint64          // hash of what is stored, with the changes of the open transaction
 
+	tested []string // the columns that the last statement, or its transaction, tests
+
 	stalled bool // until it is healed
 
 	// the clock: at the time since, it showed base; since then it runs at a rate in percent
@@ -43,8 +45,11 @@ type database struct {
 type row struct {
 	name    string // the table and the primary key
 	value   string
-	process int   // that has written it
-	set     int64 // the number of its last KeySet event, 0 if it has none yet
+	columns []string // the names in lower case; "" for the columns of the primary key
+	cells   []driver.Value
+	process int           // that owns it; 0 if none does. See [System.passes]
+	set     int64         // the number of its last KeySet event, 0 if it has none yet
+	until   time.Duration // when it expires by the server's clock; 0 if it does not
 }
 
 // A store is SQLite with a database in memory.
@@ -75,7 +80,8 @@ type clock struct {
 type table struct {
 	name    string
 	columns []int
-	rowid   string // "rowid, " if the rows have numbers, which [result.LastInsertId] shows
+	others  []string // the names of the columns in lower case; "" for those of the primary key
+	rowid   string   // "rowid, " if the rows have numbers, which [result.LastInsertId] shows
 }
 
 // quoted returns the name of the table in SQL.
@@ -236,12 +242,14 @@ func (s *store) readTables() {
 	must(err)
 	for _, name := range names.rows {
 		t := table{name: name[0].(string)}
-		info, err := s.query("SELECT pk FROM pragma_table_info("+literal(t.name)+")", nil)
+		info, err := s.query("SELECT pk, name FROM pragma_table_info("+literal(t.name)+")", nil)
 		must(err)
 		for column := range info.rows {
+			other := strings.ToLower(info.rows[column][1].(string))
 			if info.rows[column][0].(int64) > 0 {
-				t.columns = append(t.columns, column)
+				t.columns, other = append(t.columns, column), ""
 			}
+			t.others = append(t.others, other)
 		}
 		if _, err := s.query("SELECT rowid FROM "+t.quoted()+" LIMIT 0", nil); err == nil {
 			t.rowid = "rowid, "
@@ -277,7 +285,10 @@ func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 			for _, column := range t.columns {
 				primary = append(primary, fmt.Sprint(values[column]))
 			}
-			rows = append(rows, row{name: t.name + "/" + strings.Join(primary, ","), value: value})
+			rows = append(rows, row{
+				name: t.name + "/" + strings.Join(primary, ","), value: value, columns: t.others,
+				cells: values,
+			})
 		}
 		key = hash64.Fold(key, uint64(last))
 	}
@@ -326,6 +337,7 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		return &reply{err: err}, false
 	}
 	d.clock.now = d.local(now)
+	d.note(word, q.query)
 	switch word {
 	case "BEGIN":
 		if d.owner == c {
@@ -404,9 +416,13 @@ func (d *database) key(now time.Duration) uint64 {
 		if d.notice != 0 {
 			key = hash64.Fold(key, uint64(d.notice-now))
 		}
+		for _, column := range d.tested {
+			key = hash64.Fold(key, hashOf(column))
+		}
 	}
 	for i := range d.committed {
-		key = hash64.Fold(key, uint64(d.committed[i].process))
+		r := &d.committed[i]
+		key = hash64.Fold(hash64.Fold(key, uint64(r.process)), uint64(r.until))
 	}
 	return key
 }

@@ -4,6 +4,7 @@
 package simsql
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,10 +21,14 @@ import (
 type Service struct {
 	// Schema is SQL that creates the tables, before each run.
 	Schema string
+	// Owner is the column that names the owner of a row, for [history.OwnRelease]. Without it, a
+	// process owns the row that it inserts, or takes by a statement or a transaction that tests a
+	// column which it changes.
+	Owner string
 }
 
 // New returns a simulated database.
-func (s Service) New() sim.System { return &System{schema: s.Schema} }
+func (s Service) New() sim.System { return &System{schema: s.Schema, owner: s.Owner} }
 
 // Supports reports whether the database has faults of the kind.
 func (Service) Supports(kind faults.Kind) bool { return faultActions[kind].apply != nil }
@@ -64,6 +69,7 @@ type System struct {
 	service.Base
 
 	schema   string
+	owner    string // the column
 	database database
 	clients  []*Client // by number of the process, the first at 0
 	writes   int64
@@ -77,8 +83,14 @@ func (s *System) Reset(config sim.Config) {
 		d.store = newStore(s, s.schema)
 	}
 	d.reset()
+	if s.owner != "" && len(d.tables) > 0 && !slices.ContainsFunc(d.tables, func(t table) bool {
+		return slices.Contains(t.others, strings.ToLower(s.owner))
+	}) {
+		panic(fmt.Errorf("simsql: no table of the schema has the column %q of Service.Owner, "+
+			"outside of its primary key", s.owner))
+	}
 	*s = System{
-		schema: s.schema, Base: service.NewBase(config), database: d,
+		schema: s.schema, owner: s.owner, Base: service.NewBase(config), database: d,
 		rowsSet: int64(len(d.committed)),
 	}
 }
@@ -171,7 +183,7 @@ func (s *System) serve(c *Client) {
 	s.message(history.Executed, m)
 	if changed {
 		s.writes++
-		s.noteChanges(c.Process(), history.KeyDeleted)
+		s.noteChanges(c.Process())
 	}
 	if m.conn.closedByClient() {
 		s.endIdle(m.conn)
@@ -244,32 +256,37 @@ func (s *System) rollBack() {
 		Name: history.ConnectionLost,
 	})
 	if changed {
-		s.noteChanges(c.Process(), history.KeyDeleted)
+		s.noteChanges(c.Process())
 	}
 }
 
-// noteChanges records which rows exist no longer, and which have been set. The process, if it is
-// not 0, has caused the change.
-func (s *System) noteChanges(process int, gone history.Kind) {
+// noteChanges records which rows exist no longer, and which rows a process has set that caused the
+// change: those that it owns.
+func (s *System) noteChanges(process int) {
 	before := s.database.committed
 	now, _, instants := s.database.rows()
-	at := func(rows []row, name string) (int, bool) {
-		return slices.BinarySearchFunc(rows, name, func(r row, name string) int {
+	for b := range before {
+		r := &before[b]
+		i, found := slices.BinarySearchFunc(now, r.name, func(r row, name string) int {
 			return strings.Compare(r.name, name)
 		})
-	}
-	for _, r := range before {
-		i, found := at(now, r.name)
-		if found && now[i].value == r.value {
-			now[i] = r
-		} else if !found {
-			s.Record(history.Event{
-				Kind: gone, Path: r.name, Zxid: r.set, Process: int32(process),
-			})
+		switch {
+		case !found:
+			s.noteGone(r, process)
+		case now[i].value == r.value:
+			now[i] = *r
+		default:
+			s.setExpiry(&now[i], r)
+			if !s.passes(r, &now[i], process) {
+				now[i].process, now[i].set = r.process, r.set
+			}
 		}
 	}
 	for i := range now {
 		if r := &now[i]; r.set == 0 {
+			if r.until == 0 {
+				s.setExpiry(r, nil)
+			}
 			s.rowsSet++
 			r.set, r.process = s.rowsSet, process
 			s.Record(history.Event{
@@ -278,6 +295,17 @@ func (s *System) noteChanges(process int, gone history.Kind) {
 		}
 	}
 	s.database.committed, s.database.instants = now, instants
+}
+
+// noteGone records that a process has deleted a row.
+func (s *System) noteGone(r *row, process int) {
+	e := history.Event{
+		Kind: history.KeyDeleted, Path: r.name, Zxid: r.set, Process: int32(process),
+	}
+	if r.process != process && s.lapsed(r) {
+		e.Kind, e.Process = history.KeyExpired, 0
+	}
+	s.Record(e)
 }
 
 // Deadline returns when the next pause ends, or the server notices that the connection of an open

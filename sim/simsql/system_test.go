@@ -34,12 +34,16 @@ func perform(t *testing.T, test func(s *stage, a, b *sql.DB)) {
 }
 
 func performOn(t *testing.T, schema string, test func(s *stage, a, b *sql.DB)) {
+	performOnService(t, simsql.Service{Schema: schema}, test)
+}
+
+func performOnService(t *testing.T, service simsql.Service, test func(s *stage, a, b *sql.DB)) {
 	synctest.Test(t, func(t *testing.T) {
 		// A transaction of a process that crashes ends with its context.
 		ctx, cancel := context.WithCancel(context.Background())
 		s := &stage{
 			T: t, ctx: ctx, log: new(history.Log), start: time.Now(),
-			system: simsql.Service{Schema: schema}.New(),
+			system: service.New(),
 		}
 		s.system.Reset(sim.Config{Servers: 1, Log: s.log, Settle: synctest.Wait})
 		first, second := s.system.Connect(), s.system.Connect()
