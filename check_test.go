@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -200,6 +201,11 @@ func TestCheck(t *testing.T) {
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
+		}
+		if edited, err := recording.ReadSchedule(path); err == nil {
+			if err := edited.Write(path); err != nil { // with its checksum
+				t.Fatal(err)
+			}
 		}
 	}
 	for name, tc := range map[string]struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -92,26 +91,24 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	if err != nil {
 		return err
 	}
-	defer outputs.close()
-	page, err := f.openPage()
+	page, err := openOutput("--html", f.html, nil)
 	if err != nil {
 		return err
 	}
-	defer page.Close()
 	c, err := runner.Run(ctx, plan)
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
 	outcome, report := outcomeOfCertificate(c), &certificateReport{c, plan, f.out}
 	if err := errors.Join(
-		outputs.write(outputs.json, func(w io.Writer) error { return encodeJSON(w, c) }),
-		outputs.write(outputs.junit, func(w io.Writer) error {
+		outputs.json.write(func(w io.Writer) error { return encodeJSON(w, c) }),
+		outputs.junit.write(func(w io.Writer) error {
 			return encodeJUnit(w, report.suites()...)
 		}),
-		outputs.write(outputs.sarif, func(w io.Writer) error {
+		outputs.sarif.write(func(w io.Writer) error {
 			return encodeJSON(w, report.sarif(outcome))
 		}),
-		outputs.write(page, func(w io.Writer) error {
+		page.write(func(w io.Writer) error {
 			return certify.WriteHTML(w, c, plan, f.out, filepath.Dir(f.html))
 		}),
 	); err != nil {
@@ -119,18 +116,6 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	}
 	report.write(text)
 	return outcome
-}
-
-// openPage creates the file of --html, or returns a writer that discards the page.
-func (f *certifyFlags) openPage() (io.WriteCloser, error) {
-	if f.html == "" {
-		return nopCloser{io.Discard}, nil
-	}
-	page, err := os.Create(f.html)
-	if err != nil {
-		return nil, fmt.Errorf("--html: %w", err)
-	}
-	return page, nil
 }
 
 // outcomeOfCertificate returns the error with which the program ends, nil for status 0.

@@ -84,7 +84,8 @@ Exit status:
   2  bad usage
   3  nondeterminism, an unknown verdict, no schedule run, a failed write or an
      internal error
-  4  a signal ended it before it found anything`, defaultSchedules, defaultBudget),
+  4  a signal ended it before it found anything
+  5  the server of --nats cannot be reached`, defaultSchedules, defaultBudget),
 		Example: `  interlock check
   interlock check --lock no-recheck
   interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
@@ -157,8 +158,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
 	flags.StringVar(&f.shard, "shard", "",
 		"run part `I/N` of the schedules, from 0/N to (N-1)/N")
-	flags.StringVar(&f.nats, "nats", "", natsUsage)
-	flags.StringVar(&f.queue, "queue", defaultQueue, queueUsage)
+	f.natsFlags.define(flags)
 	flags.IntVar(&f.rangeSchedules, "range-schedules", 2000,
 		"nats: schedules that a worker takes at a time")
 	flags.DurationVar(&f.ackWait, "ack-wait", 30*time.Second,
@@ -445,7 +445,6 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if err != nil {
 		return err
 	}
-	defer outputs.close()
 	kind := f.describeShard(campaign)
 	if scheduler.Enabled {
 		kind += ", goroutines scheduled"
@@ -485,15 +484,15 @@ func (p *presenter) present(ctx context.Context, t *testing.T, report report.Rep
 	found, unshown := shorten(ctx, t, campaign, report, p.out, p.progress)
 	outcome := outcomeOf(campaign, report, found, unshown)
 	err := errors.Join(
-		outputs.write(outputs.json, func(w io.Writer) error {
+		outputs.json.write(func(w io.Writer) error {
 			out := jsonReport(campaign, report, found, outcome)
 			out.Shard = p.shard
 			return encodeJSON(w, out)
 		}),
-		outputs.write(outputs.junit, func(w io.Writer) error {
+		outputs.junit.write(func(w io.Writer) error {
 			return encodeJUnit(w, junitReport(campaign, report, found, outcome))
 		}),
-		outputs.write(outputs.sarif, func(w io.Writer) error {
+		outputs.sarif.write(func(w io.Writer) error {
 			return encodeJSON(w, sarifReport(campaign, report, found, outcome))
 		}),
 	)

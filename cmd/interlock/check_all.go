@@ -48,7 +48,6 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	if err != nil {
 		return err
 	}
-	defer outputs.close()
 	if f.json != "" { // The report is written even if the reader of the text has gone.
 		signal.Ignore(syscall.SIGPIPE)
 		defer signal.Reset(syscall.SIGPIPE)
@@ -66,7 +65,7 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	case outcome == nil && interrupted:
 		outcome = &statusError{statusPartial, nil}
 	}
-	err = outputs.write(outputs.json, func(w io.Writer) error {
+	err = outputs.json.write(func(w io.Writer) error {
 		return encodeJSON(w, newAllReport(checked, interrupted, outcome))
 	})
 	writeMarginTable(text, checked)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -116,8 +117,16 @@ func (m *manifest) validate() error {
 func (m *manifest) validatePod(pod *core.PodSpec) error {
 	volumes := make(map[string]bool)
 	for _, v := range pod.Volumes {
-		if volumes[v.Name] = true; m.claims[v.PersistentVolumeClaim.ClaimName] == nil {
-			return fmt.Errorf("the claim %s is not declared", v.PersistentVolumeClaim.ClaimName)
+		volumes[v.Name] = true
+		claim := v.PersistentVolumeClaim
+		switch {
+		case claim == nil && v.Secret == nil:
+			return fmt.Errorf("the volume %s has no source", v.Name)
+		case claim != nil && m.claims[claim.ClaimName] == nil:
+			return fmt.Errorf("the claim %s is not declared", claim.ClaimName)
+		case claim != nil && !ownsVolumes(pod.SecurityContext):
+			return fmt.Errorf("the volume %s belongs to root, and the image has another user",
+				v.Name)
 		}
 	}
 	for _, c := range pod.Containers {
@@ -129,6 +138,73 @@ func (m *manifest) validatePod(pod *core.PodSpec) error {
 	}
 	return nil
 }
+
+// nonroot is the user and the group of the images that the Dockerfile builds.
+const nonroot = 65532
+
+// ownsVolumes reports whether a pod of the image may write to a volume that belongs to root.
+func ownsVolumes(c *core.PodSecurityContext) bool {
+	return c != nil && c.FSGroup != nil && *c.FSGroup == nonroot && c.RunAsUser != nil &&
+		*c.RunAsUser == nonroot
+}
+
+// failsForGood reports whether a Job ends at once if its container ends with a status.
+func failsForGood(job *batch.Job, status int) bool {
+	for _, rule := range job.Spec.PodFailurePolicy.Rules {
+		if exit := rule.OnExitCodes; rule.Action == batch.PodFailurePolicyActionFailJob &&
+			slices.Contains(exit.Values, int32(status)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Jobs end for good where another attempt fails too, and only there. Pods that need a shell have an
+// image with one. No file of the docs has a password on a command line.
+func TestClusterJobs(t *testing.T) {
+	stages := readDockerfile(t).stages()
+	for _, file := range []string{"shards.yaml", "workers.yaml"} {
+		for name, job := range readManifest(t, file).jobs {
+			container := job.Spec.Template.Spec.Containers[0]
+			image, _, _ := strings.Cut(filepath.Base(container.Image), ":")
+			target := strings.TrimPrefix(image, "interlock")
+			base := stages[strings.TrimPrefix(target, "-")]
+			if needed := len(container.Command) > 0; strings.Contains(base, ":debug") != needed {
+				t.Errorf("%s runs %q in an image based on %q", name, container.Command, base)
+			}
+			if job.Spec.PodFailurePolicy == nil {
+				continue
+			}
+			for status, want := range map[int]bool{
+				statusUsage: true, statusInternal: true, statusPartial: false,
+				statusUnreachable: false, statusInterrupted: false,
+			} {
+				if failsForGood(job, status) != want {
+					t.Errorf("%s ends for good with status %d: %v", name, status, !want)
+				}
+			}
+		}
+	}
+	err := filepath.WalkDir(filepath.Join("..", "..", "docs"),
+		func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			if found := password.Find(readFile(t, path)); found != nil {
+				t.Errorf("%s has a password in %s", path, found)
+			}
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !password.MatchString("nats://user:secret@nats:4222") {
+		t.Error("passwords are not found")
+	}
+}
+
+// password matches a URL of NATS with a password.
+var password = regexp.MustCompile(`(nats|tls)://[^/@\s]*:[^/@\s]*@`)
 
 // command returns the arguments of interlock in the container of a pod.
 func command(pod *core.PodSpec) []string {
@@ -232,6 +308,8 @@ func TestWrongManifests(t *testing.T) {
 		{"claimName: interlock-check", "claimName: other"},
 		{"volumeMounts:\n            - {name: reports", "volumeMounts:\n            - {name: other"},
 		{"kind: Deployment", "kind: Deploy"},
+		{"fsGroup: 65532", "fsGroup: 0"},
+		{"secret: {secretName: interlock-nats}", "emptyDir: {}"},
 	} {
 		edited := strings.Replace(valid, edit[0], edit[1], 1)
 		if edited == valid {

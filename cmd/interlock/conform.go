@@ -134,14 +134,14 @@ func (r *conformReport) differs() bool {
 func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
 	began := time.Now()
 	report := &conformReport{Version: 1, Release: f.version, Deviations: []string{}}
-	write, err := f.openReport(stdout)
+	text, output, err := openReport(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	err = f.compare(ctx, report, stdout, stderr)
+	err = f.compare(ctx, report, text, stderr)
 	if ctx.Err() != nil && !report.differs() {
 		report.Interrupted = true
-		fmt.Fprintf(f.text(stdout, stderr), "interrupted: no difference in the first %d "+
+		fmt.Fprintf(text, "interrupted: no difference in the first %d "+
 			"operations and %d frames\n", report.Operations, report.Frames)
 		err = &statusError{statusInterrupted, nil}
 	}
@@ -150,22 +150,16 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 		return err
 	}
 	report.Seconds = time.Since(began).Seconds()
-	if err := write(report); err != nil {
+	if err := output.write(func(w io.Writer) error {
+		return encodeJSON(w, report)
+	}); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	return err
 }
 
-// text returns the writer of the report that is not JSON.
-func (f *conformFlags) text(stdout, stderr io.Writer) io.Writer {
-	if f.json == "-" {
-		return stderr
-	}
-	return stdout
-}
-
 // compare compares the facts and, if they agree, random operations.
-func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdout,
+func (f *conformFlags) compare(ctx context.Context, report *conformReport, text,
 	stderr io.Writer,
 ) error {
 	reference, stop, err := f.reference(ctx)
@@ -178,7 +172,7 @@ func (f *conformFlags) compare(ctx context.Context, report *conformReport, stdou
 		return &statusError{statusInternal, err}
 	}
 	defer simulated.Close()
-	address, text := simulated.Addresses()[0], f.text(stdout, stderr)
+	address := simulated.Addresses()[0]
 	err = f.compareFacts(ctx, address, reference, report, text)
 	if err == nil && len(report.Deviations) == 0 && f.operations > 0 {
 		err = f.compareOperations(ctx, address, reference, report, text, stderr)
@@ -297,23 +291,4 @@ func (f *conformFlags) compareOperations(ctx context.Context, simulated, referen
 	fmt.Fprintf(w, "%d random operations, seed %d, with %d watch events: no difference\n",
 		stats.Operations, seed, stats.Events)
 	return nil
-}
-
-// openReport opens the JSON report and returns a function that writes it, so that a file that
-// cannot be opened is an error before the comparison.
-func (f *conformFlags) openReport(stdout io.Writer) (write func(*conformReport) error, err error) {
-	switch f.json {
-	case "":
-		return func(*conformReport) error { return nil }, nil
-	case "-":
-		return func(report *conformReport) error { return encodeJSON(stdout, report) }, nil
-	}
-	file, err := os.Create(f.json)
-	if err != nil {
-		return nil, fmt.Errorf("--json: %w", err)
-	}
-	return func(report *conformReport) error {
-		return errors.Join(encodeJSON(file, report),
-			file.Close())
-	}, nil
 }

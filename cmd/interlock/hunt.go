@@ -144,7 +144,6 @@ func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout,
 	if err != nil {
 		return err
 	}
-	defer output.Close()
 	fmt.Fprintf(text, "hunting %s in %s\n", counted(len(h.Targets), "lock"), f.out)
 	served := make(chan error, 1)
 	if f.listen != "" {
@@ -166,10 +165,8 @@ func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout,
 		return &statusError{statusInternal, err}
 	}
 	status := h.Status()
-	if f.reportFile != "" {
-		if err := encodeJSON(output, status); err != nil {
-			return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
-		}
+	if err := output.write(func(w io.Writer) error { return encodeJSON(w, status) }); err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	f.write(text, status)
 	if status.Failures() > 0 {

@@ -287,11 +287,15 @@ func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 func TestInterruptedReplay(t *testing.T) {
 	t.Parallel()
 	schedule := filepath.Join(t.TempDir(), "schedule.json")
-	content := `{"format": "interlock-schedule", "version": 2, "lock": "textbook", "clients": 1,
+	content := `{"format": "interlock-schedule", "version": 3, "lock": "textbook", "clients": 1,
 		"cycles": 1, "faults": "none", "deviations": [], "trace_hash": "0000000000000000",
 		"property": "fifo",
 		"signature": "fifo: as it was"}`
-	if err := os.WriteFile(schedule, []byte(content), 0o644); err != nil {
+	err := os.WriteFile(schedule, []byte(content), 0o644)
+	if err == nil {
+		err = signAgain(schedule)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	c := start(t, "replay", "--times", "1000000000", "--json", "replay.json", schedule)

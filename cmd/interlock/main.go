@@ -29,6 +29,10 @@ const (
 	// report says that it is partial.
 	statusPartial = 4
 
+	// statusUnreachable is the status of a command whose NATS server cannot be reached. Another
+	// attempt may succeed.
+	statusUnreachable = 5
+
 	// statusInterrupted is the status of a command that a signal ended early, as shells report
 	// Ctrl-C.
 	statusInterrupted = 130
@@ -99,6 +103,7 @@ Exit status:
   2  bad usage
   3  nondeterminism, an unknown verdict, a failed write or an internal error
   4  a signal ended check or certify before it found anything
+  5  a NATS server cannot be reached (check, worker)
   130  a signal ended bugs, conform, control, merge, replay --run, report-card
        or test`,
 		Version:       program.Version(),

@@ -89,7 +89,6 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	if err != nil {
 		return err
 	}
-	defer outputs.close()
 	if _, err := fmt.Fprintf(text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
 		campaign, campaign.Seed); unwritable(err) {
 		return &statusError{statusInternal, err}

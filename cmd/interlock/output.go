@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/internal/base/file"
 )
 
 // An errorWriter remembers the first error of its writer.
@@ -73,60 +75,58 @@ func (f *reportFlags) validate(given func(string) bool) error {
 	return nil
 }
 
-// outputs are the files of the reports. Those not asked for are nil.
-type outputs struct{ json, junit, sarif io.WriteCloser }
+// outputs are where the reports go.
+type outputs struct{ json, junit, sarif output }
 
-// openOutputs returns the writers of the text and of the reports. It fails before the campaign
-// starts if a report or a counterexample could not be written at its end.
+// openOutputs returns the writer of the text, and where the reports go. It fails before the
+// campaign starts if a report or a counterexample could not be written at its end.
 func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, files *outputs,
 	err error,
 ) {
 	if err := checkWritable(f.out); err != nil {
 		return nil, nil, fmt.Errorf("--out: %w", err)
 	}
-	opened := new(outputs)
-	defer func() {
-		if err != nil {
-			opened.close()
-		}
-	}()
-	if text, opened.json, err = openReport(f.json, stdout, stderr); err != nil {
+	files = new(outputs)
+	if text, files.json, err = openReport(f.json, stdout, stderr); err != nil {
 		return nil, nil, err
 	}
-	for _, file := range []struct {
-		flag, path string
-		to         *io.WriteCloser
-	}{{"--junit", f.junit, &opened.junit}, {"--sarif", f.sarif, &opened.sarif}} {
-		if file.path == "" {
-			continue
-		}
-		created, err := os.Create(file.path)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file.flag, err)
-		}
-		*file.to = created
+	if files.junit, err = openOutput("--junit", f.junit, nil); err != nil {
+		return nil, nil, err
 	}
-	return text, opened, nil
+	files.sarif, err = openOutput("--sarif", f.sarif, nil)
+	return text, files, err
 }
 
-// write writes a report, unless it is not asked for, and closes its file.
-func (o *outputs) write(to io.WriteCloser, encode func(io.Writer) error) error {
-	if to == nil {
-		return nil
-	}
-	if err := encode(to); err != nil {
-		return err
-	}
-	return to.Close()
+// An output is where a report goes. A file is replaced when the report is whole.
+type output struct {
+	path   string    // of the file; "" if the report is not asked for, or goes to stdout
+	stdout io.Writer // nil unless the report goes there
 }
 
-// close closes the files that are still open.
-func (o *outputs) close() {
-	for _, file := range []io.WriteCloser{o.json, o.junit, o.sarif} {
-		if file != nil {
-			file.Close()
-		}
+// openOutput returns where the report of a flag goes: nowhere if the path is empty, to stdout if it
+// is -, unless stdout is nil. An error says that the file cannot be written.
+func openOutput(flag, path string, stdout io.Writer) (output, error) {
+	switch {
+	case path == "":
+		return output{}, nil
+	case path == "-" && stdout != nil:
+		return output{stdout: stdout}, nil
 	}
+	if err := file.Check(path); err != nil {
+		return output{}, fmt.Errorf("%s: %w", flag, err)
+	}
+	return output{path: path}, nil
+}
+
+// write writes the report, unless it is not asked for.
+func (o output) write(encode func(io.Writer) error) error {
+	switch {
+	case o.stdout != nil:
+		return encode(o.stdout)
+	case o.path != "":
+		return file.Write(o.path, encode)
+	}
+	return nil
 }
 
 // jsonUsage is the help of the flag --json of commands that write a report to a file.
@@ -135,22 +135,13 @@ const jsonUsage = "`file` for the JSON report, - for standard output"
 // errNoReport refuses an empty --json.
 var errNoReport = errors.New("--json needs a file, or - for standard output")
 
-// openReport returns the writers of the text and of the JSON report, where path is the value of
-// --json: empty for no report, - for a report on standard output and the text on standard error.
-func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report io.WriteCloser,
-	err error,
-) {
-	switch path {
-	case "":
-		return stdout, nopCloser{io.Discard}, nil
-	case "-":
-		return stderr, nopCloser{stdout}, nil
+// openReport returns the writer of the text, and where the JSON report goes: path is the value of
+// --json. The text goes to stderr if the report goes to stdout.
+func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report output, err error) {
+	if report, err = openOutput("--json", path, stdout); path == "-" {
+		return stderr, report, err
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--json: %w", err)
-	}
-	return stdout, file, nil
+	return stdout, report, err
 }
 
 // checkWritable returns an error if no directory can be made in the given directory or, if that
@@ -180,9 +171,3 @@ func checkWritable(directory string) error {
 	}
 	return fmt.Errorf("nothing can be made in %s: %w", directory, err)
 }
-
-// A nopCloser is a writer whose Close does nothing.
-type nopCloser struct{ io.Writer }
-
-// Close implements io.Closer.
-func (nopCloser) Close() error { return nil }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/internal/search/workqueue"
@@ -19,17 +21,43 @@ import (
 
 // queueFlags holds the flags of a check whose schedules workers run.
 type queueFlags struct {
-	nats, queue    string
+	natsFlags
 	rangeSchedules int
 	ackWait        time.Duration
 	discardQueue   bool
 }
 
-const (
-	natsUsage    = "`URL` of a NATS server with JetStream, for many machines"
-	queueUsage   = "nats: `name` of the queue"
-	defaultQueue = "default"
-)
+// natsFlags are the flags of a queue, which check and worker have.
+type natsFlags struct{ nats, queue, creds, ca string }
+
+// define defines the flags.
+func (f *natsFlags) define(flags *pflag.FlagSet) {
+	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server with JetStream, for many machines")
+	flags.StringVar(&f.queue, "queue", "default", "nats: `name` of the queue")
+	flags.StringVar(&f.creds, "creds", "", "nats: `file` with the credentials of a user")
+	flags.StringVar(&f.ca, "ca", "", "nats: `file` with the authorities' certificates, for TLS")
+}
+
+// dial connects to the queue, or returns the error with which the program ends.
+func (f *natsFlags) dial(ctx context.Context, stderr io.Writer) (*workqueue.Queue, error) {
+	queue, err := workqueue.Dial(ctx,
+		workqueue.Server{URL: f.nats, Credentials: f.creds, CA: f.ca}, f.queue, warnings(stderr))
+	if err != nil {
+		err = fmt.Errorf("--nats: %w", err)
+		if workqueue.Unreachable(err) {
+			err = &statusError{statusUnreachable, err}
+		}
+	}
+	return queue, err
+}
+
+// queueFailed returns the error with which the program ends after one of the queue.
+func queueFailed(err error) error {
+	if workqueue.Unreachable(err) {
+		return &statusError{statusUnreachable, err}
+	}
+	return &statusError{statusInternal, err}
+}
 
 // ackWaitMin bounds --ack-wait: a worker reports three times in that time.
 const ackWaitMin = 100 * time.Millisecond
@@ -40,7 +68,9 @@ var validQueue = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // validateQueue returns an error that names a wrong flag, or nil.
 func (f *checkFlags) validateQueue(client scenarios.ClientKind, given func(string) bool) error {
 	if !given("nats") {
-		for _, flag := range []string{"queue", "range-schedules", "ack-wait", "discard-queue"} {
+		for _, flag := range []string{
+			"queue", "creds", "ca", "range-schedules", "ack-wait", "discard-queue",
+		} {
 			if given(flag) {
 				return fmt.Errorf("--%s needs --nats", flag)
 			}
@@ -65,12 +95,20 @@ func (f *checkFlags) validateQueue(client scenarios.ClientKind, given func(strin
 	case f.ackWait < ackWaitMin:
 		return fmt.Errorf("--ack-wait must be at least %v, not %v", ackWaitMin, f.ackWait)
 	}
-	return validateQueueName(f.queue)
+	return f.validateServer(given)
 }
 
-func validateQueueName(name string) error {
-	if !validQueue.MatchString(name) {
-		return fmt.Errorf("--queue must have 1 to 64 letters, digits, - and _, not %q", name)
+// validateServer returns an error that names a wrong flag, or nil.
+func (f *natsFlags) validateServer(given func(string) bool) error {
+	switch {
+	case f.nats == "":
+		return errors.New("--nats needs the URL of a NATS server")
+	case given("creds") && f.creds == "":
+		return errors.New("--creds needs a file")
+	case given("ca") && f.ca == "":
+		return errors.New("--ca needs a file")
+	case !validQueue.MatchString(f.queue):
+		return fmt.Errorf("--queue must have 1 to 64 letters, digits, - and _, not %q", f.queue)
 	}
 	return nil
 }
@@ -89,10 +127,9 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	if err != nil {
 		return err
 	}
-	defer outputs.close()
-	queue, err := workqueue.Dial(ctx, f.nats, f.queue, warnings(stderr))
+	queue, err := f.dial(ctx, stderr)
 	if err != nil {
-		return fmt.Errorf("--nats: %w", err)
+		return err
 	}
 	defer queue.Close()
 	plan := &workqueue.Plan{
@@ -140,7 +177,7 @@ func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, pla
 	case errors.As(err, &busy):
 		return nil, fmt.Errorf("%w; give another --queue, or --discard-queue", err)
 	}
-	return nil, &statusError{statusInternal, err}
+	return nil, queueFailed(err)
 }
 
 // showQueue shows how far the workers are.

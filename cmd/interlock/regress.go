@@ -262,34 +262,21 @@ func (r *regression) write() error {
 			return &statusError{statusInternal, fmt.Errorf("copying the counterexample: %w", err)}
 		}
 	}
-	if err := os.WriteFile(r.path, content, 0o644); err != nil {
+	if err := file.WriteContent(r.path, content); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the test: %w", err)}
 	}
 	return nil
 }
 
-// copyCounterexample copies the counterexample into the package, unless it is there already. The
-// copy appears atomically.
+// copyCounterexample copies the counterexample into the package, unless it is there already.
 func (r *regression) copyCounterexample() error {
 	to := filepath.Join(r.directory, filepath.FromSlash(r.Artifact))
 	if _, err := os.Stat(to); err == nil {
 		return nil // The name holds the trace hash.
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	draft, err := os.MkdirTemp(filepath.Dir(to), file.DraftPrefix)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(draft) // Nothing is left to remove once it has been renamed.
-	if err := os.CopyFS(draft, os.DirFS(r.source)); err != nil {
-		return err
-	}
-	if err := os.Chmod(draft, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(draft, to)
+	return file.WriteDirectory(to, func(draft string) error {
+		return os.CopyFS(draft, os.DirFS(r.source))
+	})
 }
 
 // words returns the words of letters and digits of a name.

@@ -42,6 +42,18 @@ func (d dockerfile) last(t *testing.T, name string) string {
 	return ""
 }
 
+// stages returns what each stage is based on, by its name; the last one has none.
+func (d dockerfile) stages() map[string]string {
+	bases := make(map[string]string)
+	for _, instruction := range d {
+		if instruction.name == "FROM" {
+			base, name, _ := strings.Cut(instruction.arguments, " AS ")
+			bases[name] = base
+		}
+	}
+	return bases
+}
+
 // builds returns the program that the last RUN builds.
 func (d dockerfile) builds(t *testing.T) string {
 	t.Helper()

@@ -155,14 +155,11 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	if err != nil {
 		return err
 	}
-	defer reportOut.Close()
 	fmt.Fprintf(text, "replaying %v, %s from the default policy\n", r.scenario,
 		counted(len(r.recording.Deviations), "deviation"))
 	outcome := r.run(ctx, engine.NewRunner(t), f.times)
 	r.estimate(ctx, engine.NewRunner(t))
-	if err = encodeJSON(reportOut, r.report(outcome)); err == nil {
-		err = reportOut.Close()
-	}
+	err = reportOut.write(func(w io.Writer) error { return encodeJSON(w, r.report(outcome)) })
 	if shown := r.explain(text, f.full); unwritable(shown) {
 		return &statusError{statusInternal, shown}
 	}

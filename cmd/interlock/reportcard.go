@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -171,7 +170,6 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	if err != nil {
 		return err
 	}
-	defer files.close()
 	bounded, end := report.WithBudget(ctx, f.budget)
 	defer end()
 	observer := &cardObserver{w: stderr, locks: len(rows)}
@@ -186,8 +184,10 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	if f.json == "-" {
 		text = stderr
 	}
-	if err := files.write(card); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the card: %w", err)}
+	for _, f := range files {
+		if err := f.write(func(w io.Writer) error { return f.encode(w, card) }); err != nil {
+			return &statusError{statusInternal, fmt.Errorf("writing the card: %w", err)}
+		}
 	}
 	writeCard(text, card, f.out)
 	switch {
@@ -199,16 +199,16 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	return nil
 }
 
-// cardFiles are the files of a card.
-type cardFiles struct {
-	files  []io.WriteCloser
-	encode []func(io.Writer, *reportcard.Card) error
+// A cardOutput is where a form of the card goes.
+type cardOutput struct {
+	output
+	encode func(io.Writer, *reportcard.Card) error
 }
 
-// open creates the files, so that it fails before the searches if a file could not be written.
-func (f *reportCardFlags) open(stdout io.Writer) (files *cardFiles, err error) {
-	files = new(cardFiles)
-	for _, file := range []struct {
+// open returns where the card goes. It fails before the searches if a file could not be written.
+func (f *reportCardFlags) open(stdout io.Writer) ([]cardOutput, error) {
+	var outputs []cardOutput
+	for _, form := range []struct {
 		flag, path string
 		encode     func(io.Writer, *reportcard.Card) error
 	}{
@@ -222,42 +222,13 @@ func (f *reportCardFlags) open(stdout io.Writer) (files *cardFiles, err error) {
 			return reportcard.WriteMarkdown(w, c, filepath.Dir(f.markdown))
 		}},
 	} {
-		var created io.WriteCloser
-		switch file.path {
-		case "":
-			continue
-		case "-":
-			created = nopCloser{stdout}
-		default:
-			if created, err = os.Create(file.path); err != nil {
-				files.close()
-				return nil, fmt.Errorf("%s: %w", file.flag, err)
-			}
+		to, err := openOutput(form.flag, form.path, stdout)
+		if err != nil {
+			return nil, err
 		}
-		files.files = append(files.files, created)
-		files.encode = append(files.encode, file.encode)
+		outputs = append(outputs, cardOutput{to, form.encode})
 	}
-	return files, nil
-}
-
-// write writes the card to each file.
-func (f *cardFiles) write(card *reportcard.Card) error {
-	for i, file := range f.files {
-		if err := f.encode[i](file, card); err != nil {
-			return err
-		}
-		if err := file.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// close closes the files, also those that are closed already.
-func (f *cardFiles) close() {
-	for _, file := range f.files {
-		file.Close()
-	}
+	return outputs, nil
 }
 
 // A cardObserver prints the progress of a card: a line for each lock and, on the way, the progress

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,9 +15,11 @@ import (
 // A requestLog writes a line of JSON for each request. A goroutine of its own writes, so that a
 // slow reader does not delay the servers.
 type requestLog struct {
-	writer io.WriteCloser // nil without a log
-	wake   chan struct{}  // has a value while lines may be pending
-	done   chan struct{}  // closed when the goroutine has ended
+	writer io.Writer     // nil without a log
+	file   *os.File      // the writer, unless that is stderr
+	wake   chan struct{} // has a value while lines may be pending
+	done   chan struct{} // closed when the goroutine has ended
+	err    error         // of writing; to be read when the goroutine has ended
 
 	mu      sync.Mutex
 	pending []byte
@@ -33,20 +36,22 @@ type loggedRequest struct {
 	Zxid    string        `json:"zxid"`   // in hexadecimal
 }
 
-// openRequestLog creates the log. The path is "-" for stderr, or empty for no log.
+// openRequestLog opens the log, to which lines are appended. The path is "-" for stderr, or empty
+// for no log.
 func openRequestLog(path string, stderr io.Writer) (*requestLog, error) {
 	l := &requestLog{wake: make(chan struct{}, 1), done: make(chan struct{})}
 	switch path {
 	case "":
 		return l, nil
 	case "-":
-		l.writer = nopCloser{stderr}
+		l.writer = stderr
 	default:
-		file, err := os.Create(path)
+		var err error
+		l.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 		if err != nil {
 			return nil, err
 		}
-		l.writer = file
+		l.writer = l.file
 	}
 	go l.write()
 	return l, nil
@@ -81,18 +86,22 @@ func (l *requestLog) write() {
 		lines := l.pending
 		l.pending = nil
 		l.mu.Unlock()
-		if _, err := l.writer.Write(lines); err != nil {
+		if _, l.err = l.writer.Write(lines); l.err != nil {
 			return
 		}
 	}
 }
 
-// close writes what is pending and closes the log. No request may be noted any more.
-func (l *requestLog) close() {
+// close writes what is pending and closes the log. No request may be noted any more. It returns
+// the error of the first write that failed, after which no more was written.
+func (l *requestLog) close() error {
 	if l.writer == nil {
-		return
+		return nil
 	}
 	close(l.wake)
 	<-l.done
-	l.writer.Close()
+	if l.file == nil {
+		return l.err
+	}
+	return errors.Join(l.err, l.file.Close())
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -171,7 +172,8 @@ func scriptCapture(ts *testscript.TestScript, neg bool, arguments []string) {
 	ts.Setenv(arguments[0], match[1])
 }
 
-// scriptEdit is "edit FROM TO REGEXP REPLACEMENT": it copies a file with every match replaced.
+// scriptEdit is "edit FROM TO REGEXP REPLACEMENT": it copies a file with every match replaced. A
+// schedule gets its checksum anew.
 func scriptEdit(ts *testscript.TestScript, neg bool, arguments []string) {
 	noNegation(ts, neg, "edit")
 	if len(arguments) != 4 {
@@ -184,7 +186,18 @@ func scriptEdit(ts *testscript.TestScript, neg bool, arguments []string) {
 		ts.Fatalf("%s does not match %q", arguments[0], pattern)
 	}
 	after := pattern.ReplaceAllString(before, arguments[3])
-	ts.Check(os.WriteFile(ts.MkAbs(arguments[1]), []byte(after), 0o644))
+	to := ts.MkAbs(arguments[1])
+	ts.Check(os.WriteFile(to, []byte(after), 0o644))
+	ts.Check(signAgain(to))
+}
+
+// signAgain gives an edited schedule its checksum. Other files stay as they are.
+func signAgain(path string) error {
+	r, err := recording.ReadSchedule(path)
+	if err != nil || r.Format != "interlock-schedule" {
+		return nil
+	}
+	return r.Write(path)
 }
 
 // scriptJSON is "[!] json FILE PATH REGEXP": the whole value at the path in the JSON file matches.

@@ -92,7 +92,7 @@ Exit status:
 	flags.StringVar(&f.superDigest, "super-digest", "", "superuser as `user:digest`")
 	flags.StringVar(&f.control, "control", "", "`path` of a Unix socket for interlock control")
 	flags.DurationVar(&f.lag, "lag", 0, "time by which followers lag behind the leader")
-	flags.StringVar(&f.requests, "requests", "", "`file` for a log of requests, or - for stderr")
+	flags.StringVar(&f.requests, "requests", "", "`file` to append requests to, or - for stderr")
 	flags.StringVar(&f.ui, "ui", "", "loopback `address` of a live page, such as 127.0.0.1:0")
 	flags.BoolVar(&f.public, "public", false, "allow addresses that other machines can reach")
 	flags.BoolVar(&f.json, "json", false, "print the addresses as a JSON object")
@@ -205,7 +205,7 @@ type serveReport struct {
 
 func runServe(ctx context.Context, config tcp.Config, addresses []string, f *serveFlags,
 	stdout, stderr io.Writer,
-) error {
+) (err error) {
 	var page servePage
 	if f.ui != "" {
 		if err := page.listen(f.ui); err != nil {
@@ -217,7 +217,11 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 	if err != nil {
 		return fmt.Errorf("--requests: %w", err)
 	}
-	defer log.close()
+	defer func() {
+		if failed := log.close(); failed != nil && err == nil {
+			err = &statusError{statusInternal, fmt.Errorf("--requests: %w", failed)}
+		}
+	}()
 	if f.requests != "" || f.ui != "" {
 		config.Requests = func(r tcp.Request) {
 			log.note(&r)

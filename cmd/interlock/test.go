@@ -22,7 +22,6 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -170,6 +169,10 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	report, err := openOutput("--json", f.json, nil)
+	if err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	build, err := f.build(ctx, pattern)
 	switch {
@@ -205,10 +208,8 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	if f.json != "" {
-		if err := file.WriteJSON(f.json, outcome); err != nil {
-			return &statusError{statusInternal, err}
-		}
+	if err := report.write(func(w io.Writer) error { return encodeJSON(w, outcome) }); err != nil {
+		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
 	if ctx.Err() != nil {
 		return &statusError{statusInterrupted, errors.New("interrupted")}

@@ -18,9 +18,10 @@ import (
 
 // workerFlags holds the flags of worker as they were given.
 type workerFlags struct {
-	nats, queue, json string
-	workers           int
-	quiet             bool
+	natsFlags
+	json    string
+	workers int
+	quiet   bool
 }
 
 func newWorker(t *testing.T) *cobra.Command {
@@ -37,8 +38,9 @@ It runs until it is interrupted, and then gives its range back.
 
 Exit status:
   0  interrupted
-  2  bad usage, an unavailable server, or a check of another build
-  3  the server refused a request, or an internal error`,
+  2  bad usage, refused credentials, or a check of another build
+  3  the server refused a request, or an internal error
+  5  the server cannot be reached, or is not ready`,
 		Example: `  interlock worker --nats nats://localhost:4222
   interlock check --nats nats://localhost:4222 --schedules 1000000`,
 		Args: cobra.NoArgs,
@@ -50,8 +52,7 @@ Exit status:
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.nats, "nats", "", natsUsage)
-	flags.StringVar(&f.queue, "queue", defaultQueue, "`name` of the queue")
+	f.natsFlags.define(flags)
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules")
 	flags.StringVar(&f.json, "json", "", "`file` for a summary as JSON, - for standard output")
@@ -61,14 +62,12 @@ Exit status:
 
 func (f *workerFlags) validate(given func(string) bool) error {
 	switch {
-	case f.nats == "":
-		return errors.New("--nats needs the URL of a NATS server")
 	case given("json") && f.json == "":
 		return errNoReport
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	}
-	return validateQueueName(f.queue)
+	return f.validateServer(given)
 }
 
 // A workerSummary is what a worker has done.
@@ -96,10 +95,9 @@ func (f *workerFlags) run(ctx context.Context, t *testing.T, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	defer report.Close()
-	queue, err := workqueue.Dial(ctx, f.nats, f.queue, warnings(stderr))
+	queue, err := f.dial(ctx, stderr)
 	if err != nil {
-		return fmt.Errorf("--nats: %w", err)
+		return err
 	}
 	defer queue.Close()
 	progress := (&reportFlags{quiet: f.quiet}).progressTo(stderr)
@@ -122,16 +120,16 @@ func (f *workerFlags) run(ctx context.Context, t *testing.T, stdout, stderr io.W
 		return &statusError{statusInternal, err}
 	}
 	err = worker.Work(ctx)
-	if f.json != "" {
-		if failed := encodeJSON(report, &summary); failed != nil && err == nil {
-			err = fmt.Errorf("writing the summary: %w", failed)
-		}
+	if failed := report.write(func(w io.Writer) error {
+		return encodeJSON(w, &summary)
+	}); failed != nil && err == nil {
+		err = fmt.Errorf("writing the summary: %w", failed)
 	}
 	var refused *workqueue.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		return err
 	}
-	return &statusError{statusInternal, err}
+	return queueFailed(err)
 }
 
 // count counts a range.

@@ -31,6 +31,14 @@ type corpus struct {
 	// Known are the keys of the behaviours.
 	Known         stateset.Keys `json:"known"`
 	KeptSchedules []schedule    `json:"kept_schedules"` // that mutants change; the latest last
+	Checksum      string        `json:"checksum"`       // of all the others
+}
+
+// checksum returns the checksum that the corpus should have.
+func (c *corpus) checksum() string {
+	unsigned := *c
+	unsigned.Checksum = ""
+	return file.Checksum(&unsigned)
 }
 
 // A schedule is one that has shown new behaviour, with what tells its configuration from others.
@@ -80,7 +88,7 @@ func (d *deviations) UnmarshalText(text []byte) error {
 
 const (
 	corpusFormat  = "interlock-hunt"
-	corpusVersion = 2
+	corpusVersion = 3
 )
 
 // corpusPath returns the file with the corpus of a lock.
@@ -111,6 +119,9 @@ func (h *Hunt) readCorpus(target *Target) (*corpus, error) {
 			"version %d", path, c.Format, c.Version, corpusFormat, corpusVersion)
 	case c.Lock != lock:
 		return nil, fmt.Errorf("%s is of the lock %q", path, c.Lock)
+	case c.Checksum != c.checksum():
+		return nil, fmt.Errorf("%s is damaged: its checksum is wrong; remove it, and the hunt of "+
+			"this lock begins anew", path)
 	}
 	return c, nil
 }
@@ -120,11 +131,8 @@ func (c *corpus) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	draft := filepath.Join(filepath.Dir(path), file.DraftPrefix+filepath.Base(path))
-	if err := file.WriteJSON(draft, c); err != nil {
-		return err
-	}
-	return os.Rename(draft, path)
+	c.Checksum = c.checksum()
+	return file.WriteJSON(path, c)
 }
 
 // known returns the corpus for a campaign. Schedules of configurations that the target does not

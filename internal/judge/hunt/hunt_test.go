@@ -1,12 +1,14 @@
 package hunt
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -164,7 +166,7 @@ func TestWrongCorpus(t *testing.T) {
 	for content, want := range map[string]string{
 		`{`: "textbook.json is damaged: ",
 		`{"format": "interlock-hunt", "version": 0}`:                 "version 0",
-		`{"format": "interlock-hunt", "version": 2, "lock": "herd"}`: `is of the lock "herd"`,
+		`{"format": "interlock-hunt", "version": 3, "lock": "herd"}`: `is of the lock "herd"`,
 		`{"kept_schedules": [{"deviations": "3 serve c1,x tick"}]}`:  `deviation "x tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 tick,3 tick"}]}`:      `deviation "3 tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 sing c1"}]}`:          `"sing c1" is not the name of`,
@@ -175,6 +177,38 @@ func TestWrongCorpus(t *testing.T) {
 		if err := h.Open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, not %s", content, err, want)
 		}
+	}
+}
+
+// A corpus with a flipped bit is refused, or is the same.
+func TestDamagedCorpus(t *testing.T) {
+	h := newHunt(t, t.TempDir(), "textbook")
+	run(t, h, 1)
+	path := h.corpusPath("textbook")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := h.readCorpus(&h.Targets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range 200 {
+		damaged, at := bytes.Clone(good), i*(len(good)-1)/199
+		damaged[at] ^= 1 << (i % 8)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		switch got, err := h.readCorpus(&h.Targets[0]); {
+		case err != nil && strings.Contains(err.Error(), path):
+			refused++
+		case err != nil || !reflect.DeepEqual(got, want):
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+	if refused < 100 {
+		t.Errorf("%d of 200 flips are refused", refused)
 	}
 }
 

@@ -320,7 +320,7 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 	if err := os.MkdirAll(r.Out, 0o755); err != nil {
 		return err
 	}
-	return file.WriteJSON(name, c.Recording)
+	return c.Recording.Write(name)
 }
 
 // plain returns a counterexample of the lock as others run it, which distinguishes no ways.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/flightrecorder"
 )
@@ -63,7 +64,7 @@ func (j *Job) Perform(t *testing.T, owned func(function string) bool, call func(
 	defer func() {
 		flag.Set("test.v", "true")
 		fmt.Fprint(os.Stdout, "\n"+j.Mark+"\n")
-		writeWhole(j.path(endName), ending{t.Failed() && !failed, t.Skipped(), returned})
+		file.WriteJSON(j.path(endName), ending{t.Failed() && !failed, t.Skipped(), returned})
 	}()
 	call()
 	returned = true
@@ -175,7 +176,7 @@ func mostAllocated() string {
 
 // die ends the child.
 func (j *Job) die(death *engine.Death) {
-	writeWhole(j.path(deathName), death)
+	file.WriteJSON(j.path(deathName), death)
 	os.Exit(statusDead)
 }
 

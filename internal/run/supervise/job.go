@@ -74,8 +74,8 @@ func (j *Job) WriteInput(value any) error { return file.WriteJSON(j.path(inputNa
 // ReadInput reads what the parent has written.
 func (j *Job) ReadInput(value any) error { return readJSON(j.path(inputName), value) }
 
-// WriteOutput writes what the child hands back. The file appears atomically.
-func (j *Job) WriteOutput(value any) error { return writeWhole(j.path(outputName), value) }
+// WriteOutput writes what the child hands back.
+func (j *Job) WriteOutput(value any) error { return file.WriteJSON(j.path(outputName), value) }
 
 // ReadOutput reads what the child has handed back.
 func (j *Job) ReadOutput(value any) error { return readJSON(j.path(outputName), value) }
@@ -86,15 +86,6 @@ func readJSON(path string, value any) error {
 		return err
 	}
 	return json.Unmarshal(content, value)
-}
-
-// writeWhole writes a file that appears atomically.
-func writeWhole(path string, value any) error {
-	draft := path + ".draft"
-	if err := file.WriteJSON(draft, value); err != nil {
-		return err
-	}
-	return os.Rename(draft, path)
 }
 
 // calls counts the calls of each running test.

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/file"
@@ -59,7 +61,7 @@ type checkpoint struct {
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 6
+	checkpointVersion = 7
 	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 
@@ -119,12 +121,8 @@ func (e *Search) Resume(t *testing.T) error {
 	}
 	e.fingerprint = engine.TraceHash(engine.NewRunner(t).Run(&e.Scenario,
 		&engine.Replay{}).TraceHash)
-	draft, err := os.CreateTemp(filepath.Dir(e.Checkpoint), file.DraftPrefix)
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
-	}
-	if err := errors.Join(draft.Close(), os.Remove(draft.Name())); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", e.Checkpoint, err)
+	if err := file.Check(e.Checkpoint); err != nil {
+		return err
 	}
 	content, err := os.ReadFile(e.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +147,7 @@ func (e *Search) Resume(t *testing.T) error {
 	return nil
 }
 
-// decode reads a checkpoint: a line of JSON and, if states are merged, numbers.
+// decode reads a checkpoint: a line of JSON, numbers if states are merged, and a checksum of these.
 func (e *Search) decode(content []byte) (*checkpoint, error) {
 	var c checkpoint
 	line, numbers, _ := bytes.Cut(content, []byte("\n"))
@@ -158,8 +156,13 @@ func (e *Search) decode(content []byte) (*checkpoint, error) {
 		if err := e.fits(&c); err != nil {
 			return nil, err
 		}
+		end := len(content) - xxhash.New().Size()
+		if end <= len(line) || !bytes.Equal(content[end:], sumOf(content[:end])) {
+			return nil, fmt.Errorf("%s is damaged: its checksum is wrong; remove it, and the "+
+				"search begins anew", e.Checkpoint)
+		}
 		if c.Merged != nil {
-			c.numbers, err = flat.NewDecoder(numbers)
+			c.numbers, err = flat.NewDecoder(numbers[:end-len(line)-1])
 		}
 	}
 	if err != nil {
@@ -255,7 +258,7 @@ func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 	}
 }
 
-// save writes a checkpoint. The file is replaced atomically.
+// save writes a checkpoint.
 func (x *dfs) save(r *report.Exhaustive) error {
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
@@ -285,19 +288,25 @@ func (x *dfs) save(r *report.Exhaustive) error {
 			Merged: x.mergedFrame(b),
 		})
 	}
-	draft, err := os.CreateTemp(filepath.Dir(x.search.Checkpoint), file.DraftPrefix)
-	if err != nil {
+	return file.Write(x.search.Checkpoint, func(w io.Writer) error {
+		sum := xxhash.New()
+		both := io.MultiWriter(w, sum)
+		err := json.NewEncoder(both).Encode(&c)
+		if err == nil && c.Merged != nil {
+			err = x.encode(both)
+		}
+		if err == nil {
+			_, err = w.Write(sum.Sum(nil))
+		}
 		return err
-	}
-	defer os.Remove(draft.Name()) // Nothing is left to remove once it has been renamed.
-	err = json.NewEncoder(draft).Encode(&c)
-	if c.Merged != nil {
-		err = errors.Join(err, x.encode(draft))
-	}
-	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	return os.Rename(draft.Name(), x.search.Checkpoint)
+	})
+}
+
+// sumOf returns the checksum of the content of a checkpoint.
+func sumOf(content []byte) []byte {
+	sum := xxhash.New()
+	sum.Write(content)
+	return sum.Sum(nil)
 }
 
 // known returns the keys that completed runs have visited.

@@ -1,6 +1,7 @@
 package exhaustive_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -241,8 +242,8 @@ func TestCheckpointRejections(t *testing.T) {
 		},
 		{"cut short", string(written[:len(written)/2]), subjects.Textbook(), "is damaged"},
 		{
-			"of a later version", strings.Replace(string(written), `"version":6`, `"version":7`, 1),
-			subjects.Textbook(), "version 7",
+			"of a later version", strings.Replace(string(written), `"version":7`, `"version":8`, 1),
+			subjects.Textbook(), "version 8",
 		},
 		{
 			"with a state missing", strings.Replace(string(written), `"seen":"`, `"seen":"AAAA`,
@@ -270,6 +271,35 @@ func TestCheckpointRejections(t *testing.T) {
 			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want an error that names the file and contains %q", tc.name, err,
 				tc.want)
+		}
+	}
+}
+
+// A checkpoint with a flipped bit is refused, whether states are merged or not.
+func TestDamagedCheckpoint(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		e := &exhaustive.Search{
+			Scenario:   locktest.Planned(t, subjects.Textbook(), 2, 1, "none"),
+			Checkpoint: filepath.Join(t.TempDir(), "checkpoint"), Schedules: 2,
+			NoMerge: plain,
+		}
+		if err := e.Resume(t); err != nil {
+			t.Fatal(err)
+		}
+		e.Run(t.Context(), t)
+		written, err := os.ReadFile(e.Checkpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 40 {
+			damaged, at := bytes.Clone(written), i*(len(written)-1)/39
+			damaged[at] ^= 1 << (i % 8)
+			if err := os.WriteFile(e.Checkpoint, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Resume(t); err == nil || !strings.Contains(err.Error(), e.Checkpoint) {
+				t.Errorf("not merged %v: byte %d of %d: %v", plain, at, len(written), err)
+			}
 		}
 	}
 }

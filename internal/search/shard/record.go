@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -71,7 +72,7 @@ func New(build string, c *campaign.Campaign, r *report.Campaign) *Record {
 func (s *Record) checksum() string {
 	unsigned := *s
 	unsigned.Build, unsigned.Checksum = "", ""
-	return checksumOf(&unsigned)
+	return file.Checksum(&unsigned)
 }
 
 // Decode reads a record as JSON. Errors, also those of [Merge], call it by the given name.

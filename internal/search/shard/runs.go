@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -173,15 +172,6 @@ func (s *header) decode(name string, content []byte, format string, version int,
 	}
 	s.path = name
 	return nil
-}
-
-// checksumOf returns the checksum of a record without one.
-func checksumOf(unsigned any) string {
-	content, err := json.Marshal(unsigned)
-	if err != nil {
-		panic(err) // Everything in a record can be encoded.
-	}
-	return fmt.Sprintf("%016x", xxhash.Sum64(content))
 }
 
 var errChecksum = errors.New("its checksum is wrong; run the shard again")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -65,7 +66,7 @@ func NewSearch(build string, c *campaign.Campaign, e Search, r *report.Exhaustiv
 func (s *SearchRecord) checksum() string {
 	unsigned := *s
 	unsigned.Build, unsigned.Checksum = "", ""
-	return checksumOf(&unsigned)
+	return file.Checksum(&unsigned)
 }
 
 // DecodeSearch reads a record as JSON. Errors, also those of [MergeSearch], call it by the given

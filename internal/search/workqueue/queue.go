@@ -13,6 +13,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -37,19 +40,55 @@ const (
 	stateKey = "plan"
 )
 
-// Dial connects to the queue with a name on the NATS server at a URL. A lost connection is made
-// again for as long as it takes; warn is called, by any goroutine, with a line about each.
-func Dial(ctx context.Context, url, name string, warn func(string)) (*Queue, error) {
+// A Server says how to connect to a NATS server.
+type Server struct {
+	URL string
+	// Credentials is a file with the credentials of a user, and CA one with certificates of
+	// authorities for TLS. They may be empty.
+	Credentials, CA string
+}
+
+// options returns the options of a connection, or why a file cannot be read.
+func (s *Server) options() (options []nats.Option, err error) {
+	if s.Credentials != "" {
+		if _, err := os.ReadFile(s.Credentials); err != nil {
+			return nil, fmt.Errorf("credentials: %w", err)
+		}
+		options = append(options, nats.UserCredentials(s.Credentials))
+	}
+	if s.CA != "" {
+		if _, err := os.ReadFile(s.CA); err != nil {
+			return nil, fmt.Errorf("CA: %w", err)
+		}
+		options = append(options, nats.RootCAs(s.CA))
+	}
+	return options, nil
+}
+
+// Dial connects to the queue with a name on a NATS server. A lost connection is made again for as
+// long as it takes; warn is called, by any goroutine, with a line about each. Of the errors, those
+// that are [Unreachable] may go away by themselves.
+func Dial(ctx context.Context, server Server, name string, warn func(string)) (*Queue, error) {
 	q := &Queue{name: name, warn: warn, reconnected: make(chan struct{})}
-	var err error
-	q.conn, err = nats.Connect(url, nats.Name("interlock"), nats.MaxReconnects(-1),
-		nats.ReconnectWait(reconnectWait), nats.PingInterval(pingInterval),
+	options, err := server.options()
+	if err != nil {
+		return nil, err
+	}
+	q.conn, err = nats.Connect(server.URL, append(options, nats.Name("interlock"),
+		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.PingInterval(pingInterval),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				warn(fmt.Sprintf("lost the connection to NATS (%v), reconnecting", err))
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { q.noteReconnection() }))
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			// A watch whose connection is lost; it begins anew when that is made again.
+			if !errors.Is(err, nats.ErrConsumerNotActive) {
+				warn(fmt.Sprintf("NATS: %v", err))
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { q.noteReconnection() }))...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to NATS: %w", err)
 	}
@@ -137,6 +176,23 @@ func transient(err error) bool {
 	}
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.Code == 503
+}
+
+// Unreachable reports whether an error says that the server could not be reached or was not ready,
+// so that another attempt may succeed. Wrong credentials or certificates are not among these.
+func Unreachable(err error) bool {
+	for _, passing := range []error{
+		nats.ErrNoServers, nats.ErrMaxConnectionsExceeded, nats.ErrConnectionClosed,
+		nats.ErrStaleConnection, io.EOF,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	var name *net.DNSError
+	var network *net.OpError
+	return transient(err) || errors.As(err, &name) ||
+		errors.As(err, &network) && network.Op != "remote error" // an alert of TLS
 }
 
 // watch returns a channel with the entries of a bucket, the present ones first. After each

@@ -28,7 +28,7 @@ func lockNamed(name string) (scenarios.Subject, error) {
 // dial connects to a queue until the end of the test.
 func dial(t *testing.T, s *natstest.Server) *Queue {
 	t.Helper()
-	q, err := Dial(t.Context(), s.URL(), "test", func(line string) { t.Log(line) })
+	q, err := Dial(t.Context(), Server{URL: s.URL()}, "test", func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
 	}

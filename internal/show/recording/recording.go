@@ -43,6 +43,7 @@ type Recording struct {
 	Signature  string             `json:"signature"` // of the violation; empty as Property is
 	// Reproduces says how often the schedule fails, unless it fails in every run.
 	Reproduces Reproduction `json:"reproduces,omitzero"`
+	Checksum   string       `json:"checksum"` // of all the others
 }
 
 // A Reproduction says in how many runs of a schedule a violation occurred.
@@ -81,7 +82,7 @@ func (r *Recording) Violates() bool { return r.Signature != "" }
 
 const (
 	recordingFormat  = "interlock-schedule"
-	recordingVersion = 2
+	recordingVersion = 3
 	recordingName    = "schedule.json"
 	reportName       = "report.json"
 )
@@ -117,6 +118,20 @@ func ReadSchedule(path string) (*Recording, error) {
 	return r, json.Unmarshal(content, r)
 }
 
+// Write writes the schedule to a file, with its checksum.
+func (r *Recording) Write(path string) error {
+	signed := *r
+	signed.Checksum = r.checksum()
+	return file.WriteJSON(path, &signed)
+}
+
+// checksum returns the checksum that the schedule should have.
+func (r *Recording) checksum() string {
+	unsigned := *r
+	unsigned.Checksum = ""
+	return file.Checksum(&unsigned)
+}
+
 func (r *Recording) validate() error {
 	if r.Format != recordingFormat {
 		return fmt.Errorf("not a schedule of Interlock: its format is %q, not %q", r.Format,
@@ -126,6 +141,10 @@ func (r *Recording) validate() error {
 		return fmt.Errorf("version %d of the format, and this program reads only version %d",
 			r.Version,
 			recordingVersion)
+	}
+	if r.Checksum != r.checksum() {
+		return errors.New("damaged or edited: its checksum is wrong. Take the file as Interlock " +
+			"wrote it, search again, or choose the steps with interlock explore")
 	}
 	if (r.Property == "") != (r.Signature == "") {
 		return errors.New("property and signature must both be empty, or neither")
@@ -287,25 +306,10 @@ func (c *Counterexample) Write(below string) (string, error) {
 	directory := filepath.Join(below, fmt.Sprintf("%s-%s-%s",
 		pathElement(c.Recording.Lock),
 		cmp.Or(c.Recording.Property, "no-violation"), c.Recording.TraceHash))
-	if err := os.MkdirAll(below, 0o755); err != nil {
-		return "", err
-	}
-	draft, err := os.MkdirTemp(below, file.DraftPrefix)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(draft) // Nothing is left to remove once it has been renamed.
-	if err := c.writeFiles(draft, directory); err != nil {
-		return "", err
-	}
-	if err := os.Chmod(draft, 0o755); err != nil {
-		return "", err
-	}
 	// The name holds the trace hash, so an existing directory holds the same counterexample.
-	if err := os.RemoveAll(directory); err != nil {
-		return "", err
-	}
-	return directory, os.Rename(draft, directory)
+	return directory, file.WriteDirectory(directory, func(draft string) error {
+		return c.writeFiles(draft, directory)
+	})
 }
 
 // about names the run for the page.
@@ -328,7 +332,7 @@ func Steps(result *engine.Result, deviations []engine.Deviation) []string {
 }
 
 func (c *Counterexample) writeFiles(draft, directory string) error {
-	if err := file.WriteJSON(filepath.Join(draft, recordingName), c.Recording); err != nil {
+	if err := c.Recording.Write(filepath.Join(draft, recordingName)); err != nil {
 		return err
 	}
 	explained := c.Explain()

@@ -1,10 +1,12 @@
 package recording_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -101,34 +104,55 @@ func TestWriteAndReplay(t *testing.T) {
 }
 
 func TestReadRecordingRefuses(t *testing.T) {
-	good, err := json.Marshal(counterexample(t, engine.NewRunner(t)).Recording)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := stored(t)
 	replaced := func(from, to string) string {
 		if !strings.Contains(string(good), from) {
 			t.Fatalf("%s does not contain %s", good, from)
 		}
 		return strings.Replace(string(good), from, to, 1)
 	}
+	// signed returns an edited schedule with its checksum.
+	signed := func(content string) string {
+		path := filepath.Join(t.TempDir(), "schedule.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := recording.ReadSchedule(path)
+		if err == nil {
+			err = r.Write(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(again)
+	}
 	for _, tc := range []struct{ name, content, want string }{
 		{"empty", "", "not a schedule of Interlock"},
 		{"truncated", string(good[:len(good)/2]), "is damaged"},
 		{"foreign", `{"clients": 3}`, `its format is ""`},
 		{"an array", `[1]`, "not a schedule of Interlock"},
-		{"newer", replaced(`"version":2`, `"version":3`), "version 3 of the format"},
-		{"unknown step", replaced(`"step":"`, `"step":"dance `), "is not the name of a step"},
-		{"unordered", replaced(`"index":`, `"index":9999`), "is not greater than the one before"},
-		{"bad plan", replaced(`"faults":"none"`, `"faults":"x"`), `"x" is not of the form`},
+		{"newer", replaced(`"version": 3`, `"version": 4`), "version 4 of the format"},
+		{"unknown step", replaced(`"step": "`, `"step": "dance `), "is not the name of a step"},
 		{
-			"no property", replaced(`"property":"progress"`, `"property":""`),
+			"unordered", signed(replaced(`"index": `, `"index": 9999`)),
+			"is not greater than the one before",
+		},
+		{"edited", replaced(`"index": `, `"index": 1`), "its checksum is wrong"},
+		{"without checksum", replaced(`"checksum": "`, `"sum": "`), "its checksum is wrong"},
+		{"bad plan", replaced(`"faults": "none"`, `"faults": "x"`), `"x" is not of the form`},
+		{
+			"no property", signed(replaced(`"property": "progress"`, `"property": ""`)),
 			"property and signature must both be empty, or neither",
 		},
 		{
-			"no signature", replaced(`"signature":"`, `"signed":"`),
+			"no signature", signed(replaced(`"signature": "`, `"signed": "`)),
 			"property and signature must both be empty, or neither",
 		},
-		{"bad hash", replaced(`"trace_hash":"`, `"trace_hash":"x`), "is not a trace hash"},
+		{"bad hash", replaced(`"trace_hash": "`, `"trace_hash": "x`), "is not a trace hash"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "schedule.json")
@@ -145,6 +169,62 @@ func TestReadRecordingRefuses(t *testing.T) {
 	if _, err := recording.Read(filepath.Join(t.TempDir(),
 		"nosuch")); !os.IsNotExist(err) {
 		t.Errorf("a missing file gives %v", err)
+	}
+}
+
+// stored returns the file of a counterexample's schedule.
+func stored(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "schedule.json")
+	r := counterexample(t, engine.NewRunner(t)).Recording
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// Whatever bit of a stored schedule flips, and wherever it is cut, it is refused, or it is the same
+// schedule: the bit was one of white space, or of the case of a key.
+func TestDamagedSchedule(t *testing.T) {
+	good := stored(t)
+	path := filepath.Join(t.TempDir(), "schedule.json")
+	read := func(content []byte) (*recording.Recording, error) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return recording.Read(path)
+	}
+	want, err := read(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 9 // one bit of most bytes, each in turn
+	if long.Enabled() {
+		step = 1
+	}
+	refused, flipped := 0, 0
+	for bit := 0; bit < 8*len(good); bit += step {
+		flipped++
+		damaged := bytes.Clone(good)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		switch got, err := read(damaged); {
+		case err != nil && strings.Contains(err.Error(), path):
+			refused++
+		case err != nil || !reflect.DeepEqual(got, want):
+			t.Errorf("bit %d of byte %d: %+v, %v", bit%8, bit/8, got, err)
+		}
+	}
+	if least := flipped * 2 / 3; refused < least {
+		t.Errorf("%d of %d flips are refused, not %d", refused, flipped, least)
+	}
+	for end := 0; end < len(bytes.TrimSpace(good)); end += step {
+		if _, err := read(good[:end]); err == nil {
+			t.Errorf("the first %d of %d bytes are a schedule", end, len(good))
+		}
 	}
 }
 

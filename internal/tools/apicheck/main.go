@@ -22,6 +22,8 @@ import (
 	"golang.org/x/exp/apidiff"
 	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/interlock-sim/interlock/internal/base/file"
 )
 
 const (
@@ -96,8 +98,8 @@ func load() ([]*types.Package, error) {
 	return apis, nil
 }
 
-// file returns the file with the baseline of a package.
-func file(importPath string) string {
+// baselineOf returns the file with the baseline of a package.
+func baselineOf(importPath string) string {
 	name := strings.ReplaceAll(strings.TrimPrefix(importPath, module), "/", ".")
 	return filepath.Join(baseline, name+".export")
 }
@@ -110,7 +112,7 @@ func writeBaseline(apis []*types.Package) error {
 		if err := gcexportdata.Write(&encoded, token.NewFileSet(), api); err != nil {
 			return fmt.Errorf("%s: %w", api.Path(), err)
 		}
-		if err := os.WriteFile(file(api.Path()), encoded.Bytes(), 0o644); err != nil {
+		if err := file.WriteContent(baselineOf(api.Path()), encoded.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -118,7 +120,7 @@ func writeBaseline(apis []*types.Package) error {
 }
 
 func readBaseline(importPath string) (*types.Package, error) {
-	content, err := os.Open(file(importPath))
+	content, err := os.Open(baselineOf(importPath))
 	if err != nil {
 		return nil, err
 	}

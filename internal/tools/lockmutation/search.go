@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-sim/interlock/internal/base/file"
 )
 
 // searchedLocks are the bundled locks that are built on package lock.
@@ -106,11 +107,7 @@ func (s *search) write(outcomes []outcome) error {
 	if s.json == "" {
 		return nil
 	}
-	content, err := json.MarshalIndent(outcomes, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.json, append(content, '\n'), 0o644)
+	return file.WriteJSON(s.json, outcomes)
 }
 
 // notFound begins the result of a search that finds no violation.

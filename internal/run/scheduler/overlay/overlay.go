@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/interlock-sim/interlock/internal/base/file"
 )
 
 // Tag is the build tag that a program needs besides the overlay.
@@ -218,16 +220,5 @@ func writeIfDifferent(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), "draft")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	if _, err := draft.Write(content); err != nil {
-		return err
-	}
-	if err := draft.Close(); err != nil {
-		return err
-	}
-	return os.Rename(draft.Name(), path)
+	return file.WriteContent(path, content)
 }
