@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/conversion"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Where goroutines are scheduled, an exhaustive search of a lock with concurrency of its own is
@@ -70,8 +70,8 @@ func TestScheduledThreads(t *testing.T) {
 	} {
 		defect, want := tc.defect, tc.want
 		e := &exhaustive.Search{
-			Scenario: engine.Scenario{
-				Subject: conversion.Subject(locktest.Handle(defect)),
+			Scenario: scenarios.Scenario{
+				Subject: locktest.Handle(defect),
 				Clients: tc.clients, Cycles: 1, Threads: 2,
 			},
 			KeepGoing: true,

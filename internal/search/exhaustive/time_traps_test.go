@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -292,7 +291,7 @@ func TestTimeStopsWhereItMatters(t *testing.T) {
 			}
 			for _, live := range []bool{false, true} {
 				r := search(true, live).Run(t.Context(), t)
-				if r.Failure == nil || r.Failure.Violations[0].Property != engine.NoPanic {
+				if r.Failure == nil || r.Failure.Violations[0].Property != history.NoPanic {
 					t.Errorf("live %v: no panic in %d schedules, complete %v", live, r.Schedules,
 						r.Complete)
 				}
