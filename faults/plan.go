@@ -280,6 +280,15 @@ func (p *Plan) TimedInstant() (fault TargetedFault, ok bool) {
 	return fault, false
 }
 
+// NamesClient reports whether a fault of the plan is restricted to the client, from 1, or to a link
+// of it.
+func (p *Plan) NamesClient(number int32) bool {
+	return slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
+		client := end{numberedClient, uint8(number)}
+		return a.Target.one == client || a.Target.other == client
+	})
+}
+
 // PhasedOnServers reports whether the plan has a fault left that may strike a server and is
 // restricted to a phase.
 func (p *Plan) PhasedOnServers() bool {

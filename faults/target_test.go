@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -223,6 +224,24 @@ func TestSpendInstants(t *testing.T) {
 		plan.Spend(faults.Cut, faults.Holding, ping)
 		if plan.String() != want {
 			t.Fatalf("%v is left, want %s", &plan, want)
+		}
+	}
+}
+
+func TestNamesClient(t *testing.T) {
+	for text, want := range map[string][]int32{
+		"none": nil, "any=1,crash@hold=1": nil, "kill-server:s2=1": nil,
+		"crash:c2=1": {2}, "crash:c1@hold=1,unreachable:c3-s2=1": {1, 3},
+	} {
+		plan := faults.MustParse(text)
+		var got []int32
+		for number := int32(1); number <= 4; number++ {
+			if plan.NamesClient(number) {
+				got = append(got, number)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s names %v, want %v", text, got, want)
 		}
 	}
 }

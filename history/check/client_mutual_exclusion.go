@@ -58,9 +58,16 @@ func (m *clientExclusionMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: an earlier Enter, or a later Leave or Lost, makes the time inside longer.
-func (m *clientExclusionMonitor) visible(_ *queue, e *history.Event) bool {
-	return e.Kind == history.Leave || e.Kind == history.Lost
+// freedom: an earlier Enter, or a later Leave or Lost, makes the time inside longer. A crash
+// changes nothing for those that have entered before.
+func (m *clientExclusionMonitor) freedom(_ *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.Enter, history.Crashed:
+		return sooner
+	case history.Leave, history.Lost:
+		return later
+	}
+	return fixed
 }
 
 func (m *clientExclusionMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

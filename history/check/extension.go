@@ -56,9 +56,16 @@ func (m *extensionMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: the order of grants and extensions decides.
-func (m *extensionMonitor) visible(_ *queue, e *history.Event) bool {
-	return e.Kind == history.LockReturn || e.Kind == history.Extended || e.Kind == history.Lost
+// freedom: the order of grants and extensions decides. That a process has been told of its loss or
+// unlocks matters only for its own extensions.
+func (m *extensionMonitor) freedom(_ *queue, e *history.Event) freedom {
+	switch {
+	case e.Kind == history.LockReturn && e.Err != "":
+		return anywhere
+	case e.Kind == history.UnlockCall, e.Kind == history.Lost, e.Kind == history.Crashed:
+		return anywhere
+	}
+	return fixed
 }
 
 func (m *extensionMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

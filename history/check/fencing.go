@@ -69,11 +69,19 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 	}
 }
 
-// visible: the position of a process matters when it writes, and a resource matters from its first
-// read, which must not come later. The order of the writes that processes report matters.
-func (m *fencingMonitor) visible(q *queue, e *history.Event) bool {
-	return e.Kind == history.ResourceWrite && e.Path == "" || e.Kind == history.LockReturn &&
-		!q.grantIsLocal(e)
+// freedom: the position of a process matters when it writes, and a resource matters from its first
+// read, which must not come later. The order of the writes that processes report matters, but only
+// holders write.
+func (m *fencingMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.ResourceRead:
+		return sooner
+	case history.ResourceWrite:
+		return later | free(e.Path != "", sooner)
+	case history.UnlockCall:
+		return anywhere
+	}
+	return q.freedom(e)
 }
 
 func (m *fencingMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {

@@ -42,16 +42,16 @@ type fifoMonitor struct {
 	config *monitorConfig
 }
 
-// visible: an earlier grant still precedes older nodes, but it is not overtaken itself while it
+// freedom: an earlier grant still precedes older nodes, but it is not overtaken itself while it
 // waits. If the lock excludes other holders, it is overtaken as a holder instead, provided that it
 // holds the lock by the node with which it waited and that is the only place. A process whose
 // attempt fails earlier is not overtaken.
-func (m fifoMonitor) visible(q *queue, e *history.Event) bool {
-	if e.Kind != history.LockReturn {
-		return false
+func (m fifoMonitor) freedom(q *queue, e *history.Event) freedom {
+	if e.Kind == history.LockReturn {
+		return free(m.config.exclusive && m.config.solitary() && e.Err == "" &&
+			q.waitedWithIt(e), sooner) & q.freedom(e)
 	}
-	return !m.config.exclusive || !m.config.solitary() || e.Err != "" ||
-		!q.grantIsLocal(e) || !q.waitedWithIt(e)
+	return q.freedom(e)
 }
 
 // waitedWithIt reports whether a process has waited with no node other than the one of its grant.

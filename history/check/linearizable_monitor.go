@@ -110,10 +110,8 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: an earlier grant or a later unlock makes the tenure longer.
-func (m *linearizableMonitor) visible(q *queue, e *history.Event) bool {
-	return e.Kind == history.UnlockCall || e.Kind == history.LockReturn && !q.grantIsLocal(e)
-}
+// freedom: an earlier grant or a later unlock makes the tenure longer.
+func (m *linearizableMonitor) freedom(q *queue, e *history.Event) freedom { return q.freedom(e) }
 
 func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	switch e := &log[i]; e.Kind {

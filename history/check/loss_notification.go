@@ -69,17 +69,23 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 	s.fold(directories, 0)
 }
 
-// visible: a node that is deleted before an Unlock or a reentry is called is lost to it. A grant by
+// freedom: a node that is deleted before an Unlock or a reentry is called is lost to it. A grant by
 // the process's own node may come earlier, because the process must be notified of the loss anyway.
-func (m *lossMonitor) visible(q *queue, e *history.Event) bool {
+// Everything else depends on events of the process itself, or on what was lost by those calls.
+func (m *lossMonitor) freedom(q *queue, e *history.Event) freedom {
 	switch e.Kind {
-	case history.UnlockCall, history.ReenterCall:
-		return true
 	case history.LockReturn:
-		return e.Err == "" && (!q.grantIsLocal(e) || q.granted(e) < 0 &&
-			slices.Contains(m.creators, e.Process))
+		if e.Err == "" && q.granted(e) < 0 && slices.Contains(m.creators, e.Process) {
+			return fixed
+		}
+		return q.freedom(e)
+	case history.UnlockCall, history.ReenterCall:
+		return later
+	case history.LockCall, history.UnlockReturn, history.ReenterReturn, history.Enter,
+		history.Lost, history.Crashed:
+		return anywhere
 	}
-	return false
+	return fixed
 }
 
 func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {

@@ -89,10 +89,8 @@ func (m *marginMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: each event begins or ends a margin.
-func (m *marginMonitor) visible(_ *queue, e *history.Event) bool {
-	return marginEvents>>e.Kind&1 != 0
-}
+// freedom: each event begins or ends a margin.
+func (m *marginMonitor) freedom(*queue, *history.Event) freedom { return fixed }
 
 func (m *marginMonitor) of(e *history.Event) *marginHold {
 	process, _ := history.ProcessOf(e.Process)

@@ -16,17 +16,16 @@ type monitor interface {
 	// reset makes the monitor that of an empty history.
 	reset()
 	// observe processes event i of the log and returns how it breaks the property, or nil. The
-	// queue is that of the events before i. Earlier events of the log may supply the text of a
-	// violation, but only the monitor's fields decide whether there is one.
+	// queue is that of the events before i, or nil if the row of the property does not ask for it.
+	// Earlier events of the log may supply the text of a violation, but only the monitor's fields
+	// and the queue decide whether there is one.
 	observe(q *queue, log []history.Event, i int) *history.Violation
 	// finish returns how the end of the history breaks the property, or nil.
 	finish(q *queue, log []history.Event) *history.Violation
-	// visible reports whether a partial-order reduction must keep an event of a process in its
-	// place: moved before concurrent events of other processes and the ensemble, it could hide a
-	// violation. An event is invisible if it commutes with those events, or if moving it keeps all
-	// violations. The queue is that of the events before, and the monitor has not observed the
-	// event.
-	visible(q *queue, e *history.Event) bool
+	// freedom says where a partial-order reduction may move an event at a process. It is asked for
+	// the kinds that the monitor observes or that change its queue. The queue is that of the events
+	// before, and the monitor has not observed the event.
+	freedom(q *queue, e *history.Event) freedom
 	// state folds in the fields that decide, together with the queue, how later events can break
 	// the property.
 	state(q *queue, s *State)
@@ -85,7 +84,7 @@ func (q *queue) decide(pass []verdict, log []history.Event) {
 		kind := uint64(1) << log[i].Kind
 		for n := range pass {
 			if v := &pass[n]; v.property.kinds&kind != 0 && !v.decided {
-				v.violation = v.monitor.observe(q, log, i)
+				v.violation = v.monitor.observe(v.property.reads(q), log, i)
 				v.decided = v.violation != nil
 			}
 		}
@@ -95,7 +94,7 @@ func (q *queue) decide(pass []verdict, log []history.Event) {
 	}
 	for n := range pass {
 		if v := &pass[n]; !v.decided {
-			v.violation = v.monitor.finish(q, log)
+			v.violation = v.monitor.finish(v.property.reads(q), log)
 		}
 	}
 }
@@ -180,6 +179,8 @@ type Monitor struct {
 	unmonitored bool               // a claim has no monitor
 	properties  []history.Property // of the monitors, in canonical order
 	observers   [64][]int          // the monitors that observe events of each kind
+	dependents  [64][]int          // those whose verdict depends on events of each kind at processes
+	queues      []*queue           // of the monitors, or nil
 	config      monitorConfig
 	texts       textHashes
 	hashed      State // of the last call of State
@@ -188,7 +189,8 @@ type Monitor struct {
 // A monitorState is the part of a [Monitor] that changes with the events.
 type monitorState struct {
 	observed   int // the number of events observed
-	visible    int // the number of events up to the last visible one
+	notSooner  int // the number of events up to the last one that must not come sooner
+	notLater   int // the same of one that must not come later
 	queue      queue
 	monitors   []monitor
 	violations []*history.Violation // the first of each monitor, or nil
@@ -219,7 +221,11 @@ func (m *Monitor) add(p *property, claims []history.Property) {
 		if p.kinds>>kind&1 != 0 {
 			m.observers[kind] = append(m.observers[kind], len(m.monitors))
 		}
+		if (p.depends()&^ensembleKinds)>>kind&1 != 0 {
+			m.dependents[kind] = append(m.dependents[kind], len(m.monitors))
+		}
 	}
+	m.queues = append(m.queues, p.reads(&m.queue))
 	m.monitors = append(m.monitors, p.monitor(&m.config))
 }
 
@@ -239,12 +245,10 @@ func Unmonitored(claims []history.Property) (unknown []history.Property) {
 func (m *Monitor) Observe(log []history.Event) {
 	for i := m.observed; i < len(log); i++ {
 		kind := uint64(1) << log[i].Kind
-		if kind&lockKinds != 0 && m.isVisible(&log[i]) {
-			m.visible = i + 1
-		}
+		m.place(&log[i], i)
 		for _, n := range m.observers[log[i].Kind] {
 			if m.violations[n] == nil {
-				if v := m.monitors[n].observe(&m.queue, log, i); v != nil {
+				if v := m.monitors[n].observe(m.queues[n], log, i); v != nil {
 					nameThreads(v)
 					m.violations[n] = v
 				}
@@ -260,26 +264,28 @@ func (m *Monitor) Observe(log []history.Event) {
 	m.observed = len(log)
 }
 
-// lockKinds holds the kinds of events between a process and its lock.
-const lockKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.Enter |
-	1<<history.Leave | 1<<history.Lost | 1<<history.UnlockCall |
-	1<<history.UnlockReturn | 1<<history.Finished | 1<<history.ReenterCall |
-	1<<history.ReenterReturn | 1<<history.Exited | 1<<history.Extended |
-	1<<history.Observed | 1<<history.TimedCall | 1<<history.TimedReturn | resourceKinds
-
-// OfLock reports whether events of the kind pass between a process and its lock.
-func OfLock(k history.Kind) bool { return lockKinds>>k&1 != 0 }
-
-// isVisible reports whether the next event is visible to one of the monitors.
-func (m *Monitor) isVisible(e *history.Event) bool {
-	return slices.ContainsFunc(m.monitors,
-		func(one monitor) bool { return one.visible(&m.queue, e) })
+// place notes where the next event may move.
+func (m *Monitor) place(e *history.Event, i int) {
+	free := anywhere
+	for _, n := range m.dependents[e.Kind] {
+		free &= m.monitors[n].freedom(m.queues[n], e)
+	}
+	if free&sooner == 0 {
+		m.notSooner = i + 1
+	}
+	if free&later == 0 {
+		m.notLater = i + 1
+	}
 }
 
-// VisibleSince reports whether an observed event with at least the given index is visible: if it
-// came before concurrent events of other processes and the ensemble, a violation could be lost. A
-// partial-order reduction must not move such an event forward.
-func (m *Monitor) VisibleSince(event int) bool { return m.visible > event }
+// SoonerHides reports whether an observed event at a process with at least the given index could
+// hide a violation if it came before concurrent events of other processes and the ensemble.
+func (m *Monitor) SoonerHides(event int) bool { return m.notSooner > event }
+
+// LaterHides reports whether an observed event at a process with at least the given index could
+// hide a violation if it came after concurrent events of the ensemble and of processes that do not
+// hold the lock.
+func (m *Monitor) LaterHides(event int) bool { return m.notLater > event }
 
 // State returns a 64-bit hash of all that decides how later events can break the properties. After
 // two histories with equal states the same continuation breaks the same properties, up to a hash
@@ -291,7 +297,7 @@ func (m *Monitor) State(gone func(process int32) bool) uint64 {
 	m.queue.state(s)
 	for n := range m.monitors {
 		before := s.key
-		m.monitors[n].state(&m.queue, s)
+		m.monitors[n].state(m.queues[n], s)
 		if s.key != before { // Many monitors have no state.
 			s.fold(uint64(n), 0)
 		}
@@ -317,7 +323,7 @@ func (m *Monitor) Violated() bool {
 func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 	for n, v := range m.violations {
 		if v == nil {
-			v = m.monitors[n].finish(&m.queue, log)
+			v = m.monitors[n].finish(m.queues[n], log)
 		}
 		if v != nil {
 			nameThreads(v)
@@ -329,7 +335,7 @@ func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 
 // Reset makes the monitor that of an empty history.
 func (m *Monitor) Reset() {
-	m.observed, m.visible, m.past = 0, 0, 0
+	m.observed, m.notSooner, m.notLater, m.past = 0, 0, 0, 0
 	m.queue.reset()
 	for n := range m.monitors {
 		m.monitors[n].reset()
@@ -340,7 +346,8 @@ func (m *Monitor) Reset() {
 // Copy makes the monitor a copy of another, which must have the same claims and limits. It reuses
 // the memory of the monitor.
 func (m *Monitor) Copy(from *Monitor) {
-	m.observed, m.visible, m.past = from.observed, from.visible, from.past
+	m.observed, m.past = from.observed, from.past
+	m.notSooner, m.notLater = from.notSooner, from.notLater
 	m.queue.copy(&from.queue)
 	for n := range m.monitors {
 		m.monitors[n].copy(from.monitors[n])

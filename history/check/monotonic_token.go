@@ -72,19 +72,23 @@ func (m *tokenMonitor) state(_ *queue, s *State) {
 	s.fold(uint64(m.exclusive), 0)
 }
 
-// visible: the token of an earlier grant may no longer be too low, and an earlier LockCall may
+// freedom: the token of an earlier grant may no longer be too low, and an earlier LockCall may
 // require less. If the lock claims [history.Linearizable], two such grants by live nodes overlap if
 // one of them excludes the other, which is a violation already.
-func (m *tokenMonitor) visible(q *queue, e *history.Event) bool {
-	if e.Kind == history.LockCall {
-		return m.sharing(e)
+func (m *tokenMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch {
+	case e.Kind == history.LockCall:
+		return later | free(!m.sharing(e), sooner)
+	case e.Kind == history.UnlockCall:
+		return anywhere
+	case e.Kind == history.LockReturn && e.Err == "" && e.Zxid != 0:
+		n := q.granted(e)
+		return free(!m.sharing(e) && m.config.linearizable && n >= 0 && q.nodes[n].deleted == 0,
+			sooner) & q.freedom(e)
+	case e.Kind == history.LockReturn:
+		return anywhere
 	}
-	if e.Kind != history.LockReturn || e.Err != "" || e.Zxid == 0 {
-		return false
-	}
-	n := q.granted(e)
-	return m.sharing(e) ||
-		!(m.config.linearizable && q.grantIsLocal(e) && n >= 0 && q.nodes[n].deleted == 0)
+	return q.freedom(e)
 }
 
 // sharing reports whether the grant of an attempt may hold the lock together with others.

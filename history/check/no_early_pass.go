@@ -121,10 +121,18 @@ func (m *earlyPassMonitor) at(row int) []uint8 {
 	return m.divisions[row*width : (row+1)*width]
 }
 
-// visible: a call that begins, or excuses others, earlier could hide a violation.
-// A return that comes earlier hides none: it leaves fewer divisions.
-func (m *earlyPassMonitor) visible(_ *queue, e *history.Event) bool {
-	return e.Kind == history.LockCall || e.Kind == history.UnlockCall || e.Kind == history.Lost
+// freedom: a call that begins, or excuses others, later hides nothing. A return from a barrier that
+// several processes pass together hides nothing if it comes earlier: it leaves fewer divisions. But
+// one by a node that is gone excuses others.
+func (m *earlyPassMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.LockCall, history.UnlockCall, history.Lost:
+		return later
+	case history.LockReturn:
+		return free(e.Err == "" && m.config.limits.Places > 1 &&
+			(e.Path == "" || q.live(e.Path) >= 0), sooner)
+	}
+	return fixed
 }
 
 func (m *earlyPassMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {

@@ -162,15 +162,24 @@ func (m *herdMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: an earlier LockCall may allow more requests or need more, as more nodes are deleted in
+// freedom: an earlier LockCall may allow more requests or need more, as more nodes are deleted in
 // the attempt. A process that returns earlier cannot be woken, and no longer keeps others waiting
-// that share the lock.
-func (m *herdMonitor) visible(q *queue, e *history.Event) bool {
-	sharing := func(o openAttempt) bool { return o.shared }
-	return e.Kind == history.LockCall || !q.grantIsLocal(e) ||
-		e.Kind == history.LockReturn && !e.Shared() && slices.ContainsFunc(q.open, sharing) ||
-		e.Kind == history.LockReturn &&
-			slices.ContainsFunc(m.armed, func(a armedWatch) bool { return a.process == e.Process })
+// that share the lock. The process alone sends and receives its messages, and a fault disturbs its
+// attempts alone.
+func (m *herdMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.LockCall:
+		return later
+	case history.LockReturn:
+		sharing := func(o openAttempt) bool { return o.shared }
+		armed := func(a armedWatch) bool { return a.process == e.Process }
+		return free(!slices.ContainsFunc(m.armed, armed) &&
+			(e.Shared() || !slices.ContainsFunc(q.open, sharing)), sooner) & q.freedom(e)
+	case history.UnlockCall, history.UnlockReturn, history.Send, history.Reply,
+		history.WatchEvent, history.SessionState, history.Fault, history.Crashed:
+		return anywhere
+	}
+	return fixed
 }
 
 func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {

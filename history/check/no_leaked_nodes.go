@@ -80,8 +80,9 @@ func (m *leakedNodeMonitor) state(_ *queue, s *State) {
 	s.fold(nodes, open)
 }
 
-// visible: the order in which interests end and nodes are deleted does not matter.
-func (m *leakedNodeMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: the end decides, and the order in which interests end and nodes are deleted does not
+// matter.
+func (m *leakedNodeMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *leakedNodeMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

@@ -71,8 +71,8 @@ func (m *livelockMonitor) state(_ *queue, s *State) {
 	}
 }
 
-// visible: no event before the FairPhase event matters.
-func (m *livelockMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: nothing before the FairPhase event matters.
+func (m *livelockMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *livelockMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

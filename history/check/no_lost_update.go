@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -69,10 +70,19 @@ func (m *updateMonitor) state(_ *queue, s *State) {
 	s.fold(resources, readings)
 }
 
-// visible: what a process has read of a znode matters only when it writes. For any other resource
-// the order of all reported reads and writes matters.
-func (m *updateMonitor) visible(_ *queue, e *history.Event) bool {
-	return (e.Kind == history.ResourceRead || e.Kind == history.ResourceWrite) && e.Path == ""
+// freedom: what a process has read of a znode matters only when it writes, unless the reading
+// decides which version of the znode is the first. For any other resource the order of all reported
+// reads and writes matters, but only holders read and write.
+func (m *updateMonitor) freedom(_ *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.ResourceRead:
+		known := slices.ContainsFunc(m.resources,
+			func(r resource) bool { return r.path == e.Path })
+		return free(e.Path != "" && known, sooner)
+	case history.ResourceWrite:
+		return later | free(e.Path != "", sooner)
+	}
+	return fixed
 }
 
 func (m *updateMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

@@ -167,8 +167,9 @@ func (m *watchMonitor) state(_ *queue, s *State) {
 	s.fold(uint64(m.due), 0)
 }
 
-// visible: events between processes and their locks do not matter.
-func (m *watchMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: events between processes and their locks do not matter, and no process changes the order
+// of what it is told.
+func (m *watchMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 // ofConnection returns the event. On a connection other than the process's first, it is a copy in
 // which the number of that connection, formed as that of a thread, replaces the process.

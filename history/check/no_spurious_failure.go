@@ -40,8 +40,8 @@ func (m *failureMonitor) finish(*queue, []history.Event) *history.Violation { re
 
 func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.cancelled) }
 
-// visible: only events of the process itself matter.
-func (m *failureMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: only events of the process itself matter.
+func (m *failureMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *failureMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

@@ -81,9 +81,9 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 	s.fold(sum, bit(m.fair, 0))
 }
 
-// visible: no process is overtaken before the FairPhase event, and a place depends only on events
+// freedom: no process is overtaken before the FairPhase event, and a place depends only on events
 // of its process.
-func (m *starvationMonitor) visible(*queue, *history.Event) bool { return false }
+func (m *starvationMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

@@ -67,9 +67,18 @@ func (m *leaderMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: two events that contradict each other do so in either order, and an event that follows
-// from others of the ensemble cannot come before them.
-func (m *leaderMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: whether a leader was elected before it is seen depends on the order, and so does which
+// of two nodes with the same path it is seen by. What does not show a leader matters to the process
+// itself alone.
+func (m *leaderMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch e.Kind {
+	case history.LockReturn:
+		return free(e.Err != "" || e.Zxid == 0, anywhere) & q.freedom(e)
+	case history.LockCall, history.UnlockCall, history.UnlockReturn:
+		return anywhere
+	}
+	return fixed
+}
 
 func (m *leaderMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

@@ -49,10 +49,8 @@ func (m *ownReleaseMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: the order in which commands are executed decides whose key is deleted.
-func (m *ownReleaseMonitor) visible(_ *queue, e *history.Event) bool {
-	return e.Kind == history.KeySet || e.Kind == history.KeyDeleted
-}
+// freedom: the order in which commands are executed decides whose key is deleted.
+func (m *ownReleaseMonitor) freedom(*queue, *history.Event) freedom { return fixed }
 
 func (m *ownReleaseMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

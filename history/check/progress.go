@@ -69,8 +69,8 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 	s.fold(open, bit(m.fair, 0)|bit(m.config.barrier && len(m.crashed) > 0, 1))
 }
 
-// visible: the order in which calls return does not matter.
-func (m *progressMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: the end decides, and the order in which calls return does not matter.
+func (m *progressMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

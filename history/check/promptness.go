@@ -136,18 +136,17 @@ func (m *promptnessMonitor) state(_ *queue, s *State) {
 // waits reports whether a cancelled Lock has not returned.
 func (a *asker) waits() bool { return a.open && a.ended > 0 }
 
-// visible: a return moved before the time passes would hide that it was late, and a fault moved
-// before another would excuse it.
-func (m *promptnessMonitor) visible(_ *queue, e *history.Event) bool {
+// freedom: a return moved before the time passes would hide that it was late. Everything else
+// depends on events of the process itself, and a fault excuses only what comes after it.
+func (m *promptnessMonitor) freedom(_ *queue, e *history.Event) freedom {
 	switch e.Kind {
-	case history.Fault:
-		return true
 	case history.LockReturn:
-		return m.of(e.Process).waits()
-	case history.TimedReturn:
-		return true
+		return free(!m.of(e.Process).waits(), anywhere)
+	case history.LockCall, history.TimedCall, history.Send, history.Reply, history.SessionState,
+		history.Fault, history.Crashed:
+		return anywhere
 	}
-	return false
+	return fixed
 }
 
 func (m *promptnessMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

@@ -20,17 +20,36 @@ type property struct {
 	// histories can be checked.
 	monitor func(*monitorConfig) monitor
 	kinds   uint64 // the kinds of events that the monitor observes
+	queue   bool   // it reads the queue, too
 
 	// check decides the property of a whole history. If it is nil, the monitor decides.
 	check func(c *Checker, events []history.Event) *history.Violation
 
-	// exercised returns how often a history exercises the property. If it is nil, [Vacuity.Add]
-	// counts in one pass for all such properties.
+	// exercised returns how often a history exercises the property. If it is nil, tests does, of
+	// what [Vacuity.Add] counts in one pass for all such properties.
 	exercised func(events []history.Event) int
+	tests     func(uses) int
 
 	atEnd     bool // see [JudgedAtEnd]
 	fair      bool // see [JudgedInFairPhase]
 	cacheable bool // see [CacheableVerdict]
+}
+
+// reads returns the queue if the monitor reads it, and else nil.
+func (p *property) reads(q *queue) *queue {
+	if p.queue {
+		return q
+	}
+	return nil
+}
+
+// depends returns the kinds of events on which the verdict of the monitor depends. It is all that
+// the monitor gets to see.
+func (p *property) depends() uint64 {
+	if p.queue {
+		return p.kinds | queueKinds
+	}
+	return p.kinds
 }
 
 const allKinds = 1<<history.Kinds - 1
@@ -47,12 +66,15 @@ var propertyTable = [...]property{
 	{
 		name:      history.ServerMutualExclusion,
 		statement: "no process is granted the lock while another holds it at the servers",
+		tests:     func(u uses) int { return u.contendedGrants },
 		monitor:   func(r *monitorConfig) monitor { return serverExclusionMonitor{config: r} },
+		queue:     true,
 		kinds:     1 << history.LockReturn, cacheable: true,
 	},
 	{
 		name:      history.ClientMutualExclusion,
 		statement: "no two processes that know of no loss are inside at the same time",
+		tests:     func(u uses) int { return u.contendedEnters },
 		monitor:   func(r *monitorConfig) monitor { return &clientExclusionMonitor{config: r} },
 		kinds:     1<<history.Enter | 1<<history.Leave | 1<<history.Lost | 1<<history.Crashed,
 		cacheable: true,
@@ -60,7 +82,9 @@ var propertyTable = [...]property{
 	{
 		name:      history.Fencing,
 		statement: "the resource accepts no write of an older holder after a newer one's",
+		tests:     func(u uses) int { return u.foreignWrites },
 		monitor:   func(*monitorConfig) monitor { return new(fencingMonitor) },
+		queue:     true,
 		kinds: 1<<history.LockReturn | resourceKinds | 1<<history.NodeCreated |
 			1<<history.NodeChanged,
 		cacheable: true,
@@ -68,6 +92,7 @@ var propertyTable = [...]property{
 	{
 		name:      history.NoLostUpdate,
 		statement: "an accepted write comes from a process that knows the latest version",
+		tests:     func(u uses) int { return u.acceptedWrites },
 		monitor: func(*monitorConfig) monitor {
 			return new(updateMonitor)
 		},
@@ -76,14 +101,17 @@ var propertyTable = [...]property{
 	{
 		name:      history.FIFO,
 		statement: "no contender is granted the lock while one with an earlier node waits",
+		tests:     func(u uses) int { return u.contendedGrants },
 		monitor: func(r *monitorConfig) monitor {
 			return fifoMonitor{config: r}
 		},
+		queue: true,
 		kinds: 1 << history.LockReturn, cacheable: true,
 	},
 	{
 		name:      history.NoLostWatch,
 		statement: "each watch reports the change that it is set for, once and in order",
+		tests:     func(u uses) int { return u.watches },
 		monitor: func(*monitorConfig) monitor {
 			return new(watchMonitor)
 		},
@@ -92,6 +120,7 @@ var propertyTable = [...]property{
 	{
 		name:      history.Progress,
 		statement: "each call of Lock or Unlock by a live process returns",
+		tests:     func(u uses) int { return u.fairCalls },
 		monitor:   func(r *monitorConfig) monitor { return &progressMonitor{config: r} },
 		kinds:     callKinds | 1<<history.FairPhase | 1<<history.Crashed,
 		atEnd:     true, fair: true, cacheable: true,
@@ -99,7 +128,9 @@ var propertyTable = [...]property{
 	{
 		name:      history.NoStarvation,
 		statement: "a queued contender is not overtaken more often than the limit",
+		tests:     func(u uses) int { return u.fairContendedGrants },
 		monitor:   func(r *monitorConfig) monitor { return &starvationMonitor{limits: &r.limits} },
+		queue:     true,
 		kinds: 1<<history.FairPhase | 1<<history.LockCall | 1<<history.NodeCreated |
 			1<<history.NodeDeleted | 1<<history.SessionState |
 			1<<history.SessionExpired | 1<<history.SessionClosed | 1<<history.Fault |
@@ -110,6 +141,7 @@ var propertyTable = [...]property{
 	{
 		name:      history.NoLivelock,
 		statement: "no process sends requests without end while no process progresses",
+		tests:     func(u uses) int { return u.fairRequests },
 		monitor:   func(r *monitorConfig) monitor { return &livelockMonitor{limits: &r.limits} },
 		kinds: 1<<history.FairPhase | 1<<history.LockReturn | 1<<history.UnlockReturn |
 			1<<history.Enter | 1<<history.Leave | 1<<history.Finished |
@@ -119,12 +151,14 @@ var propertyTable = [...]property{
 	{
 		name:      history.NoSpuriousFailure,
 		statement: "Lock fails only for a process that has given up",
+		tests:     func(u uses) int { return u.struckAttempts },
 		monitor:   func(*monitorConfig) monitor { return new(failureMonitor) },
 		kinds:     1<<history.LockCall | 1<<history.Fault | 1<<history.LockReturn, cacheable: true,
 	},
 	{
 		name:      history.NoLeakedNodes,
 		statement: "no node is left whose creator is alive and no longer wants the lock",
+		tests:     func(u uses) int { return u.attempts },
 		monitor:   func(*monitorConfig) monitor { return new(leakedNodeMonitor) },
 		kinds: callKinds | 1<<history.NodeCreated | 1<<history.NodeDeleted | 1<<history.Crashed |
 			1<<history.SessionExpired |
@@ -136,30 +170,38 @@ var propertyTable = [...]property{
 	{
 		name:      history.LossNotification,
 		statement: "a holder whose node is deleted is told; no call says otherwise",
+		tests:     func(u uses) int { return u.losses },
 		monitor: func(*monitorConfig) monitor {
 			return new(lossMonitor)
 		},
 		cacheable: true,
+		queue:     true,
 		kinds:     holdKinds | queueKinds | 1<<history.ReenterReturn | 1<<history.Enter,
 	},
 	{
 		name:      history.SessionLoss,
 		statement: "no lease is valid once the client has reported the session's end",
+		tests:     func(u uses) int { return u.expiries },
 		monitor:   func(r *monitorConfig) monitor { return &sessionMonitor{limits: &r.limits} },
+		queue:     true,
 		kinds:     allKinds,
 	},
 	{
 		name:      history.Reentrancy,
 		statement: "as many unlocks as locks release the lock, no sooner and no later",
+		tests:     func(u uses) int { return u.reentries },
 		monitor: func(*monitorConfig) monitor {
 			return new(reentrancyMonitor)
 		},
+		queue: true,
 		kinds: allKinds, cacheable: true,
 	},
 	{
 		name:      history.NoHerd,
 		statement: "a release wakes one waiter; requests, watches and names are limited",
+		tests:     func(u uses) int { return u.awaitedReleases },
 		monitor:   func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
+		queue:     true,
 		kinds: queueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
 			1<<history.WatchEvent | 1<<history.SessionState |
 			1<<history.Fault | 1<<history.Crashed | 1<<history.WatchFired | 1<<history.WatchArmed |
@@ -168,13 +210,17 @@ var propertyTable = [...]property{
 	{
 		name:      history.MonotonicToken,
 		statement: "the fencing token of each grant is higher than all before",
+		tests:     func(u uses) int { return u.tokens },
 		monitor:   func(r *monitorConfig) monitor { return &tokenMonitor{config: r} },
+		queue:     true,
 		kinds:     1<<history.LockCall | 1<<history.LockReturn, cacheable: true,
 	},
 	{
 		name:      history.Linearizable,
 		statement: "acquires and releases are those of a lock with one owner",
+		tests:     func(u uses) int { return u.grants },
 		monitor:   func(r *monitorConfig) monitor { return &linearizableMonitor{config: r} },
+		queue:     true,
 		kinds:     1<<history.LockReturn | 1<<history.UnlockCall | 1<<history.NodeDeleted,
 		check: func(c *Checker,
 			e []history.Event,
@@ -217,6 +263,7 @@ var propertyTable = [...]property{
 		name:      history.NoEarlyPass,
 		statement: "nobody passes a barrier that is set, or that too few have reached",
 		monitor:   func(r *monitorConfig) monitor { return &earlyPassMonitor{config: r} },
+		queue:     true,
 		kinds:     earlyPassKinds,
 		exercised: passes, cacheable: true,
 	},
@@ -224,6 +271,7 @@ var propertyTable = [...]property{
 		name:      history.OneLeaderPerTerm,
 		statement: "a term has one leader, which was elected and which all observers see",
 		monitor:   func(*monitorConfig) monitor { return new(leaderMonitor) },
+		queue:     true,
 		kinds:     leaderKinds,
 		exercised: observations,
 	},

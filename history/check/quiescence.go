@@ -82,8 +82,8 @@ func (m *quiescenceMonitor) state(_ *queue, s *State) {
 	s.fold(idle, uint64(m.from.at)<<1|bit(m.fair, 0))
 }
 
-// visible: no order of events before the FairPhase event matters.
-func (m *quiescenceMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: no order of events before the FairPhase event matters.
+func (m *quiescenceMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *quiescenceMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

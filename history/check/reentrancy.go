@@ -31,6 +31,10 @@ func Reentrancy(events []history.Event) *history.Violation {
 	return decide(history.Reentrancy, new(reentrancyMonitor), events)
 }
 
+// reentrancyKinds holds the kinds of events that decide. Any other may only be the first after a
+// deletion.
+const reentrancyKinds = holdKinds | queueKinds | 1<<history.ReenterReturn
+
 type reentrancyMonitor struct {
 	holds holdList
 	// a deletion of a holder's node that is a violation unless the same transaction ends its
@@ -53,10 +57,18 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 	s.fold(bit(m.suspect != nil, 0), 0)
 }
 
-// visible: if a call returns earlier, while the node is live, the lock is kept too long or a holder
-// is refused its lock.
-func (m *reentrancyMonitor) visible(q *queue, e *history.Event) bool {
-	return e.Kind == history.UnlockCall || e.Kind == history.LockReturn && !q.grantIsLocal(e)
+// freedom: if a call returns earlier, while the node is live, the lock is kept too long or a holder
+// is refused its lock. Only requests of the holder itself release the lock too soon.
+func (m *reentrancyMonitor) freedom(q *queue, e *history.Event) freedom {
+	switch {
+	case e.Kind == history.LockReturn || e.Kind == history.UnlockCall:
+		return q.freedom(e)
+	case e.Kind == history.ReenterCall || e.Kind == history.ReenterReturn,
+		e.Kind == history.LockCall || e.Kind == history.UnlockReturn,
+		e.Kind == history.Lost || e.Kind == history.Crashed:
+		return anywhere
+	}
+	return free(reentrancyKinds>>e.Kind&1 == 0, anywhere)
 }
 
 func (m *reentrancyMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
@@ -69,7 +81,7 @@ func (m *reentrancyMonitor) observe(q *queue, log []history.Event, i int) *histo
 			m.suspect = nil
 		}
 	}
-	if (holdKinds|queueKinds|1<<history.ReenterReturn)>>e.Kind&1 == 0 {
+	if reentrancyKinds>>e.Kind&1 == 0 {
 		return nil
 	}
 	if v := m.check(q, e, i); v != nil {

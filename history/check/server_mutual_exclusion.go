@@ -45,10 +45,10 @@ type serverExclusionMonitor struct {
 	config *monitorConfig
 }
 
-// visible: an earlier grant or a later unlock makes the tenure longer. If the process does not own
+// freedom: an earlier grant or a later unlock makes the tenure longer. If the process does not own
 // the node of the grant, an earlier grant may find no node.
-func (serverExclusionMonitor) visible(q *queue, e *history.Event) bool {
-	return e.Kind == history.UnlockCall || e.Kind == history.LockReturn && !q.grantIsLocal(e)
+func (serverExclusionMonitor) freedom(q *queue, e *history.Event) freedom {
+	return q.freedom(e)
 }
 
 func (x serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {

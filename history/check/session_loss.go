@@ -67,17 +67,26 @@ func (m *sessionMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: if the end of a lease comes later, the lease outlives its session for longer. A grant
-// without a path is by a node that other processes can delete before it.
-func (m *sessionMonitor) visible(q *queue, e *history.Event) bool {
+// leaseKinds holds the kinds of events that change a lease. Any other may only be the first after a
+// report.
+const leaseKinds = 1<<history.LockReturn | 1<<history.Lost | 1<<history.UnlockCall |
+	1<<history.Crashed | 1<<history.SessionState | 1<<history.WatchEvent
+
+// freedom: if the end of a lease comes later, the lease outlives its session for longer. A grant
+// without a path is by a node that other processes can delete before it. Any other event matters by
+// its presence alone, as the first after a report, and another one follows in its place: at the
+// latest, the server handles the handshake by which the client opens its next session.
+func (m *sessionMonitor) freedom(q *queue, e *history.Event) freedom {
 	switch e.Kind {
 	case history.Lost, history.UnlockCall:
 		l := m.find(e.Process)
-		return l >= 0 && m.leases[l].sessionEnded
+		return later | free(l < 0 || !m.leases[l].sessionEnded, sooner)
 	case history.LockReturn:
-		return !q.grantIsLocal(e)
+		return q.freedom(e)
+	case history.Crashed, history.SessionState, history.WatchEvent:
+		return anywhere
 	}
-	return false
+	return free(leaseKinds>>e.Kind&1 == 0, anywhere)
 }
 
 func (m *sessionMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
@@ -93,6 +102,9 @@ func (m *sessionMonitor) observe(q *queue, log []history.Event, i int) *history.
 				}
 			}
 		}
+	}
+	if leaseKinds>>e.Kind&1 == 0 {
+		return nil
 	}
 	switch e.Kind {
 	case history.LockReturn:

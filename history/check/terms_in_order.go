@@ -51,8 +51,8 @@ func (m *termMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: only the order of a process's own events matters.
-func (m *termMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: only the order of a process's own events matters.
+func (m *termMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (m *termMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]

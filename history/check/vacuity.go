@@ -8,7 +8,7 @@ import (
 
 // A Vacuity counts how often histories have tested each property. A property that holds without a
 // test holds vacuously. [Vacuity.Add] defines what tests each property.
-type Vacuity struct{ counts [32]int }
+type Vacuity struct{ counts [len(propertyTable)]int } // by row
 
 // Of returns the number of tests of the property.
 func (x *Vacuity) Of(p history.Property) int {
@@ -26,27 +26,6 @@ func (x *Vacuity) Merge(other *Vacuity) {
 		x.counts[i] += other.counts[i]
 	}
 }
-
-// The indexes of the properties in a Vacuity, in the order of [Properties].
-const (
-	xServerExclusion = iota
-	xClientExclusion
-	xFencing
-	xUpdate
-	xFIFO
-	xWatch
-	xProgress
-	xStarvation
-	xLivelock
-	xFailure
-	xLeakedNodes
-	xLoss
-	xSession
-	xReentrancy
-	xHerd
-	xToken
-	xLinearizable
-)
 
 // Add counts the tests in a history:
 //   - server-mutual-exclusion, fifo: grants by a live node while another process holds the lock or
@@ -88,8 +67,8 @@ func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
 	var openSpace [12]openAttempt
 	var faultedSpace [16]int32
 	var holdingSpace, criticalSpace [5]insider
-	c := contentionCounter{
-		Vacuity: x, limits: limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
+	c := contention{
+		limits: limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
 		critical: criticalSpace[:0],
 	}
 	q := queue{nodeSpace[:0], openSpace[:0]}
@@ -103,15 +82,25 @@ func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
 		}
 	}
 	for i := range propertyTable {
-		if exercised := propertyTable[i].exercised; exercised != nil {
-			x.counts[i] += exercised(events)
+		if row := &propertyTable[i]; row.tests != nil {
+			x.counts[i] += row.tests(c.uses)
+		} else {
+			x.counts[i] += row.exercised(events)
 		}
 	}
 }
 
-// A contentionCounter is the state of [Vacuity.Add].
-type contentionCounter struct {
-	*Vacuity
+// uses are what tests the properties that [Vacuity.Add] counts in one pass.
+type uses struct {
+	contendedGrants, fairContendedGrants, grants, tokens  int
+	contendedEnters, foreignWrites, acceptedWrites        int
+	fairCalls, fairRequests, struckAttempts, attempts     int
+	losses, expiries, reentries, awaitedReleases, watches int
+}
+
+// A contention is the state of [Vacuity.Add].
+type contention struct {
+	uses
 	limits   history.Limits
 	faulted  []int32   // the processes whose open attempt a fault has struck
 	holding  []insider // the processes between a grant and the return of Unlock
@@ -123,11 +112,11 @@ type contentionCounter struct {
 }
 
 // countQueue counts the tests of an event that changes the queue.
-func (c *contentionCounter) countQueue(q *queue, e *history.Event) {
+func (c *contention) countQueue(q *queue, e *history.Event) {
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:
 		if c.fair {
-			c.counts[xProgress]++
+			c.fairCalls++
 		}
 		if e.Kind == history.UnlockCall {
 			c.pending++
@@ -135,16 +124,16 @@ func (c *contentionCounter) countQueue(q *queue, e *history.Event) {
 	case history.LockReturn:
 		if n := slices.Index(c.faulted, e.Process); n >= 0 {
 			c.faulted = slices.Delete(c.faulted, n, n+1)
-			c.counts[xFailure]++
+			c.struckAttempts++
 		}
 		if e.Err != "" {
-			c.counts[xLeakedNodes]++
+			c.attempts++
 			return
 		}
 		c.grant(q, e)
 	case history.UnlockReturn:
 		c.pending--
-		c.counts[xLeakedNodes]++
+		c.attempts++
 		c.holding = withoutInsider(c.holding, e.Process)
 	case history.NodeDeleted:
 		n := q.live(e.Path)
@@ -152,19 +141,19 @@ func (c *contentionCounter) countQueue(q *queue, e *history.Event) {
 			return
 		}
 		if q.waitersBehind(n) > 0 {
-			c.counts[xHerd]++
+			c.awaitedReleases++
 		}
 		if !q.nodes[n].unlockCalled {
-			c.counts[xLoss]++
+			c.losses++
 		}
 	}
 }
 
-func (c *contentionCounter) grant(q *queue, e *history.Event) {
-	c.counts[xLinearizable]++
+func (c *contention) grant(q *queue, e *history.Event) {
+	c.grants++
 	if e.Zxid != 0 {
 		if c.granted {
-			c.counts[xToken]++
+			c.tokens++
 		}
 		c.granted = true
 	}
@@ -184,10 +173,9 @@ func (c *contentionCounter) grant(q *queue, e *history.Event) {
 			if c.limits.Admits(e.Shared(), exclusive, sharing) {
 				continue
 			}
-			c.counts[xServerExclusion]++
-			c.counts[xFIFO]++
+			c.contendedGrants++
 			if c.fair {
-				c.counts[xStarvation]++
+				c.fairContendedGrants++
 			}
 			return
 		}
@@ -195,28 +183,28 @@ func (c *contentionCounter) grant(q *queue, e *history.Event) {
 }
 
 // countOther counts the tests of any other event.
-func (c *contentionCounter) countOther(open []openAttempt, e *history.Event) {
+func (c *contention) countOther(open []openAttempt, e *history.Event) {
 	switch e.Kind {
 	case history.Send:
 		if c.fair {
-			c.counts[xLivelock]++
+			c.fairRequests++
 		}
 	case history.WatchFired:
-		c.counts[xWatch]++
+		c.watches++
 	case history.SessionState:
 		if e.Name == expiredState && hasInsider(c.holding, e.Process) {
-			c.counts[xSession]++
+			c.expiries++
 		}
 	case history.Enter:
 		if c.contended(open, e) {
-			c.counts[xClientExclusion]++
+			c.contendedEnters++
 		}
 		c.critical = append(withoutInsider(c.critical, e.Process),
 			insider{process: e.Process, shared: e.Shared()})
 	case history.Leave:
 		c.critical = withoutInsider(c.critical, e.Process)
 	case history.Lost:
-		c.counts[xLoss]++
+		c.losses++
 	case history.Fault:
 		if e.Name != cancelName && findOpenAttempt(open, e.Process) >= 0 &&
 			!slices.Contains(c.faulted, e.Process) {
@@ -224,25 +212,25 @@ func (c *contentionCounter) countOther(open []openAttempt, e *history.Event) {
 		}
 	case history.ReenterReturn:
 		if e.Err == "" {
-			c.counts[xReentrancy]++
+			c.reentries++
 		}
 	case history.ResourceWrite:
 		if c.writer != 0 && c.writer != e.Process {
-			c.counts[xFencing]++
+			c.foreignWrites++
 		}
 		if e.Err == "" {
-			c.counts[xUpdate]++
+			c.acceptedWrites++
 		}
 		c.writer = e.Process
 	case history.FairPhase:
 		c.fair = true
-		c.counts[xProgress] += len(open) + c.pending
+		c.fairCalls += len(open) + c.pending
 	}
 }
 
 // contended reports whether the lock would not admit a process that enters if all others that use
 // it were inside.
-func (c *contentionCounter) contended(open []openAttempt, e *history.Event) bool {
+func (c *contention) contended(open []openAttempt, e *history.Event) bool {
 	exclusive, sharing := 0, 0
 	for _, o := range open {
 		exclusive, sharing = counted(o.shared, exclusive, sharing)

@@ -66,9 +66,16 @@ func (m *validityMonitor) state(_ *queue, s *State) {
 	s.fold(sum, 0)
 }
 
-// visible: each event begins or ends a validity time.
-func (m *validityMonitor) visible(_ *queue, e *history.Event) bool {
-	return validityKinds>>e.Kind&1 != 0
+// freedom: each event begins or ends a validity time, except that of a failed attempt. A time that
+// ends later excludes more grants.
+func (m *validityMonitor) freedom(_ *queue, e *history.Event) freedom {
+	switch {
+	case e.Kind == history.LockReturn && e.Err != "":
+		return anywhere
+	case e.Kind == history.UnlockCall || e.Kind == history.Lost:
+		return later
+	}
+	return fixed
 }
 
 func (m *validityMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

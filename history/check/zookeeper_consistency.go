@@ -77,8 +77,8 @@ func (c *consistencyMonitor) copy(from monitor) {
 func (c *consistencyMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
 func (c *consistencyMonitor) state(*queue, *State)                              {}
 
-// visible: no lock claims the property.
-func (c *consistencyMonitor) visible(*queue, *history.Event) bool { return false }
+// freedom: no lock claims the property, and no process changes the order of what it is told.
+func (c *consistencyMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 func (c *consistencyMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	c.event = i

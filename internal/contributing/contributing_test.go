@@ -32,7 +32,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
 	addFile(t, root, "first_out", "history/check")
 	addRow(t, root, "history/check/property_table.go",
-		"\t{\n\t\tname:      history.Linearizable,",
+		"\t{\n\t\tname:      history.Fencing,", // in the middle
 		"\tfirstOut,\n")
 	addFile(t, root, "explain_first_out", "history/explain")
 	addRow(t, root, "history/explain/explain.go", "\thistory.ZooKeeperConsistency:",
@@ -98,7 +98,26 @@ func TestOneFileAndOneRow(t *testing.T) {
 			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
 	}
 
-	testOperation(t, root, program)
+	unchanged := filepath.Join(root, "unchanged")
+	run(t, module, 0, "go", "build", "-o", unchanged, "./cmd/interlock")
+	testOtherRows(t, root, program, unchanged)
+	testOperation(t, root, program, unchanged)
+}
+
+// testOtherRows tests that the new row shifts nothing of the rows after it: each property is
+// exercised as often as by the program of the unchanged module.
+func testOtherRows(t *testing.T, root, program, unchanged string) {
+	t.Helper()
+	arguments := []string{"--lock", "mutex", "--faults", "cut=1", "--schedules", "300"}
+	got := check(t, root, program, arguments...)
+	want := check(t, root, unchanged, arguments...)
+	got.Properties = slices.DeleteFunc(got.Properties,
+		func(p exercise) bool { return p.Name == "first-out" })
+	if got.Status != 0 || want.exercised("linearizable") == 0 ||
+		!slices.Equal(got.Properties, want.Properties) {
+		t.Errorf("status %d, properties were exercised %v, by the unchanged program %v",
+			got.Status, got.Properties, want.Properties)
+	}
 }
 
 // A report is what the test reads of the JSON report of interlock check.
@@ -113,10 +132,13 @@ type report struct {
 		Property string `json:"property"`
 		Why      string `json:"why"`
 	} `json:"violations"`
-	Properties []struct {
-		Name      string `json:"name"`
-		Exercised int    `json:"exercised"`
-	} `json:"properties"`
+	Properties []exercise `json:"properties"`
+}
+
+// An exercise is how often a property was exercised.
+type exercise struct {
+	Name      string `json:"name"`
+	Exercised int    `json:"exercised"`
 }
 
 func (r *report) exercised(property string) int {

@@ -55,16 +55,21 @@ func (v View) OwnsResource(number int32) bool {
 // Ended reports whether all goroutines of a process are known to have ended.
 func (v View) Ended(number int32) bool { return v.loop.executor.Ended(v.process(number)) }
 
-// Untouched reports whether no step and no server has touched the process.
+// Untouched reports whether no step and no server has touched the process of a number.
 func (v View) Untouched(number int32) bool {
-	p := v.process(number)
+	process, _ := history.ProcessOf(number)
+	p := v.process(process)
 	return p.timeline == 0 && !p.served
 }
 
-// Alike reports whether the attempts of two processes have the same modes.
+// Alike reports whether nothing tells two processes apart but their names and their random bytes:
+// neither replaces another process, and their attempts have the same number and the same modes.
 func (v View) Alike(a, b int32) bool {
 	p, q := v.process(a), v.process(b)
-	for cycle := range max(p.Cycles, q.Cycles) {
+	if p.PID != 1 || q.PID != 1 || p.Cycles != q.Cycles {
+		return false
+	}
+	for cycle := range p.Cycles {
 		attempt := int32(cycle + 1)
 		if p.subject.Shares(p.Number, attempt) != q.subject.Shares(q.Number, attempt) {
 			return false

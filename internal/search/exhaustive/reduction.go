@@ -24,19 +24,18 @@ import (
 // that is served in a state where all steps are tried.
 //
 // A delivery is invisible if every property that a later delivery violates is violated by the early
-// one too. That depends on the monitors, which see the process return from Lock, call Unlock or
-// learn of a loss in the step; see [check.Monitor.VisibleSince]. A hold that begins earlier
-// overlaps more, so most grants are invisible to mutual exclusion; a grant by a znode that others
-// could delete is visible to loss-notification; an Unlock is visible to most properties. If a claim
-// has no monitor, every event of the lock is visible.
+// one too. That depends on the monitors, which see the events of the step; see
+// [check.Monitor.SoonerHides]. A hold that begins earlier overlaps more, so most grants are
+// invisible to mutual exclusion; a grant by a znode that others could delete is visible to
+// loss-notification; an Unlock is visible to most properties. If a claim has no monitor, nothing is
+// deferred.
 //
 // An entry suffices if nobody else has the lock and nothing can reach the process before it enters:
 // nothing is in flight to or from it, the server has no watch of it, its connection works, and time
-// does not pass. Then it commutes with everything that others do, except with another entry. That
-// one is visible, and a process that enters early is inside, and has read the resource, whenever
-// one that enters later is. An entry does not suffice if it has another effect: the resource stores
-// the token of the process that has entered, the process brings its own resource, or the process
-// has been told of its loss.
+// does not pass. Then it commutes with everything that others do, unless a property sees it, as it
+// sees a delivery: the other steps are deferred. An entry is not put first if it has another
+// effect: the resource stores the token of the process that has entered, the process brings its own
+// resource, or the process has been told of its loss.
 //
 // In an ensemble of several servers more interferes: a server that dies, leaves its leader, is
 // elected, or applies the end of a session drops what is in flight to its clients. A delivery is
@@ -59,8 +58,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 		return first, deferred, true
 	}
 	at := slices.IndexFunc(all, x.entry)
-	entry := at >= 0
-	if !entry {
+	if at < 0 {
 		at = slices.IndexFunc(all, x.private)
 	}
 	if at < 0 || x.search.Scenario.Servers > 1 && !x.noTimeouts(all[at].Process) {
@@ -74,7 +72,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 			searchmutation.Active == searchmutation.WithoutFaults:
 		case step.Kind == sim.Fault && step.Process == all[at].Process:
 			first = append(first, step)
-		case !entry:
+		default:
 			deferred = append(slices.Grow(deferred, len(all)-i), step)
 		}
 	}
@@ -152,10 +150,10 @@ func split(all []sim.Step, are func(sim.Step) bool) (these, others []sim.Step) {
 // next request waits to be served: its own steps, and the faults of servers, because those are
 // counted by what the first client of a server does. The steps of other processes commute with the
 // leaving, which nobody notices before that request is served, and have been tried before it. These
-// are sleep sets (Godefroid, 1996) in which leaving is the last step of each state. A process that
-// stays inside longer violates every property that one violates which stays less long. All steps
-// are tried if another process has the lock too, if time may pass in between, or if a fault is
-// bound to a phase.
+// are sleep sets (Godefroid, 1996) in which leaving is the last step of each state. All steps are
+// tried if a leaving that came later could hide a violation (see [check.Monitor.LaterHides]), as
+// one with which the process calls Lock again; if another process has the lock too, if time may
+// pass in between, or if a fault is bound to a phase.
 func (x *dfs) sleepSet(all []sim.Step) []sim.Step {
 	left := x.lastLeaver()
 	if left == 0 {
@@ -196,7 +194,8 @@ func (x *dfs) lastLeaver() int32 {
 	}
 	left := x.path[last].step.Process
 	if !x.client(left).CanServe() || x.held(left) &&
-		searchmutation.Active != searchmutation.LeavingAmongHolders {
+		searchmutation.Active != searchmutation.LeavingAmongHolders ||
+		x.path[last].step.Kind == sim.Leave && x.monitor.LaterHides(x.lastStep) {
 		return 0
 	}
 	return left

@@ -392,7 +392,8 @@ type dfs struct {
 	// local histories, in each state of the path, if states are merged
 	histories []replay.LocalHistory
 	reached   []replay.LocalHistory // in the current state; its memory is reused
-	events    int                   // length of the log before the last chosen step
+	events    int                   // length of the log at the last decision
+	lastStep  int                   // where the events of the last step start in the log
 	jump      timeJump
 	diverged  bool // a run did not follow the path
 	memory    memoryGauge
@@ -487,12 +488,11 @@ func (x *dfs) Settled(steps int) (step sim.Step, deviates, ok bool) {
 
 // Choose follows the path, and then explores what is new.
 func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int {
-	events := x.events
-	x.events = len(x.view.Events())
+	x.lastStep, x.events = x.events, len(x.view.Events())
 	if index < len(x.path) {
 		return x.follow(index, enabled)
 	}
-	x.observeStep(events)
+	x.observeStep(x.lastStep)
 	if x.jump.continues(x.view, enabled) {
 		step := x.pass()
 		x.push(frame{
@@ -892,5 +892,5 @@ func (x *dfs) visible(step sim.Step, from int) bool {
 		return slices.ContainsFunc(events[from:],
 			func(e history.Event) bool { return check.OfLock(e.Kind) })
 	}
-	return x.monitor.VisibleSince(from)
+	return x.monitor.SoonerHides(from)
 }

@@ -6,10 +6,11 @@ import (
 )
 
 // symmetric reports whether a step has an equivalent of a lower number: of the processes that
-// nothing has touched yet and whose attempts have the same modes, only the first need move. A
-// schedule in which another one moves becomes one that is searched if the two swap names from
-// beginning to end (Ip and Dill, "Better Verification Through Symmetry", 1996, restricted to such
-// states).
+// nothing has touched yet and that are alike, only the first need move. A schedule in which another
+// one moves becomes one that is searched if the two swap names from beginning to end (Ip and Dill,
+// "Better Verification Through Symmetry", 1996, restricted to such states). So processes are alike
+// only if the swap changes neither their scripts nor the plan of faults, nor at which of several
+// servers they begin.
 //
 // Processes are not quite alike, so symmetry is an option: each has its own randomness and its own
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
@@ -19,8 +20,13 @@ func (x *dfs) symmetric(step sim.Step) bool {
 		return false
 	}
 	process, _ := history.ProcessOf(step.Process)
+	plan := &x.search.Scenario.Faults
+	if plan.NamesClient(process) || plan.PhasedOnServers() || x.search.Scenario.Servers > 1 {
+		return false
+	}
 	for number := int32(1); number < process; number++ {
-		if x.view.Untouched(number) && x.view.Alike(number, process) {
+		if x.view.Untouched(number) && !plan.NamesClient(number) &&
+			x.view.Alike(number, process) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package exhaustive_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type trap struct {
 	fair            bool // the search begins the fair phase in every state
 	guard           scenarios.Guard
 	limits          history.Limits
+	places          int
+	shared          func(process, attempt int) bool
 	claims          []history.Property // the first is violated
 	lock            func(ctx context.Context, t trapProcess, attempt int) (*scenarios.Hold, error)
 }
@@ -377,6 +380,131 @@ var traps = []trap{
 			return &scenarios.Hold{Unlock: locktest.Free}, nil
 		},
 	},
+
+	// A grant that precedes the election of its node does not lead a term.
+	{
+		name: "a leader that is put off", clients: 2, cycles: 1,
+		claims: []history.Property{history.OneLeaderPerTerm},
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
+			node, term := "n"+strconv.Itoa(t.Number), int64(7)
+			if !t.defective {
+				term = int64(t.Number)
+			}
+			hold := &scenarios.Hold{Node: t.path(node), Token: term, Unlock: t.unlockBy(node)}
+			if t.Number == 1 {
+				return hold, t.create(node)
+			}
+			_, err := t.Client.Multi( // The second node is created only behind the first.
+				&zk.SetDataRequest{Path: t.path("n1"), Version: -1},
+				&zk.CreateRequest{
+					Path: t.path(node), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll),
+				})
+			return hold, err
+		},
+	},
+
+	// A process leaves a barrier before another fails to enter.
+	{
+		name: "a failure at a barrier that is put off", clients: 2, cycles: 1,
+		places: 2, claims: []history.Property{history.NoEarlyPass},
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
+			if t.Number == 2 {
+				t.createPersistent("withdrawn")
+				return nil, errTaken
+			}
+			if !t.exists("withdrawn") || !t.defective {
+				return nil, errTaken
+			}
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
+		},
+	},
+
+	// An early grant does not set a barrier that another process is about to fail to set.
+	{
+		name: "a barrier that is set late", clients: 3, cycles: 2,
+		claims: []history.Property{history.NoEarlyPass},
+		shared: func(process, _ int) bool { return process == 3 },
+		lock:   setsLate,
+	},
+
+	// A process leaves its critical section and is granted the lock again at once, before another
+	// calls Lock; that one's request comes before the next one of the first.
+	{
+		name: "a call after a leaving", clients: 2, cycles: 2, places: 2,
+		claims: []history.Property{history.MonotonicToken},
+		lock:   regrantsAtOnce,
+	},
+
+	// An early entry extends the lock before another process is granted it.
+	extensionTrap("an extension that is put off", history.Extension, 3*time.Second),
+	// An early entry ends the time of the first process before the other is granted the lock.
+	extensionTrap("a validity time that is cut short late", history.Validity, 0),
+}
+
+// setsLate grants the first process the lock, and the third passes in its second attempt. The
+// second process fails if the first has created its node.
+func setsLate(ctx context.Context, t trapProcess, attempt int) (*scenarios.Hold, error) {
+	switch {
+	case t.Number == 1 && attempt == 1:
+		return &scenarios.Hold{Unlock: t.unlockBy("x")}, t.create("x")
+	case t.Number == 2 && attempt == 1:
+		if !t.exists("x") {
+			<-ctx.Done()
+		}
+	case t.Number == 3:
+		t.exists("y")
+		if attempt == 2 && t.defective {
+			return &scenarios.Hold{Unlock: locktest.Free}, nil
+		}
+	}
+	return nil, errTaken
+}
+
+// regrantsAtOnce grants the first process the lock again, with a higher token, while its Unlock is
+// still sending a request. The second process is granted the lock in its second attempt unless that
+// request has been served.
+func regrantsAtOnce(_ context.Context, t trapProcess, attempt int) (*scenarios.Hold, error) {
+	unlock := func(context.Context) error {
+		go t.createPersistent("late")
+		return nil
+	}
+	switch {
+	case t.Number == 1 && attempt == 1:
+		return &scenarios.Hold{Token: 1, Unlock: unlock}, t.create("x")
+	case t.Number == 1:
+		return &scenarios.Hold{
+			Token: 5, Unlock: locktest.Free,
+			Reenter: func(context.Context) (*scenarios.Hold, error) { // It waits for the Unlock.
+				t.exists("y")
+				return nil, errTaken
+			},
+		}, nil
+	case attempt == 1:
+		t.exists("y")
+	case !t.exists("late") && t.defective:
+		return &scenarios.Hold{Token: 4, Unlock: locktest.Free}, nil
+	}
+	return nil, errTaken
+}
+
+// extensionTrap returns a trap whose first process extends its lock when it enters, so that the
+// lock is valid for the given time. The second process is granted the lock, too.
+func extensionTrap(name string, claim history.Property, valid time.Duration) trap {
+	return trap{
+		name: name, clients: 2, cycles: 1, claims: []history.Property{claim},
+		lock: func(_ context.Context, t trapProcess, _ int) (*scenarios.Hold, error) {
+			if t.Number == 2 {
+				if !t.exists("x") || !t.defective {
+					return nil, errTaken
+				}
+				return &scenarios.Hold{Unlock: locktest.Free}, nil
+			}
+			extend := func(context.Context) (time.Time, error) { return time.Now().Add(valid), nil }
+			return &scenarios.Hold{
+				Unlock: locktest.Free, Until: time.Now().Add(3 * time.Second), Extend: extend,
+			}, t.createPersistent("x")
+		},
+	}
 }
 
 // sleepTrap returns a trap whose processes sleep before they check for the node.
@@ -477,16 +605,21 @@ func (tr trap) scenario(t *testing.T, defective bool) scenarios.Scenario {
 	}
 	open := func(p *scenarios.Process) (scenarios.Locker, error) {
 		attempt := 0
-		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+		return trapLocker{func(ctx context.Context) (*scenarios.Hold, error) {
 			attempt++
 			return tr.lock(ctx, trapProcess{p, defective}, attempt)
-		}), nil
+		}}, nil
 	}
 	return scenarios.Scenario{
 		Clients: tr.clients, Cycles: tr.cycles, Faults: plan,
 		Subject: scenarios.Subject{
 			Name: "trap", Claims: tr.claims, Guard: tr.guard, Limits: tr.limits,
-			Open: open,
+			Places: tr.places, Shared: tr.shared, Open: open,
 		},
 	}
 }
+
+// A trapLocker grants the lock in both modes alike.
+type trapLocker struct{ scenarios.LockerFunc }
+
+func (l trapLocker) LockShared(ctx context.Context) (*scenarios.Hold, error) { return l.Lock(ctx) }
