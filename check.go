@@ -384,14 +384,18 @@ func summary(c *campaign.Campaign, found report.Report) string {
 	if missing := c.NeverCovered(r); len(missing) > 0 {
 		text += "\nplanned, never covered: " + strings.Join(missing, ", ")
 	}
+	if ofCampaign, ok := found.(*report.Campaign); ok {
+		strength := c.Strength(ofCampaign)
+		text += "\nstrength: " + strength.String()
+	}
 	return text + unsettled(r)
 }
 
 // exhaustiveSummary is the summary of an exhaustive search.
 func exhaustiveSummary(c *campaign.Campaign, r *report.Exhaustive) string {
 	if r.Complete {
-		return fmt.Sprintf("nothing found in %d schedules, which are complete: %s\n%s",
-			r.Schedules, r.Scope, r.Reaches(&c.Scenario.Subject))
+		return fmt.Sprintf("nothing found in %d schedules, which are complete: %v\n%s",
+			r.Schedules, &r.Scope, r.Reaches(&c.Scenario.Subject))
 	}
 	text := fmt.Sprintf("%v: nothing found in %d schedules of an exhaustive search, which is "+
 		"not complete", &c.Scenario, r.Schedules)

@@ -347,8 +347,8 @@ func TestCheckStrategy(t *testing.T) {
 		"all schedules": {
 			[]string{exhaustive, variantVariable + "=alone"},
 			true,
-			" which are complete: all schedules of 1 clients × 1 cycles with at most these " +
-				"faults: any=1",
+			" which are complete: all schedules of 1 client × 1 cycle on 1 server with " +
+				"at most these faults: any=1",
 		},
 		"not all schedules": {
 			[]string{exhaustive, "INTERLOCK_SCHEDULES=50"},
@@ -359,12 +359,13 @@ func TestCheckStrategy(t *testing.T) {
 		"all schedules, with the default idle tick of a database": {
 			[]string{exhaustive, variantVariable + "=database"},
 			true,
-			"while stored data wait for their expiry, and at one other moment of a schedule",
+			"while stored data wait for their expiry, where no message is in flight and no " +
+				"process is about to enter, and at 1 other moment of a schedule",
 		},
 		"all schedules, without idle ticks": {
 			[]string{exhaustive, variantVariable + "=database", "INTERLOCK_IDLE_TICKS=0"},
 			true,
-			"while stored data wait for their expiry\n",
+			"where no message is in flight and no process is about to enter\n",
 		},
 		"all schedules, with idle ticks": {
 			[]string{exhaustive, variantVariable + "=pair", "INTERLOCK_IDLE_TICKS=2"},

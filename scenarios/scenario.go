@@ -133,10 +133,10 @@ func (s *Scenario) Extent() string {
 	return text
 }
 
-// DescribeRest describes the severity and the client, each if it is not the default.
+// DescribeRest describes the severity and the client, each unless it is the default.
 func (s *Scenario) DescribeRest() (text string) {
-	if s.EffectiveSeverity() != faults.DefaultSeverity() {
-		text += fmt.Sprintf(", %v", s.EffectiveSeverity())
+	if s.Severity != (faults.Severity{}) && s.Severity != faults.DefaultSeverity() {
+		text += fmt.Sprintf(", %v", s.Severity)
 	}
 	if s.Client != Model {
 		text += ", " + s.Client.String() + " client"
@@ -144,12 +144,23 @@ func (s *Scenario) DescribeRest() (text string) {
 	return text
 }
 
-// EffectiveSeverity returns how hard faults strike.
+// EffectiveSeverity returns how hard faults strike. Unless the scenario says it, pauses on a
+// service whose data expire last as long as the lock's contract covers.
 func (s *Scenario) EffectiveSeverity() faults.Severity {
-	if s.Severity == (faults.Severity{}) {
-		return faults.DefaultSeverity()
+	if s.Severity != (faults.Severity{}) {
+		return s.Severity
 	}
-	return s.Severity
+	severity := faults.DefaultSeverity()
+	if s.Expires() {
+		severity.Pause = max(severity.Pause, s.Contract().Pause)
+	}
+	return severity
+}
+
+// Expires reports whether data of the service expire.
+func (s *Scenario) Expires() bool {
+	service, ok := s.Subject.Service.(sim.Expiring)
+	return ok && service.Expires()
 }
 
 // Contract returns the severity of faults up to which the lock promises

@@ -143,7 +143,7 @@ func (c *certificateReport) write(w io.Writer) {
 	}
 	for _, l := range c.Card.Locks {
 		for i := range l.Searches {
-			fmt.Fprintf(w, "  %v\n", &l.Searches[i])
+			fmt.Fprintf(w, "  %s: %v\n", l.Name, &l.Searches[i])
 		}
 	}
 	for i := range c.Tests {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -137,11 +136,6 @@ func withCardSearches(name string, configurations []campaign.Configuration,
 // brokenProperty returns the property that a lock is known to violate, empty if the lock violates
 // several, and whether it is known to be broken.
 func brokenProperty(name string) (property history.Property, broken bool) {
-	for _, d := range subjects.Museum() {
-		if d.Name == name {
-			return d.Property, true
-		}
-	}
-	lock, err := subjects.Named(name)
-	return "", err == nil && strings.HasPrefix(lock.Summary, "broken: ")
+	flaw, broken := subjects.KnownFlaw(name)
+	return flaw.Property, broken
 }

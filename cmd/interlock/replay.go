@@ -362,7 +362,7 @@ func (r *replayer) report(outcome error) *replayReport {
 	out := &replayReport{
 		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
 		Threads: s.Threads, Servers: max(1, s.Servers), Client: s.Client.String(),
-		Faults: s.Faults, Severity: s.Severity, Seed: was.Seed, Schedule: was.Schedule,
+		Faults: s.Faults, Severity: s.EffectiveSeverity(), Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
 		Skipped:    append(append([]engine.Deviation{}, r.skipped...), r.unreached...),

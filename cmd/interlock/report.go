@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // coverageTotal returns the number of faults that struck.
@@ -210,9 +211,16 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 				100*ofCampaign.Effort.CheckingShare())
 		}
 	}
-	if text := conclusion(campaign, r); text != "" {
-		fmt.Fprintf(w, "\n%s\n", text)
+	text := conclusion(campaign, r)
+	if text == "" {
+		return
 	}
+	fmt.Fprintln(w)
+	if isCampaign && runs.Schedules > 0 {
+		strength := campaign.Strength(ofCampaign)
+		fmt.Fprintf(w, "strength: %v\n", &strength)
+	}
+	fmt.Fprintln(w, text)
 }
 
 // traceDigest returns the digest over the schedules of a search, or "" where it would depend on the
@@ -265,7 +273,7 @@ func writeSize(w io.Writer, campaign *campaign.Campaign, r report.Report) {
 // conclusion returns the last line of a report, empty if the violation says it all.
 func conclusion(campaign *campaign.Campaign, found report.Report) string {
 	const inconclusive = "no violation found, but the result is inconclusive: "
-	r, missed := found.Common(), neverReached(campaign, found)
+	r, lacks := found.Common(), lacking(campaign, found)
 	switch {
 	case r.Schedules == 0 && r.Interrupted:
 		return "interrupted before it ran a schedule"
@@ -275,10 +283,8 @@ func conclusion(campaign *campaign.Campaign, found report.Report) string {
 		return ""
 	case r.Interrupted:
 		return "interrupted before it found a violation; the results are partial"
-	case len(missed) > 0:
-		return inconclusive + "sometimes conditions never reached: " + strings.Join(missed, "; ")
-	case len(campaign.MissingCoverage(found)) > 0:
-		return inconclusive + "required fault coverage is missing"
+	case lacks != "":
+		return inconclusive + lacks
 	case r.OutOfContractSchedules > 0:
 		return fmt.Sprintf("no violation found within the contract (%v); %s violated %s out of "+
 			"contract", campaign.Scenario.DescribeContract(),
@@ -294,6 +300,33 @@ func conclusion(campaign *campaign.Campaign, found report.Report) string {
 		return "no violation found"
 	}
 	return inconclusive + "the lock is nondeterministic"
+}
+
+// lacking says why a search without a violation says too little about the lock, or returns "".
+func lacking(c *campaign.Campaign, r report.Report) string {
+	missed := neverReached(c, r)
+	exhaustive, ok := r.(*report.Exhaustive)
+	switch {
+	case len(missed) > 0:
+		return "sometimes conditions never reached: " + strings.Join(missed, "; ")
+	case len(c.MissingCoverage(r)) > 0:
+		return "required fault coverage is missing"
+	case !c.Partial(r) && (!ok || !exhaustive.Complete): // A complete search says what it has shown.
+		return knownBroken(c)
+	}
+	return ""
+}
+
+// knownBroken returns the command that shows that a lock is broken, in a sentence. It returns "" of
+// a lock that is not known to be broken.
+func knownBroken(c *campaign.Campaign) string {
+	name := c.Scenario.Subject.Name
+	flaw, broken := subjects.KnownFlaw(name)
+	if !broken {
+		return ""
+	}
+	return fmt.Sprintf("%s is known to be broken: %s check %s shows it", name, invocation(),
+		flaw.Flags())
 }
 
 // neverReached returns the sometimes conditions that a campaign should have reached and has not.
@@ -344,8 +377,8 @@ func writeCompleteness(w io.Writer, r *report.Exhaustive) {
 		return
 	}
 	if r.Complete {
-		fmt.Fprintf(w, "complete: %s\n", r.Scope)
-		if !r.FairSuffixes {
+		fmt.Fprintf(w, "complete: %v\n", &r.Scope)
+		if !r.Scope.FairSuffixes {
 			fmt.Fprintln(w, "liveness was checked at the end of schedules only; --fair-suffixes "+
 				"checks it from every state")
 		}

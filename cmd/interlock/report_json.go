@@ -75,7 +75,8 @@ type CampaignReport struct {
 	Margins   map[string]check.Margin   `json:"margins"`
 	Sometimes []campaign.SometimesCount `json:"sometimes,omitempty"`
 	// sometimes conditions never reached; the status is then 1
-	NeverReached []string `json:"sometimes_never,omitempty"`
+	NeverReached []string        `json:"sometimes_never,omitempty"`
+	Strength     report.Strength `json:"strength"`
 	// the share of the run time that property checks took, from 0 to 1
 	CheckShare float64 `json:"checking_share"`
 }
@@ -179,7 +180,7 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
 		Seconds: r.Elapsed.Seconds(), TraceDigest: traceDigest(found),
 		NeverCovered: c.NeverCovered(found), MissingCoverage: c.MissingCoverage(found),
-		Severity: c.Scenario.Severity, OutOfContract: r.OutOfContractSchedules,
+		Severity: c.Scenario.EffectiveSeverity(), OutOfContract: r.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
 	}
 	switch found := found.(type) {
@@ -190,13 +191,17 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 			Cost:       costReport(found.Totals.Cost),
 			Margins:    marginReports(&found.Totals.Margins), Sometimes: c.SometimesCounts(found),
 			NeverReached: c.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
+			Strength: c.Strength(found),
 		}
 	case *report.Exhaustive:
 		out.ExhaustiveReport = &ExhaustiveReport{
-			Complete: found.Complete, Scope: found.Scope, Transitions: found.Transitions,
+			Complete: found.Complete, Transitions: found.Transitions,
 			Workers:        found.Workers,
 			LocalHistories: found.LocalHistories, Validated: found.Validated,
 			Untried: found.Untried, CutOff: found.CutOff, MemoryExhausted: found.MemoryExhausted,
+		}
+		if found.Complete {
+			out.Scope = found.Scope.String()
 		}
 		if b := found.Bitstate; b != nil {
 			out.Bitstate = &bitstateReport{b.Bytes, b.Omissions, b.Omits()}

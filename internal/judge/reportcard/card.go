@@ -3,7 +3,6 @@
 package reportcard
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -74,6 +73,7 @@ type Lock struct {
 // Searched is what a search has run.
 type Searched struct {
 	Scenario   string `json:"scenario"`
+	Scope      string `json:"scope,omitempty"` // what it covered, in a sentence; see [report.Scope]
 	Exhaustive bool   `json:"exhaustive,omitempty"`
 	Schedules  int    `json:"schedules"`
 	// Complete reports that an exhaustive search left no schedule out.
@@ -84,17 +84,10 @@ type Searched struct {
 
 // String describes the search in a phrase.
 func (s *Searched) String() string {
-	how := fmt.Sprintf("%d schedules", s.Schedules)
-	switch {
-	case s.Exhaustive && s.Complete:
-		how = "all schedules"
-	case s.Exhaustive:
-		how += " of an incomplete exhaustive search"
-	}
 	if s.Interrupted {
-		how += ", interrupted"
+		return "interrupted: " + s.Scope
 	}
-	return how + ": " + s.Scenario
+	return s.Scope
 }
 
 // A Verdict says whether a lock keeps a property.

@@ -30,10 +30,10 @@ func WriteMarkdown(w io.Writer, card *Card, directory string) error {
 		}
 		text.WriteByte('\n')
 	}
-	if scenarios := card.exhaustive(); len(scenarios) > 0 {
-		text.WriteString("\n**✓∀** is said of all schedules of\n\n")
-		for _, scenario := range scenarios {
-			fmt.Fprintf(&text, "- %s\n", scenario)
+	if scopes := card.exhaustive(); len(scopes) > 0 {
+		text.WriteString("\n**✓∀** is said of\n\n")
+		for _, scope := range scopes {
+			fmt.Fprintf(&text, "- %s\n", scope)
 		}
 	}
 	if len(kept) > 0 {
@@ -79,14 +79,14 @@ func (c *Card) columns() (columns, kept []history.Property) {
 	return columns, kept
 }
 
-// exhaustive returns the scenarios of complete exhaustive searches.
-func (c *Card) exhaustive() (scenarios []string) {
+// exhaustive returns the locks and scopes of complete exhaustive searches.
+func (c *Card) exhaustive() (scopes []string) {
 	for _, l := range c.Locks {
 		if s := l.Exhaustive(); s != nil {
-			scenarios = append(scenarios, s.Scenario)
+			scopes = append(scopes, l.Name+": "+s.Scope)
 		}
 	}
-	return scenarios
+	return scopes
 }
 
 // size returns the number of random schedules.

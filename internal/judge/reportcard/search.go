@@ -283,8 +283,15 @@ func searchedOf(c *campaign.Campaign, found report.Report) Searched {
 	s := Searched{
 		Scenario: c.Scenario.String(), Schedules: runs.Schedules, Interrupted: runs.Interrupted,
 	}
-	if e, ok := found.(*report.Exhaustive); ok {
-		s.Exhaustive, s.Complete = true, e.Complete
+	schedules := fmt.Sprintf("%d schedules", runs.Schedules)
+	e, ok := found.(*report.Exhaustive)
+	if !ok {
+		s.Scope = (&report.Scope{Scenario: &c.Scenario}).Sampled(schedules)
+		return s
+	}
+	s.Exhaustive, s.Complete = true, e.Complete
+	if s.Scope = e.Scope.String(); !e.Complete {
+		s.Scope = e.Scope.Exhaustive(schedules + " of an incomplete exhaustive search")
 	}
 	return s
 }

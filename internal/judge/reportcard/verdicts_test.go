@@ -75,9 +75,13 @@ func TestReachIsNotVacuous(t *testing.T) {
 		t.Errorf("%+v", cell)
 	}
 	const scenario = "mutex, 2 clients × 1 cycles, faults none"
-	if !strings.Contains(markdown, "\n- "+scenario+"\n") ||
+	const scope = "all schedules of 2 clients × 1 cycle on 1 server without faults; time passes " +
+		"only to the next instant at which something happens, where nothing else can happen; " +
+		"the fair phase begins in every state"
+	if !strings.Contains(markdown, "\n- mutex: "+scope+"\n") ||
+		!strings.Contains(html, "<li>"+scope+"</li>") ||
 		!strings.Contains(html, "in the exhaustive search of "+scenario+" in every schedule") {
-		t.Errorf("the pages do not name the scenario:\n%s\n%s", markdown, html)
+		t.Errorf("the pages do not name the scenario and the scope:\n%s\n%s", markdown, html)
 	}
 }
 

@@ -353,7 +353,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 				r.States != uninterrupted.States ||
 				r.Transitions != uninterrupted.Transitions || r.Depth != uninterrupted.Depth ||
 				r.Coverage != uninterrupted.Coverage ||
-				r.Scope != uninterrupted.Scope {
+				r.Scope.String() != uninterrupted.Scope.String() {
 				t.Errorf("interrupted\n%+v, uninterrupted\n%+v", r, uninterrupted)
 			}
 		})

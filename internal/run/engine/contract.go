@@ -39,11 +39,22 @@ func (r *Result) OutOfContract(s *scenarios.Scenario, v *history.Violation) bool
 	default:
 		return false
 	}
-	if faultsStruck(events, faults.SlowClient, faults.FastClient, faults.SlowClock,
-		faults.FastClock) {
+	if faultsStruck(events, drifts...) {
 		struck.Drift = s.EffectiveSeverity().Drift
 	}
 	return !struck.Within(s.Contract())
+}
+
+// drifts are the kinds of faults after which a clock runs too fast or too slowly.
+var drifts = []faults.Kind{
+	faults.SlowClient, faults.FastClient, faults.SlowClock, faults.FastClock,
+}
+
+// Graded reports whether faults may strike whose effect depends on the severity.
+func Graded(s *scenarios.Scenario) bool {
+	return slices.ContainsFunc(s.FaultKinds(), func(kind faults.Kind) bool {
+		return kind == faults.Pause || slices.Contains(drifts, kind)
+	})
 }
 
 // faultsStruck reports whether a fault of one of the kinds is among the events.

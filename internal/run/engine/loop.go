@@ -42,6 +42,7 @@ type Loop struct {
 	budget     faults.Plan  // what the plan still allows
 	planLimit  *PlanLimit   // nil unless shrinking
 	bounds     faults.Severity
+	pauses     bool               // the scenario says how long pauses last
 	allowed    [faults.Kinds]bool // by the budget, in any phase
 	// by the budget, in every phase and at every target
 	everywhere [faults.Kinds]bool
@@ -95,6 +96,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 	*l = Loop{
 		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.EffectiveSeverity(),
+		pauses: scenario.Severity != (faults.Severity{}),
 		Cancel: cancel, fairStepsMax: fairSteps(scenario),
 		service: service, System: system, Processes: processes, space: space, enabled: enabled,
 		scratch: scratch, progress: turns, choices: choices,

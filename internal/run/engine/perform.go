@@ -97,7 +97,7 @@ func (l *Loop) strike(step sim.Step) {
 	if step.Process > 0 {
 		struck.Process, _ = history.ProcessOf(step.Process)
 	}
-	l.System.Inject(struck, l.bounds)
+	l.System.Inject(struck, l.severity())
 	switch step.Fault {
 	case faults.Restart:
 		l.replace(l.Processes[step.Process-1])
@@ -182,6 +182,22 @@ func (l *Loop) canMove() bool {
 // what follows it waits only for time. Timers of processes do not count otherwise.
 func (l *Loop) awaitsTime() bool {
 	return l.struck && l.System.AwaitsTime() || l.expires() || l.expired()
+}
+
+// severity returns how hard a fault strikes now. Unless the scenario says how long a pause lasts,
+// it outlasts the data that will expire next, within the contract, so that another process can take over
+// meanwhile. A longer one shows nothing more: processes that poll repeat themselves.
+func (l *Loop) severity() faults.Severity {
+	severity := l.bounds
+	if l.pauses {
+		return severity
+	}
+	pause, now := faults.DefaultSeverity().Pause, l.System.Now()
+	if _, next := l.System.Expiry(); next > 0 {
+		pause = max(pause, next-now+tickMax)
+	}
+	severity.Pause = min(severity.Pause, pause)
+	return severity
 }
 
 // expires reports whether data that the service stores will expire.

@@ -168,9 +168,9 @@ func (c *Campaign) Part() report.Range {
 	return c.Range
 }
 
-// partial reports whether the report is of a part of the campaign's schedules, or of an exhaustive
+// Partial reports whether the report is of a part of the campaign's schedules, or of an exhaustive
 // search's. What a campaign should have covered is then judged when the parts are merged.
-func (c *Campaign) partial(found report.Report) bool {
+func (c *Campaign) Partial(found report.Report) bool {
 	search, ok := found.(*report.Exhaustive)
 	return ok && search.Part != nil || c.Part() != report.Range{To: c.Schedules}
 }

@@ -12,7 +12,7 @@ import (
 // short, or is only a part.
 func (c *Campaign) NeverCovered(found report.Report) []string {
 	r := found.Common()
-	if !r.Finished() || c.partial(found) {
+	if !r.Finished() || c.Partial(found) {
 		return nil
 	}
 	var never []string
@@ -57,7 +57,7 @@ func (c *Campaign) FaultKinds() (kinds []faults.Kind) {
 // campaign was cut short, or is only a part.
 func (c *Campaign) MissingCoverage(found report.Report) []faults.CoverageCell {
 	r := found.Common()
-	if !r.Finished() || c.partial(found) {
+	if !r.Finished() || c.Partial(found) {
 		return nil
 	}
 	var lacking []faults.CoverageCell

@@ -39,7 +39,7 @@ func (c *Campaign) SometimesCounts(r *report.Campaign) []SometimesCount {
 // part.
 func (c *Campaign) NeverReached(r *report.Campaign) []string {
 	var missed []string
-	if !r.Finished() || c.partial(r) {
+	if !r.Finished() || c.Partial(r) {
 		return nil
 	}
 	for _, condition := range c.SometimesCounts(r) {

@@ -215,9 +215,9 @@ func (l *level) first() int {
 
 // runPart runs the part with each bound on deviations.
 func (e *Search) runPart(ctx context.Context, t *testing.T) *report.Exhaustive {
-	part := &report.Part{Shard: e.Shard, Scope: e.scope()}
+	part := &report.Part{Shard: e.Shard}
 	r := &report.Exhaustive{
-		Runs: report.Runs{KeptGoing: e.KeepGoing}, FairSuffixes: e.FairSuffixes, Part: part,
+		Runs: report.Runs{KeptGoing: e.KeepGoing}, Scope: e.Scope(), Part: part,
 	}
 	var known []uint64
 	all := newStates(0)
@@ -252,6 +252,6 @@ func (e *Search) runPart(ctx context.Context, t *testing.T) *report.Exhaustive {
 		}
 		r.Deviations = bound
 	}
-	r.Cover(part.Scope, e.MaxDeviations)
+	r.Cover(e.MaxDeviations)
 	return r
 }

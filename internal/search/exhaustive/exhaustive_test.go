@@ -182,8 +182,8 @@ func TestExhaustiveByDeviations(t *testing.T) {
 		ran[fmt.Sprint(r.Deviations)]++
 	}
 	r := e.Run(context.Background(), t)
-	if !r.Complete || r.Deviations != 2 || !strings.Contains(r.Scope, "at most 2 times") {
-		t.Errorf("complete %v, %d deviations, scope %q", r.Complete, r.Deviations, r.Scope)
+	if !r.Complete || r.Deviations != 2 || !strings.Contains(r.Scope.String(), "at most 2 times") {
+		t.Errorf("complete %v, %d deviations, scope %q", r.Complete, r.Deviations, r.Scope.String())
 	}
 	// Each bound repeats the schedules with at most one deviation.
 	if repeated := r.Schedules - len(ran); ran["[]"] != 2 || repeated < 10 ||

@@ -23,9 +23,6 @@ import (
 // fair phase begins with an order of messages that depends on the state alone; see
 // [engine.Loop.beginFairPhase].
 
-// fairScope is what FairSuffixes adds to the scope of a search.
-const fairScope = ", with the fair phase begun in every state"
-
 // tryFairSuffix reports whether the search has to begin the fair phase in the current state.
 //
 // It need not if the default policy alone has led here from a state in which the search began the

@@ -30,8 +30,8 @@ import (
 func TestFairPhaseFindsStarvation(t *testing.T) {
 	e := &exhaustive.Search{Scenario: locktest.Planned(t, locktest.Named(t, "retry-loop"), 2, 2,
 		"none")}
-	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope, "fair") {
-		t.Errorf("without: complete %v, %q, failure %+v", r.Complete, r.Scope, r.Failure)
+	if r := e.Run(context.Background(), t); !r.Complete || strings.Contains(r.Scope.String(), "fair") {
+		t.Errorf("without: complete %v, %q, failure %+v", r.Complete, r.Scope.String(), r.Failure)
 	}
 	e.FairSuffixes = true
 	r := e.Run(context.Background(), t)
@@ -100,8 +100,8 @@ func TestFairPhaseInEveryState(t *testing.T) {
 		}
 		r := e.Run(context.Background(), t)
 		if !r.Complete || r.Failure != nil ||
-			!strings.HasSuffix(r.Scope, ", with the fair phase begun in every state") {
-			t.Errorf("%s: complete %v, %q, failure %+v", name, r.Complete, r.Scope, r.Failure)
+			!strings.HasSuffix(r.Scope.String(), "; the fair phase begins in every state") {
+			t.Errorf("%s: complete %v, %q, failure %+v", name, r.Complete, r.Scope.String(), r.Failure)
 		}
 	}
 }

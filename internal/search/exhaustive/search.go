@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -167,7 +166,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		x.bound, x.states, x.division = e.level.bound, e.level.states, e.level.division
 	}
 	r := &report.Exhaustive{
-		Runs: report.Runs{KeptGoing: e.KeepGoing}, FairSuffixes: e.FairSuffixes,
+		Runs: report.Runs{KeptGoing: e.KeepGoing}, Scope: e.Scope(),
 	}
 	runner := engine.NewRunner(t)
 	if !e.NoReplayCache {
@@ -258,7 +257,7 @@ func (e *Search) runLive(ctx context.Context, t *testing.T,
 	r.Differing += before.Differing
 	r.Nondeterministic = before.Nondeterministic
 	r.DifferingLines = append(before.DifferingLines, r.DifferingLines...)
-	r.Complete, r.Scope = false, ""
+	r.Complete = false
 	return r
 }
 
@@ -352,33 +351,15 @@ func (e *Search) next(x *dfs, r *report.Exhaustive) bool {
 
 // finish completes the report of a search that has nothing left to try.
 func (e *Search) finish(r *report.Exhaustive) {
-	r.Cover(e.scope(), e.MaxDeviations)
+	r.Cover(e.MaxDeviations)
 }
 
-// scope says what a complete search has covered.
-func (e *Search) scope() string {
-	faults := "without faults"
-	if plan := e.Scenario.Faults.String(); plan != "none" {
-		faults = "with at most these faults: " + plan
+// Scope describes what the search covers.
+func (e *Search) Scope() report.Scope {
+	return report.Scope{
+		Scenario: &e.Scenario, MaxDeviations: e.MaxDeviations, IdleTicks: e.IdleTicks,
+		FairSuffixes: e.FairSuffixes, Symmetry: e.Symmetry,
 	}
-	text := fmt.Sprintf("all schedules of %d clients × %d cycles %s, ", e.Scenario.Clients,
-		e.Scenario.Cycles, faults)
-	if e.MaxDeviations > 0 {
-		text += fmt.Sprintf("that deviate from the default policy at most %d times",
-			e.MaxDeviations)
-		if e.FairSuffixes {
-			text += fairScope
-		}
-		return text
-	}
-	text += e.timeScope()
-	if e.FairSuffixes {
-		text += fairScope
-	}
-	if e.Symmetry {
-		text += ", up to renaming processes"
-	}
-	return text
 }
 
 // A dfs is the strategy of an exhaustive search: it follows its path to the last frame, and from

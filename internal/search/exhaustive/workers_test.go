@@ -20,7 +20,7 @@ func compareWorkers(t *testing.T, e exhaustive.Search, workers int) *report.Exha
 	one, several := e, e
 	want := one.Run(context.Background(), t)
 	got := several.Crowded(workers).Run(context.Background(), t)
-	if got.Complete != want.Complete || got.Scope != want.Scope || got.Granted != want.Granted ||
+	if got.Complete != want.Complete || got.Scope.String() != want.Scope.String() || got.Granted != want.Granted ||
 		got.Untried != want.Untried || got.Differing != want.Differing {
 		t.Errorf("%v: %d workers report %+v, one reports %+v", &e.Scenario, workers, got, want)
 	}

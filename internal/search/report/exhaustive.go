@@ -11,12 +11,11 @@ import (
 type Exhaustive struct {
 	Runs
 
-	Complete     bool   // no schedule is left; see Reach
-	Covered      bool   // the same, but some schedules were cut off, unsettled or nondeterministic
-	Scope        string // of a complete search: what it covered; see [exhaustive.Search]
-	FairSuffixes bool   // the fair phase was begun in every state
-	Granted      bool   // a process was granted the lock in some schedule
-	Transitions  int    // steps between states
+	Scope       Scope // what the search covers if it is complete
+	Complete    bool  // no schedule is left; see Reach
+	Covered     bool  // the same, but some schedules were cut off, unsettled or nondeterministic
+	Granted     bool  // a process was granted the lock in some schedule
+	Transitions int   // steps between states
 	// Deviations is, of a search by deviations, the number up to which all schedules were run.
 	Deviations int
 	Untried    int // known steps that were not tried
@@ -55,7 +54,6 @@ func (b *Bitstate) Omits() float64 { return -math.Expm1(-b.Omissions) }
 // their order. Complete is false in the report of a part.
 type Part struct {
 	Shard  Shard
-	Scope  string  // of the whole search
 	Levels []Level // by bound on deviations, from 1 on
 	// Guiding is how many schedules of other parts were run to find this one. They count nowhere.
 	Guiding int
@@ -87,10 +85,7 @@ func (r *Exhaustive) Append(later *Exhaustive) {
 
 // Cover says that nothing is left to try in the scope, with schedules of that many deviations at
 // most, or any number if that is 0.
-func (r *Exhaustive) Cover(scope string, deviations int) {
+func (r *Exhaustive) Cover(deviations int) {
 	r.Covered, r.Untried, r.Deviations = true, 0, deviations
-	if r.Complete = r.Part == nil && r.Bitstate == nil &&
-		r.CutOff+r.Unsettled+r.Differing == 0; r.Complete {
-		r.Scope = scope
-	}
+	r.Complete = r.Part == nil && r.Bitstate == nil && r.CutOff+r.Unsettled+r.Differing == 0
 }

@@ -32,7 +32,7 @@ func (r *Exhaustive) Reach(p history.Property) Reach {
 		return SchedulesRun
 	case p != history.NoGoroutineLeak && !check.JudgedInFairPhase(p):
 		return EverySchedule
-	case r.FairSuffixes:
+	case r.Scope.FairSuffixes:
 		return EveryState
 	}
 	return EveryEnd

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -40,6 +41,14 @@ type Search struct {
 	Symmetry      bool `json:"symmetry"`
 	FairSuffixes  bool `json:"fair_suffixes"`
 	Shards        int  `json:"shards"` // into which it is divided
+}
+
+// scope describes what the search of a scenario covers.
+func (s *Search) scope(scenario *scenarios.Scenario) report.Scope {
+	return report.Scope{
+		Scenario: scenario, MaxDeviations: s.MaxDeviations, Symmetry: s.Symmetry,
+		FairSuffixes: s.FairSuffixes,
+	}
 }
 
 // A configuration is one of the configurations of a campaign.

@@ -56,12 +56,12 @@ func MergeSearch(ctx context.Context, t *testing.T, build string, lock Lock,
 	m := &searchMerger{
 		shards: shards, search: first.Campaign.Search, keepGoing: c.KeepGoing,
 		report: &report.Exhaustive{
-			Runs:         report.Runs{KeptGoing: c.KeepGoing},
-			FairSuffixes: first.Campaign.Search.FairSuffixes,
+			Runs:  report.Runs{KeptGoing: c.KeepGoing},
+			Scope: first.Campaign.Search.scope(&c.Scenario),
 		},
 		recorded: make(recordedSignatures),
 	}
-	if err := m.merge(first.Scope); err != nil {
+	if err := m.merge(); err != nil {
 		return nil, nil, err
 	}
 	return c, m.report, restore(ctx, t, c, &m.report.Runs, m.recorded)
@@ -78,7 +78,7 @@ type searchMerger struct {
 }
 
 // merge merges the shards up to the violation that ends the search.
-func (m *searchMerger) merge(scope string) error {
+func (m *searchMerger) merge() error {
 	before := make([]int, len(m.shards)) // schedules of lower levels, by shard
 	for bound := 1; bound <= m.search.MaxDeviations; bound++ {
 		if err := m.missing(bound); err != nil {
@@ -108,7 +108,7 @@ func (m *searchMerger) merge(scope string) error {
 		}
 		m.report.Deviations = bound
 	}
-	m.report.Cover(scope, m.search.MaxDeviations)
+	m.report.Cover(m.search.MaxDeviations)
 	return nil
 }
 

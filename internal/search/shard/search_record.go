@@ -18,7 +18,6 @@ import (
 type SearchRecord struct {
 	header
 	Index   int     `json:"index"` // of the shard
-	Scope   string  `json:"scope"` // of the whole search
 	Guiding int     `json:"guiding"`
 	Levels  []level `json:"levels"` // by bound on deviations, from 1 on
 }
@@ -48,7 +47,7 @@ func NewSearch(build string, c *campaign.Campaign, e Search, r *report.Exhaustiv
 		header: header{
 			Format: searchFormat, Version: searchVersion, Build: build, Campaign: Describe(c),
 		},
-		Index: r.Part.Shard.Index, Scope: r.Part.Scope, Guiding: r.Part.Guiding,
+		Index: r.Part.Shard.Index, Guiding: r.Part.Guiding,
 	}
 	s.Campaign.Search = e
 	for i := range r.Part.Levels {

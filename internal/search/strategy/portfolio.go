@@ -45,6 +45,18 @@ func turnsOf(name string, p *Profile) []string {
 	return portfolio[:]
 }
 
+// Turns returns the strategies that draw the schedules of a scenario if a campaign has the named
+// strategy, in the order of their turns.
+func Turns(name string, p *Profile) []string {
+	switch {
+	case Adaptive(name):
+		return turnsOf(name, p)
+	case name == RoundRobinName:
+		return portfolio[:]
+	}
+	return []string{name}
+}
+
 // ChunkSchedules is how many schedules a worker of a campaign takes at a time.
 const ChunkSchedules = 64
 
