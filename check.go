@@ -110,7 +110,7 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	if report.Nondeterministic != nil {
 		t.Logf("%s\n%v", report.DescribeDiffering(), report.Nondeterministic)
 	}
-	demandSetUp(t, campaign, report)
+	demandSetUp(t, campaign, report, verdict)
 	ctx, end := inTime(t)
 	defer end()
 	if len(report.Distinct) > 0 {
@@ -155,8 +155,16 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	verdict.Outcome = recording.Passed
 }
 
-// demandSetUp ends the test if the scenario does not set up the lock. That is no counterexample.
-func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs) {
+// refuse ends a test whose code Interlock does not control. What it does says nothing about the lock.
+func refuse(t testing.TB, scenario *scenarios.Scenario, why string, verdict *verdict) {
+	t.Helper()
+	verdict.Outcome = recording.Refused
+	t.Fatalf("%v: nothing was judged: %s", scenario, why)
+}
+
+// demandSetUp ends the test if the scenario does not set up the lock, or its code is refused. That
+// is no counterexample.
+func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs, verdict *verdict) {
 	t.Helper()
 	failures := []*report.Failure{found.Failure}
 	for i := range found.Distinct {
@@ -167,6 +175,9 @@ func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs) {
 			continue
 		}
 		for _, v := range failure.Violations {
+			if why := engine.Refusal(v); why != "" {
+				refuse(t, &c.Scenario, why, verdict)
+			}
 			if mistake := engine.SetUpError(v); mistake != "" {
 				t.Fatalf("%v, seed %d: in schedule %d, %s: a mistake in the scenario, not in the "+
 					"lock", &c.Scenario, c.Seed, failure.Schedule, mistake)

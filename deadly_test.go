@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // A deadlyModule is a module of a user with locks that end the program, and its test binary.
@@ -41,13 +44,15 @@ func newDeadlyModule(t *testing.T) *deadlyModule {
 		"\nrequire github.com/interlock-sim/interlock v0.0.0\n"+
 		"replace github.com/interlock-sim/interlock => "+here+"\n")
 	for _, from := range []string{
-		filepath.Join(here, "go.sum"), filepath.Join("testdata", "deadly", "deadly_test.go"),
+		filepath.Join(here, "go.sum"), filepath.Join("testdata", "deadly", "crashed_test.go"),
+		filepath.Join("testdata", "deadly", "foreign_test.go"),
+		filepath.Join("testdata", "deadly", "deadly_test.go"),
 	} {
 		content, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.source = string(content)
+		m.source = string(content) // in the end that of the last
 		m.write(t, filepath.Base(from), m.source)
 	}
 	build := exec.Command("go", "test", "-mod=mod", "-c", "-o", m.program, ".")
@@ -103,6 +108,8 @@ var replayCommand = regexp.MustCompile(
 func TestDeadlyLocks(t *testing.T) {
 	t.Parallel()
 	m := newDeadlyModule(t)
+	t.Run("crashed", func(t *testing.T) { crashedIsNotJudged(t, m) })
+	t.Run("foreign", func(t *testing.T) { foreignIsRefused(t, m) })
 	t.Run("hasty", func(t *testing.T) { failsInSomeRuns(t, m) })
 	t.Run("open", func(t *testing.T) { panicsBeforeTheFirstStep(t, m) })
 	t.Run("condition", func(t *testing.T) { panicsInTheSearch(t, m) })
@@ -222,5 +229,43 @@ func panicsInTheSearch(t *testing.T, m *deadlyModule) {
 		if !strings.Contains(printed, want) {
 			t.Errorf("the output does not contain %q:\n%s", want, printed)
 		}
+	}
+}
+
+// Code that spins or panics when the clients of a crashed process end passes.
+func crashedIsNotJudged(t *testing.T, m *deadlyModule) {
+	t.Parallel()
+	for _, test := range []string{"Retries", "EventsOfModel", "EventsOfReal", "HandsOver"} {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel()
+			command := exec.Command(m.program, "-test.run=^TestCrashed"+test+"$", "-test.timeout=2m")
+			command.Dir = m.root
+			command.Env = append(os.Environ(), "INTERLOCK_STALL=2s",
+				"INTERLOCK_SCHEDULES="+strconv.Itoa(long.Count(100, 1000)))
+			if printed, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, printed)
+			}
+		})
+	}
+}
+
+// What several processes or runs share is refused in one line.
+func foreignIsRefused(t *testing.T, m *deadlyModule) {
+	t.Parallel()
+	for test, what := range map[string]string{
+		"SharedModel":    "a connection that ",
+		"SharedReal":     "a connection ",
+		"SharedChannel":  "a connection, channel or timer that several runs share ",
+		"CrashedFences$": "code of c",
+	} {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel()
+			printed := m.run(t, "^Test"+test)
+			want := ": nothing was judged: interlock does not control " + what
+			if !strings.Contains(printed, want) || strings.Contains(printed, "shrunk to") ||
+				strings.Count(printed, "\n") > 6 {
+				t.Errorf("the output has not only %q:\n%s", want, printed)
+			}
+		})
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/flightrecorder"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
@@ -34,12 +37,18 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	p.t.Helper()
 	var under childNote
 	p.job.ReadOutput(&under) // A child that died early has noted nothing.
+	if why := o.Death.Refusal(); why != "" {
+		refuse(p.t, p.scenario, why, p.verdict)
+	}
 	active := o.Active()
 	if len(active) == 0 {
 		p.t.Fatalf("%v: the code of the test ended the program, outside of any schedule: %s",
 			p.scenario, describeDeath(o.Death))
 	}
 	found, culprit := p.findCulprit(o, active)
+	if why := afterCrash(found.death, culprit); why != "" {
+		refuse(p.t, p.scenario, why, p.verdict)
+	}
 	if under.Searches && found.deaths > 0 && !slow(found.death.Reason) && culprit.Schedule > 0 {
 		found, culprit = p.findFirst(found, culprit)
 	}
@@ -64,6 +73,22 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	p.verdict.failed(report.Failure.Signature, report.Failure.Counterexample,
 		report.Failure.Replay)
 	p.t.Fatal(report.Text)
+}
+
+// afterCrash returns why a death is not judged that is the act of a process after its crash, or "".
+func afterCrash(d *engine.Death, f *flightrecorder.Flight) string {
+	process, _ := history.ProcessOf(int32(d.Process))
+	for _, deviation := range f.Deviations {
+		step := deviation.Step
+		if process != 0 && step.Process == process && step.Kind == sim.Fault &&
+			(step.Fault == faults.Crash || step.Fault == faults.Restart) {
+			return fmt.Sprintf("%scode of %s that runs on after its crash, without a call of its "+
+				"client, and ends the program: %s; leave crash and restart out of the faults, or "+
+				"let such code only return an error", refusal.Mark,
+				history.ProcessName(process), describeDeath(d))
+		}
+	}
+	return ""
 }
 
 // describeDeath describes a death outside of runs.
@@ -211,6 +236,8 @@ func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 					Signature: run.Signature, Counterexample: run.Replays,
 				},
 			}
+		case known && afterCrash(o.Death, &died[0]) != "":
+			known = false // It is not what is being shrunk.
 		case known:
 			last = died[0].Schedule
 			o.Death.Steps = died[0].Steps

@@ -93,6 +93,10 @@ func isolate(t *testing.T, scenario *scenarios.Scenario, call func(*verdict)) {
 	job.Mode, job.Stall, job.Memory = searchMode, stallLimit(t), memoryLimit(t)
 	p := &parent{t: t, scenario: scenario, job: job, verdict: verdict}
 	outcome, err := p.run(job, true, 0)
+	if err == nil && outcome.Death != nil && outcome.Death.RunOver {
+		outcome, err = p.keepStopped()
+		job = p.job
+	}
 	if err == nil && outcome.Ended {
 		verdict.takeOver(job)
 	}
@@ -117,6 +121,18 @@ func isolate(t *testing.T, scenario *scenarios.Scenario, call func(*verdict)) {
 	case !outcome.Returned:
 		t.Fatal("the search itself has panicked, as its output shows")
 	}
+}
+
+// keepStopped performs the call again, because the code of the lock has ended the program after the
+// end of a run, which no process of a real system outlives. This time, stopped code stays blocked.
+func (p *parent) keepStopped() (*supervise.Outcome, error) {
+	again, err := p.job.Again(searchMode)
+	if err != nil {
+		return nil, err
+	}
+	again.KeepStopped = true
+	p.job = again
+	return p.run(again, true, 0)
 }
 
 // performJob performs the job of this process, which is a child.

@@ -65,6 +65,8 @@ type Config struct {
 	// Thread returns the thread that runs the calling goroutine of a process, or 0 if it is
 	// unknown; nil if no process has several threads.
 	Thread func() int32
+	// Owner returns the process that the calling goroutine belongs to; see [refusal.DemandOwn].
+	Owner func() int
 }
 
 // A System is a simulated service with its clients: ZooKeeper, for example. It does nothing by

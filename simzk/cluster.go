@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 	"github.com/interlock-sim/interlock/simzk/internal/memory"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -72,6 +73,9 @@ type Config struct {
 	// Thread returns the number of the thread that runs the calling goroutine of a process, or 0 if
 	// it is unknown. Nil means that no process has several threads.
 	Thread func() int32
+
+	// Owner returns the process that the calling goroutine belongs to; see [refusal.DemandOwn].
+	Owner func() int
 }
 
 // A Cluster is a simulated ensemble with its clients. One goroutine at a time may call its methods,
@@ -401,6 +405,10 @@ func (c *Cluster) Key() uint64 {
 	}
 	return key
 }
+
+// DemandOwn refuses the calling goroutine if it belongs to another process than the client of the
+// link. Any goroutine may call it.
+func (l *Link) DemandOwn() { refusal.DemandOwn(l.cluster.config.Owner, int(l.process)) }
 
 // Threaded reports whether a process can have several threads.
 func (c *Cluster) Threaded() bool { return c.config.Thread != nil }

@@ -57,7 +57,7 @@ type ModelEnd interface {
 }
 
 // A LibraryEnd is the [End] of client libraries, which have goroutines and timers of their own. The
-// cluster can pause it.
+// cluster can pause and stop it.
 type LibraryEnd interface {
 	End
 	// Paused notes that the process is paused: its clients learn nothing from the servers, not even
@@ -65,6 +65,8 @@ type LibraryEnd interface {
 	Paused()
 	// Resumed notes that the process continues.
 	Resumed()
+	// Crashed notes that the process has stopped for the rest of the run.
+	Crashed()
 }
 
 // AddClient adds the client of a process, and initializes its link. Processes are numbered from 1

@@ -352,7 +352,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 	case o.has(recording.Violation):
 		return &statusError{statusViolation, nil}
 	case o.has(recording.Refused):
-		return errors.New("--strategy exhaustive is not possible for a test, as its output says")
+		return errors.New("a test is refused, as its output says")
 	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
 		return &statusError{statusInternal, nil}
 	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),

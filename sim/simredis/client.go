@@ -209,9 +209,11 @@ func (c *Client) TearDown() {
 	for _, conn := range conns {
 		conn.end()
 	}
-	for _, handle := range handles {
-		handle.Close()
-	}
+	c.AtEnd(func() {
+		for _, handle := range handles {
+			handle.Close()
+		}
+	})
 }
 
 // collect receives what the process has sent, connection by connection, and reports whether it

@@ -120,9 +120,11 @@ func (c *Client) TearDown() {
 	for _, conn := range conns {
 		conn.end()
 	}
-	for _, pool := range pools {
-		pool.Close()
-	}
+	c.AtEnd(func() {
+		for _, pool := range pools {
+			pool.Close()
+		}
+	})
 }
 
 // collect receives what the process has sent, in the order of its connections, and notices which

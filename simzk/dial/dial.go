@@ -17,11 +17,14 @@ import (
 // A Network is what a client library reaches at one address. Any goroutine may call its methods.
 type Network interface {
 	// Dial connects to the server at an address, within the timeout unless that is 0. After the
-	// end of the run it returns [ErrOver].
-	Dial(address string, timeout time.Duration) (net.Conn, error)
+	// end of the run it returns [ErrOver]. Patched says that a patched client library dials.
+	Dial(address string, timeout time.Duration, patched bool) (net.Conn, error)
 	// Call returns [ErrOver] if the run is over, so that a call of a client must fail. It does not
 	// return if the process has stopped.
 	Call() error
+	// Return is called when a call of a client is about to return. It does not return if the process
+	// has stopped.
+	Return()
 	// Random returns the source of the identifiers that a client chooses.
 	Random() io.Reader
 }
@@ -70,7 +73,7 @@ func Dial(dialer func(network, address string, timeout time.Duration) (net.Conn,
 	network, address string, timeout time.Duration,
 ) (net.Conn, error) {
 	if n := at(address); n != nil {
-		return n.Dial(address, timeout)
+		return n.Dial(address, timeout, true)
 	}
 	return dialer(network, address, timeout)
 }
@@ -82,7 +85,10 @@ func NetDial(network, address string) (net.Conn, error) {
 
 // NetDialTimeout is [net.DialTimeout], which connects to simulated servers too.
 func NetDialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	return Dial(net.DialTimeout, network, address, timeout)
+	if n := at(address); n != nil {
+		return n.Dial(address, timeout, false)
+	}
+	return net.DialTimeout(network, address, timeout)
 }
 
 // IsOver reports whether an error of [Dial] says that the run is over, so that a client must end.
@@ -94,6 +100,13 @@ func Call(addresses ...string) error {
 		return n.Call()
 	}
 	return nil
+}
+
+// Return is called when a call of a client of the servers is about to return. See [Network].
+func Return(addresses ...string) {
+	if n := at(addresses...); n != nil {
+		n.Return()
+	}
 }
 
 // Random returns the source of identifiers for a client of the servers, or the other reader if they

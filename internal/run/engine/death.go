@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -16,7 +19,40 @@ type Death struct {
 	Reason  string   // what failures of the same kind share
 	Message string   // what the program said
 	Calls   []string // of the lock's code, innermost first
+	// Process is the process or thread whose goroutine ended the program; 0 if that is unknown.
+	Process int
+	// RunOver says that the run was over, and its processes were being ended.
+	RunOver bool
 }
+
+// Locate sets the process of a death, and whether the run was over, from the stacks of all
+// goroutines, as the runtime prints them. The first of them is the one that ended the program.
+func (d *Death) Locate(stacks string) {
+	first, others, _ := strings.Cut(stacks, "\n\n")
+	header, _, _ := strings.Cut(first, "\n")
+	if owner := stackOwner.FindStringSubmatch(header); owner != nil {
+		d.Process, _ = strconv.Atoi(owner[1])
+	}
+	bubble := stackBubble.FindString(header)
+	for stack := range strings.SplitSeq(others, "\n\n") {
+		header, calls, _ := strings.Cut(stack, "\n")
+		if bubble != "" && stackBubble.FindString(header) == bubble &&
+			EndsRun(calls) {
+			d.RunOver = true
+		}
+	}
+}
+
+// EndsRun reports whether a goroutine on the stacks is ending the processes of its run.
+func EndsRun(stacks string) bool { return strings.Contains(stacks, loopTearDown+"(") }
+
+var (
+	stackOwner  = regexp.MustCompile(`"` + processLabel + `": "(\d+)"`)
+	stackBubble = regexp.MustCompile(`synctest bubble \d+`)
+)
+
+// loopTearDown is the full name of [Loop.tearDown].
+var loopTearDown = functionName((*Loop).tearDown)
 
 // Violation returns the violation of a run that ended in this way after the events, in the step.
 func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violation {
@@ -36,6 +72,24 @@ func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violat
 		Property: history.NoPanic, Event: event, Reason: d.Reason, Detail: detail,
 		Evidence: history.Evidence{Message: d.Message, Calls: d.Calls},
 	}
+}
+
+// Refusal returns why code is refused that has ended the program, or "". Bubbles of virtual time
+// share no channels and timers, so what one run has made is of no use to another.
+func (d *Death) Refusal() string {
+	at := ""
+	if len(d.Calls) > 0 {
+		at = " (in " + d.Calls[0] + ")"
+	}
+	switch {
+	case strings.HasPrefix(d.Message, refusal.Mark):
+		return d.Message + at
+	case strings.Contains(d.Message, "synctest") &&
+		strings.Contains(d.Message, "from outside bubble"):
+		return refusal.Mark + "a connection, channel or timer that several runs share" + at +
+			": let Subject.Open make it anew for each process, and keep it in no package's variable"
+	}
+	return ""
 }
 
 // Signature returns the signature of the violation.

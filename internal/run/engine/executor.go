@@ -161,7 +161,9 @@ func (e *liveExecutor) TearDown(judged bool) {
 			p.Client.ShutDown()
 		} else {
 			p.tornDown = true
-			p.Client.TearDown()
+			if !l.keeps(p) {
+				p.Client.TearDown()
+			}
 		}
 	}
 	for _, p := range l.Contenders {
@@ -170,6 +172,18 @@ func (e *liveExecutor) TearDown(judged bool) {
 	l.Cancel() // Until here every process is blocked, so that its fields can be read.
 	// Goroutines that sleep wake up once more and find that the run is over.
 	time.Sleep(teardownGrace)
+}
+
+// KeepStopped makes the code of processes that have not finished stay blocked in its calls and on the
+// channels of its clients when a run ends, instead of ending. It costs the memory of such code, which
+// is lost. It is for code that would end the program: such as code that panics when the events of its
+// client end. A program sets it before its first run.
+var KeepStopped bool
+
+// keeps reports whether the code of a process that has not finished stays blocked for ever. Living
+// client libraries do not: their timers would never end.
+func (l *Loop) keeps(p *Process) bool {
+	return KeepStopped && (p.Client.Crashed() || !l.libraries)
 }
 
 func (e *liveExecutor) Save(any) any { panic("engine: goroutines cannot be saved") }

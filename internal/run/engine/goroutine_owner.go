@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-sim/interlock/internal/base/goroutine"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 )
 
 // owners record which process a blocked goroutine belongs to. They are profiler labels, which a
@@ -19,13 +21,13 @@ import (
 //
 // A run with a crashed process needs owners. The goroutines of such a process end at their next
 // call to the client, so other goroutines of the process may wait for them for ever. That is no
-// leak. A run that gathers facts needs owners as well; see [Loop.blocked].
+// leak. By owners, a connection knows the code of another process; see [refusal.DemandOwn]. A run that gathers facts needs owners as well; see [Loop.blocked].
 type owners struct {
 	// unique among the runs of the program that left goroutines behind
 	run    string
 	labels map[int]context.Context // by number of the process or thread
-	// the numbers of processes with several threads, by the labels of their goroutines
-	threads map[goroutine.Label]int32
+	// the numbers of processes and threads, by the labels of their goroutines
+	numbers map[goroutine.Label]int32
 }
 
 const (
@@ -34,6 +36,9 @@ const (
 )
 
 var runsLabelled atomic.Int64
+
+// labelled has the labels of all processes of all runs, and keeps them alive.
+var labelled sync.Map // of context.Context by goroutine.Label
 
 // adopt makes the calling goroutine, and all that it starts, goroutines of the process.
 func (o *owners) adopt(process int) { pprof.SetGoroutineLabels(o.labels[process]) }
@@ -54,26 +59,34 @@ func (o *owners) label(number int) {
 		return
 	}
 	if o.labels == nil {
-		o.labels = make(map[int]context.Context)
+		o.labels, o.numbers = make(map[int]context.Context), make(map[goroutine.Label]int32)
 	}
 	labels := pprof.Labels(runLabel, o.run, processLabel, strconv.Itoa(number))
 	o.labels[number] = pprof.WithLabels(context.Background(), labels)
+	label := goroutine.LabelOf(o.labels[number])
+	o.numbers[label] = int32(number)
+	labelled.Store(label, o.labels[number])
 }
 
 // prepareThreads makes labels for the threads of a process.
 func (o *owners) prepareThreads(threads []*Process) {
-	if o.threads == nil {
-		o.threads = make(map[goroutine.Label]int32)
-	}
 	for _, p := range threads {
 		o.label(p.Number)
-		o.threads[goroutine.LabelOf(o.labels[p.Number])] = int32(p.Number)
 	}
 }
 
-// thread returns the number of the thread that the calling goroutine belongs to, or 0 if it is
-// unknown.
-func (o *owners) thread() int32 { return o.threads[goroutine.Current()] }
+// current returns the number of the process or thread that the calling goroutine belongs to, or 0 if
+// it is unknown, or [refusal.OtherRun].
+func (o *owners) current() int32 {
+	label := goroutine.Current()
+	number := o.numbers[label]
+	if number == 0 && label != 0 {
+		if _, other := labelled.Load(label); other {
+			return refusal.OtherRun
+		}
+	}
+	return number
+}
 
 // left describes where leaked goroutines are blocked, of processes for which judged returns true.
 // Owned reports whether a function belongs to the simulation. It returns "" if there are none.

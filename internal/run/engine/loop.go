@@ -54,6 +54,7 @@ type Loop struct {
 	ctx        context.Context // the run is cancelled when it ends
 	Cancel     context.CancelFunc
 	noKeys     bool // state keys are not needed
+	libraries  bool // clients of processes are client libraries
 	jumps      bool // the last idle tick is a time jump
 
 	executor Executor
@@ -104,7 +105,8 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 		idle:    idlePeriod{observed: scenario.Subject.Claimed(history.Quiescence)},
 		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
 		// The real client would send its pings all the time.
-		jumps: scenario.Client == scenarios.Model,
+		jumps:     scenario.Client == scenarios.Model,
+		libraries: scenario.Client.Library(),
 	}
 	l.live = liveExecutor{loop: l, began: time.Now()}
 	l.executor = &l.live
@@ -126,7 +128,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 		Servers: max(1, scenario.Servers), RealClient: scenario.Client == scenarios.Real,
 		OwnClients: scenario.Client == scenarios.Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
-		Stacks: l.stacks, Thread: l.threadOf(),
+		Stacks: l.stacks, Thread: l.threadOf(), Owner: l.owner,
 	})
 	log.SetThreads(l.threads)
 	if len(l.space) != scenario.Clients {
@@ -180,12 +182,24 @@ func (l *Loop) threadOf() func() int32 {
 	if l.threads < 2 {
 		return nil
 	}
-	return func() int32 {
-		if owners := l.Processes[0].owners; owners != nil {
-			return owners.thread()
-		}
+	return l.caller
+}
+
+// caller returns the process or thread that the calling goroutine belongs to; see [owners.current].
+func (l *Loop) caller() int32 {
+	if len(l.Processes) == 0 || l.Processes[0].owners == nil {
 		return 0
 	}
+	return l.Processes[0].owners.current()
+}
+
+// owner returns the process that the calling goroutine belongs to; see [owners.current].
+func (l *Loop) owner() int {
+	number := l.caller()
+	if number > 0 {
+		number, _ = history.ProcessOf(number)
+	}
+	return int(number)
 }
 
 // prepare initializes a process.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 )
 
 // callsMax bounds how many calls of the lock a panic report names.
@@ -31,6 +32,17 @@ func (l *Loop) setUpMistake(p *Process) string {
 	return ""
 }
 
+// reasonRefused is the reason of violations by code that Interlock does not control.
+const reasonRefused = "code that Interlock does not control"
+
+// Refusal returns why code is refused that a violation shows, or "".
+func Refusal(v *history.Violation) string {
+	if v.Property != history.NoPanic || v.Reason != reasonRefused {
+		return ""
+	}
+	return v.Evidence.Message
+}
+
 // SetUpError returns the mistake in the scenario that a violation shows, or "".
 func SetUpError(v *history.Violation) string {
 	if v.Property != history.NoPanic || v.Reason != reasonSetUp {
@@ -47,8 +59,11 @@ func panicked(result *Result, owned func(function string) bool) *history.Violati
 	calls := lockCalls(stack, owned)
 	message, setUp := strings.CutPrefix(message, setUpMark)
 	reason := "a process panicked"
-	if setUp {
+	switch {
+	case setUp:
 		reason = reasonSetUp
+	case strings.HasPrefix(message, refusal.Mark):
+		reason = reasonRefused
 	}
 	detail := fmt.Sprintf("%s panicked: %s", history.ProcessName(int32(result.PanicProcess)),
 		message)

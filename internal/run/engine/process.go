@@ -273,9 +273,11 @@ func outcome(kind history.Kind, err error) history.Event {
 	return history.Event{Kind: kind, Err: err.Error()}
 }
 
-// record adds an event for the loop to collect. A process that has crashed ends here instead.
+// record adds an event for the loop to collect. A process that has crashed waits for the end of the
+// run instead.
 func (p *Process) record(e history.Event, next stage) {
 	if p.Client.Crashed() {
+		<-p.resume
 		runtime.Goexit()
 	}
 	p.progress.Add(1)

@@ -7,10 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -165,10 +163,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *scenarios.Scenario, strat
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
 		l = r.newLoop(ctx, scenario, strategy, result)
-		if scenario.Faults.Allows(faults.Crash) || scenario.Faults.Allows(faults.Restart) ||
-			r.log.GathersFacts() || scheduler.Enabled || l.threads > 1 {
-			l.own(&r.owners)
-		}
+		l.own(&r.owners)
 		var decides bool
 		if l.goroutines, decides = strategy.(GoroutineStrategy); !decides {
 			l.goroutines = r.Goroutines
@@ -184,14 +179,17 @@ func (r *Runner) bubble(ctx context.Context, scenario *scenarios.Scenario, strat
 }
 
 // leak describes where goroutines that the run left behind are blocked, except those of crashed
-// processes. It returns "" if there are none.
+// processes and of those that [KeepStopped] keeps. It returns "" if there are none.
 func (r *Runner) leak(l *Loop, scenario *scenarios.Scenario) string {
 	owned := scenario.Subject.EffectiveService().OwnsFrame
-	crashed := func(p *Process) bool { return p.Client.Crashed() }
-	if !slices.ContainsFunc(l.Processes, crashed) {
+	left := func(p *Process) bool { return p.Client.Crashed() || p.tornDown && l.keeps(p) }
+	if !slices.ContainsFunc(l.Processes, left) {
 		return leakedGoroutines(owned)
 	}
-	lives := func(process int) bool { return !crashed(l.contender(int32(process))) }
+	lives := func(number int) bool {
+		process, _ := history.ProcessOf(int32(number))
+		return !left(l.Processes[process-1])
+	}
 	return r.owners.left(lives, owned)
 }
 

@@ -105,14 +105,15 @@ const watchdogChecks = 15
 
 // unblocked describes the goroutines for which the bubbles wait.
 func unblocked(owned func(function string) bool) string {
-	text, _ := Unblocked(owned)
+	text, _, _ := Unblocked(owned)
 	return text
 }
 
 // Unblocked describes the goroutines for which the bubbles wait, and returns the stack of the first
-// of them. Owned reports whether a function belongs to the simulation.
-func Unblocked(owned func(function string) bool) (text, first string) {
-	stacks := allStacks()
+// of them and the stacks of all goroutines. Owned reports whether a function belongs to the
+// simulation.
+func Unblocked(owned func(function string) bool) (text, first, stacks string) {
+	stacks = allStacks()
 	var blocked []string
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		header := bubbleHeader.FindStringSubmatch(stack)
@@ -128,7 +129,7 @@ func Unblocked(owned func(function string) bool) (text, first string) {
 		}
 		blocked = append(blocked, "  "+state(header[1])+" in "+strings.Join(calls, ", called by "))
 	}
-	return strings.Join(blocked, "\n"), first
+	return strings.Join(blocked, "\n"), first, stacks
 }
 
 // loopStandStill is the full name of [Loop.standStill].

@@ -324,7 +324,7 @@ func (s *source) patchConn() error {
 	return errors.New("the package has no struct Conn")
 }
 
-// patchCalls lets the calls of a client fail once the run is over, and end if the process has
+// patchCalls lets the calls of a client fail once the run is over, and not return if the process has
 // stopped.
 func (s *source) patchCalls() error {
 	f, err := s.function(".request")
@@ -334,8 +334,8 @@ func (s *source) patchCalls() error {
 	if results(f) != 2 {
 		return s.missing(f, "two results")
 	}
-	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" if %s.Call(%s.%s...) != nil { return 0, "+
-		"ErrClosing };", dialName, receiver(f), serversField))
+	s.insert(f.Body.Lbrace+1, fmt.Sprintf(" if %[1]s.Call(%[2]s.%[3]s...) != nil { return 0, "+
+		"ErrClosing }; defer %[1]s.Return(%[2]s.%[3]s...);", dialName, receiver(f), serversField))
 	if f, err = s.function(".State"); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (j *Job) Perform(t *testing.T, owned func(function string) bool, call func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.NewFlightRecorder = recorder.NewSlot
+	engine.NewFlightRecorder, engine.KeepStopped = recorder.NewSlot, j.KeepStopped
 	Patience(j.Stall)
 	go j.endWithParent()
 	go j.watchProgress(recorder, owned)
@@ -115,11 +115,14 @@ func (j *Job) watchProgress(recorder *flightrecorder.Recorder, owned func(string
 			continue
 		}
 		if times++; times == checksPerStall {
-			blocked, stack := engine.Unblocked(owned)
-			j.die(&engine.Death{
+			blocked, stack, stacks := engine.Unblocked(owned)
+			death := &engine.Death{
 				Reason: Stalled, Calls: engine.LockCalls(stack, owned),
 				Message: notBlocked(blocked),
-			})
+			}
+			death.Locate(stack)
+			death.RunOver = engine.EndsRun(stacks) // Another run may have the first stack.
+			j.die(death)
 		}
 	}
 }

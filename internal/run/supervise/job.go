@@ -31,7 +31,9 @@ type Job struct {
 	Stall     time.Duration // after which a step counts as endless
 	Memory    uint64        // limit of the heap in bytes; 0 for none
 	Schedules int           // of a search with one worker; 0 for one as the test asks for
-	TrapExit  bool          // shows the stack of a goroutine that ends the program
+	// KeepStopped says that processes are stopped as [engine.KeepStopped] says.
+	KeepStopped bool
+	TrapExit    bool // shows the stack of a goroutine that ends the program
 }
 
 // The files in the directory of a job.

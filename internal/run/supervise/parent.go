@@ -84,7 +84,9 @@ func (j *Job) Run(logs io.Writer, limit, timeout time.Duration,
 		return nil, err
 	}
 	command := exec.Command(program, j.arguments(timeout)...)
-	command.Env = append(os.Environ(), Variable+"="+string(text))
+	// The report of a crash tells which process the goroutine belongs to, and whether its run is over.
+	command.Env = append(os.Environ(), Variable+"="+string(text), "GOTRACEBACK=all",
+		"GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ","))
 	command.WaitDelay = 2 * time.Second // for programs that the lock has started
 	stdout := &relay{mark: []byte(j.Mark), logs: logs}
 	stderr := &crashes{relay: logs != nil}
@@ -341,6 +343,7 @@ func autopsy(crash string, state *os.ProcessState, quit bool,
 	}
 	first, _, _ := strings.Cut(stack, "\n\n")
 	death := &engine.Death{Calls: engine.LockCalls(first, owned)}
+	death.Locate(stack)
 	line := crashLineOf(header)
 	switch {
 	case quit:

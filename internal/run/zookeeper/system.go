@@ -58,7 +58,8 @@ func (z *System) Reset(config sim.Config) {
 	z.clients = z.clients[:0]
 	z.cluster.Reset(simzk.Config{
 		Settle: config.Settle, Servers: config.Servers, Lag: config.Servers > 1,
-		Stacks: config.Stacks, Thread: config.Thread, MaxSessionTimeout: sessionTimeout(config),
+		Stacks: config.Stacks, Thread: config.Thread, Owner: config.Owner,
+		MaxSessionTimeout: sessionTimeout(config),
 	}, config.Log)
 	z.cluster.Prepare(&tree.Write{Op: wire.OpCreate, Path: lockDirectory, ACL: tree.Open})
 	if z.service.Sequence != 0 {

@@ -1,9 +1,12 @@
 package service
 
 import (
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 )
 
 // A ProcessControl lets a run pause, resume and crash the process behind a client, and release it
@@ -11,16 +14,20 @@ import (
 type ProcessControl struct {
 	number int // from 1
 	base   *Base
+	run    <-chan struct{} // the activity channel of the run, which identifies it
 
 	mu       sync.Mutex
 	paused   bool
 	crashed  bool
 	tornDown bool
+	late     int             // contacts of a crashed process after the end of the run
 	stopped  []chan struct{} // in order of arrival; each is closed when its goroutine may go on
 }
 
 // Init sets the number of the process, from 1, and the Base that it notifies.
-func (p *ProcessControl) Init(number int, base *Base) { p.number, p.base = number, base }
+func (p *ProcessControl) Init(number int, base *Base) {
+	p.number, p.base, p.run = number, base, base.activity
+}
 
 // Process returns the number of the process.
 func (p *ProcessControl) Process() int { return p.number }
@@ -47,10 +54,21 @@ func (p *ProcessControl) TornDown() bool {
 }
 
 // AwaitRunning blocks while the process is paused or has crashed. Once the run is over it returns,
-// and connections fail.
+// and connections fail, so that code ends. A crashed process that goes on all the same ends by
+// [runtime.Goexit].
 func (p *ProcessControl) AwaitRunning() {
+	if p.run != p.base.Activity() {
+		refusal.Stale()
+	}
+	refusal.DemandOwn(p.base.config.Owner, p.number)
 	for {
 		p.mu.Lock()
+		if p.crashed && p.tornDown {
+			if p.late++; p.late > lateMax {
+				p.mu.Unlock()
+				runtime.Goexit()
+			}
+		}
 		if !p.paused && !p.crashed || p.tornDown {
 			p.mu.Unlock()
 			return
@@ -107,6 +125,23 @@ func (p *ProcessControl) takeStopped() (stopped []chan struct{}) {
 	}
 	return stopped
 }
+
+// AtEnd calls a function that ends what the process has opened, at the end of the run. For a crashed
+// process it does so only after goroutines that sleep meanwhile have come to their next contact with
+// its connections, and so have ended.
+func (p *ProcessControl) AtEnd(end func()) {
+	if p.Crashed() {
+		time.AfterFunc(sleepMax, end)
+		return
+	}
+	end()
+}
+
+// lateMax is how often a crashed process may use its connections after the end of the run.
+const lateMax = 100
+
+// sleepMax is how long goroutines of a crashed process may sleep after the end of the run.
+const sleepMax = 30 * time.Second
 
 // Release lets the goroutines of a paused or crashed process go on, because the run is over.
 func (p *ProcessControl) Release() {

@@ -24,8 +24,9 @@ import (
 
 // A Conn is a model client: it has the methods of *zk.Conn and the behaviour of go-zookeeper/zk
 // v1.0.4, without sockets or goroutines of its own. Any goroutine of the client's process may call
-// these methods. They block until the cluster's caller has delivered the reply. A goroutine that
-// calls one after its process has crashed exits by [runtime.Goexit].
+// these methods. They block until the cluster's caller has delivered the reply. Once the process
+// has crashed, no call returns: its goroutine waits for the end of the run, and exits by
+// [runtime.Goexit].
 //
 // Where the client is nondeterministic, by a select among several channels or the order of a map,
 // the model always makes the same choice among the possible ones.
@@ -56,7 +57,8 @@ type Conn struct {
 	events       chan zk.Event              // nil before the first call of Events
 	eventsClosed bool                       // no further event will be sent
 	tornDown     bool
-	isShutDown   bool // the run is over and the process done; see [simzk.Link.ShutDown]
+	over         chan struct{} // closed when the client is torn down; nil unless awaited
+	isShutDown   bool          // the run is over and the process done; see [simzk.Link.ShutDown]
 	late         library.LateCalls
 
 	connState
@@ -291,10 +293,15 @@ func (c *Conn) submit(req wire.Request) *call {
 	return r
 }
 
-// lockOrExit takes the lock, or ends the goroutine if its process has crashed or the run is over.
+// lockOrExit takes the lock, or ends the goroutine if the run is over. If the process has crashed,
+// the goroutine waits for that.
 func (c *Conn) lockOrExit() {
+	c.DemandOwn()
 	c.mu.Lock()
-	if c.tornDown || c.Crashed() {
+	if c.Crashed() && !c.tornDown {
+		c.awaitEnd()
+	}
+	if c.tornDown {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
@@ -303,6 +310,17 @@ func (c *Conn) lockOrExit() {
 		c.late.Count()
 		c.mu.Lock()
 	}
+}
+
+// awaitEnd waits until the client is torn down. The caller holds the lock.
+func (c *Conn) awaitEnd() {
+	if c.over == nil {
+		c.over = make(chan struct{})
+	}
+	over := c.over
+	c.mu.Unlock()
+	<-over
+	c.mu.Lock()
 }
 
 // enqueue queues a call for the cluster's caller. Its caller holds the lock; enqueue releases it.

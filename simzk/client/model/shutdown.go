@@ -33,6 +33,10 @@ func (c *Conn) tearDown() {
 	}
 	c.mu.Lock()
 	c.tornDown = true
+	if c.over != nil {
+		close(c.over)
+		c.over = nil
+	}
 	waiting := c.waiting
 	c.waiting, c.submitted = nil, nil
 	c.mu.Unlock()

@@ -32,6 +32,8 @@ type Conn struct {
 
 	isPaused   atomic.Bool
 	isTornDown atomic.Bool
+	over       chan struct{}   // of the first client; closed when it is torn down
+	run        <-chan struct{} // the activity channel of the run, which identifies it
 	// The run is over and the process done; see [simzk.Link.ShutDown].
 	isShutDown  atomic.Bool
 	late        library.LateCalls
@@ -96,7 +98,10 @@ func Join(c *simzk.Cluster) (*Conn, error) {
 // start adds a client that runs the real client library. Its last connection was to the given
 // server, modulo their number, or there was none.
 func start(c *simzk.Cluster, last int) (*Conn, error) {
-	r := &Conn{link: new(simzk.Link), cluster: c, phase: library.Dialing}
+	r := &Conn{
+		link: new(simzk.Link), cluster: c, phase: library.Dialing, over: make(chan struct{}),
+		run: c.Activity(),
+	}
 	c.AddClient(r.link, end{r})
 	r.hosts = newHosts(c.Servers(), r.link.ServerIndex())
 	r.firstHost = r.link.ServerIndex()

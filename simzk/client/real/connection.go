@@ -47,7 +47,8 @@ var firstHost = library.HostName(0)
 type dialRequest struct {
 	host      int
 	answer    chan *pipe
-	goroutine int // that waits; only of an [Endpoint]
+	goroutine int  // that waits; only of an [Endpoint]
+	foreign   bool // code that is no patched client library asks; only of an [Endpoint]
 }
 
 // dial runs on a goroutine of the client. It waits until the cluster decides whether the server is

@@ -51,6 +51,13 @@ func (e end) Resumed() {
 	}
 }
 
+// Crashed implements [simzk.LibraryEnd].
+func (e end) Crashed() {
+	if p := e.conn.pipe; p != nil {
+		p.stop()
+	}
+}
+
 func (r *Conn) connected() bool {
 	return r.phase != library.Dialing && r.phase != library.Terminated
 }

@@ -32,6 +32,7 @@ type Endpoint struct {
 
 	isPaused   atomic.Bool
 	isTornDown atomic.Bool
+	over       chan struct{} // closed when the clients are torn down
 	// The run is over and the process done; see [simzk.Link.ShutDown].
 	isShutDown atomic.Bool
 	late       library.LateCalls
@@ -52,7 +53,7 @@ const ConnectionsMax = history.ThreadsMax
 // Listen adds a process that opens its clients itself. Processes are numbered from 1 in the order
 // of the calls. The cluster must have a Settle function.
 func Listen(c *simzk.Cluster) *Endpoint {
-	r := &Endpoint{cluster: c}
+	r := &Endpoint{cluster: c, over: make(chan struct{})}
 	first := &ownConnection{of: r}
 	c.AddClient(&first.link, endpointEnd{first})
 	r.connections = append(r.connections, first)
@@ -89,9 +90,11 @@ type network struct{ of *Endpoint }
 
 var errLinkDown = errors.New("interlock: the link is down")
 
-// Dial waits until the cluster decides whether the server is reachable.
-func (n network) Dial(address string, timeout time.Duration) (net.Conn, error) {
+// Dial waits until the cluster decides whether the server is reachable. For a process that has
+// crashed, it waits until the run is over.
+func (n network) Dial(address string, timeout time.Duration, patched bool) (net.Conn, error) {
 	r := n.of
+	r.Link().DemandOwn()
 	server := 0
 	for r.host(server) != address {
 		server++
@@ -102,7 +105,7 @@ func (n network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 		r.mu.Unlock()
 		return nil, dial.ErrOver
 	}
-	r.dials = append(r.dials, dialRequest{server, answer, goroutine()})
+	r.dials = append(r.dials, dialRequest{server, answer, goroutine(), !patched})
 	r.mu.Unlock()
 	r.notifyCluster()
 	var timedOut <-chan time.Time
@@ -115,6 +118,9 @@ func (n network) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	case p := <-answer:
 		return n.answered(p)
 	case <-timedOut:
+	}
+	if r.Link().Crashed() {
+		return n.answered(<-answer)
 	}
 	r.mu.Lock()
 	waiting := len(r.dials)
@@ -150,15 +156,26 @@ func (n network) answered(p *pipe) (net.Conn, error) {
 // Call implements [dial.Network].
 func (n network) Call() error {
 	r := n.of
-	switch {
-	case r.isShutDown.Load():
+	r.Link().DemandOwn()
+	if r.isShutDown.Load() {
 		r.late.Count()
 		return dial.ErrOver
-	case r.isTornDown.Load() || r.Link().Crashed():
-		runtime.Goexit()
 	}
+	n.Return()
 	r.notifyCluster()
 	return nil
+}
+
+// Return implements [dial.Network].
+func (n network) Return() {
+	switch r := n.of; {
+	case r.isShutDown.Load():
+	case r.Link().Crashed():
+		<-r.over
+		runtime.Goexit()
+	case r.isTornDown.Load():
+		runtime.Goexit()
+	}
 }
 
 // Random implements [dial.Network].
@@ -217,6 +234,7 @@ func (r *Endpoint) answerDial() {
 		return
 	}
 	p := newPipe(r.notifyCluster)
+	p.foreign = request.foreign
 	request.answer <- p
 	r.cluster.Settle()
 	o := r.connectionFor(sessionAskedFor(p))
@@ -267,7 +285,9 @@ func sessionAskedFor(p *pipe) int64 {
 // tearDown ends the process's clients.
 func (r *Endpoint) tearDown() {
 	r.mu.Lock()
-	r.isTornDown.Store(true)
+	if !r.isTornDown.Swap(true) {
+		close(r.over)
+	}
 	dials := r.dials
 	r.dials = nil
 	r.mu.Unlock()

@@ -50,6 +50,13 @@ func (e endpointEnd) Resumed() {
 	}
 }
 
+// Crashed implements [simzk.LibraryEnd].
+func (e endpointEnd) Crashed() {
+	if p := e.at.pipe; p != nil {
+		p.stop()
+	}
+}
+
 // Pending returns the oldest request that the code of the process has made.
 func (e endpointEnd) Pending() *wire.Request {
 	for _, q := range e.at.inFlight {

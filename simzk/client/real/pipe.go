@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -26,6 +27,8 @@ type pipe struct {
 	heldPings     int  // number of pings to be answered later
 	writesFail    bool // every Write fails
 	paused        bool // the client's process is paused; Read waits
+	stopped       bool // the client's process has crashed; Read and Write wait
+	foreign       bool // no patched client library has it
 	ended         bool // closed by either side
 	closed        bool // closed by the client
 	deadline      time.Time
@@ -115,7 +118,7 @@ func (p *pipe) failing() bool {
 func (p *pipe) Read(b []byte) (int, error) {
 	for {
 		p.mu.Lock()
-		paused := p.paused && !p.closed
+		paused := p.stopped || p.paused && !p.closed
 		n := 0
 		if !paused {
 			n = copy(b, p.toClient)
@@ -151,6 +154,16 @@ func (p *pipe) Read(b []byte) (int, error) {
 // schedule.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
+	if p.foreign && len(b) > 4 && int(binary.BigEndian.Uint32(b)) == len(b)-4 {
+		p.mu.Unlock()
+		panic(unknownClient)
+	}
+	for p.stopped {
+		changed := p.changed
+		p.mu.Unlock()
+		<-changed
+		p.mu.Lock()
+	}
 	if p.ended || p.writesFail {
 		defer p.mu.Unlock()
 		if p.writesFail {
@@ -172,6 +185,12 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// unknownClient refuses a client library that is not patched: it sends a frame of the protocol over a
+// connection that another function than its dialer has opened.
+const unknownClient = refusal.Mark + "the ZooKeeper client that dials here: its calls would not " +
+	"end with the run; use github.com/go-zookeeper/zk or its forks samuel/go-zookeeper and " +
+	"z-division/go-zookeeper under their own paths, or Process.Client"
+
 // ping answers a ping, now or when pings are next answered. The caller holds the lock.
 func (p *pipe) ping() {
 	if p.pingsHeld || p.paused {
@@ -182,10 +201,18 @@ func (p *pipe) ping() {
 	p.broadcast()
 }
 
-// abandon ends the connection at the end of a run, even that of a paused process.
+// stop makes the client notice nothing of the connection until the end of the run.
+func (p *pipe) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	p.broadcast()
+}
+
+// abandon ends the connection at the end of a run, even that of a paused or crashed process.
 func (p *pipe) abandon() {
 	p.mu.Lock()
-	p.paused = false
+	p.paused, p.stopped = false, false
 	p.mu.Unlock()
 	p.end()
 }

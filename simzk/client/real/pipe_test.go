@@ -8,12 +8,14 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-sim/interlock/internal/base/refusal"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -378,5 +380,23 @@ func TestPipeAddresses(t *testing.T) {
 		if address.Network() != "memory" || address.String() != "memory" {
 			t.Errorf("address %v of the network %s", address, address.Network())
 		}
+	}
+}
+
+// A frame of the protocol on a connection that no patched library has dialed is refused. What else a
+// program sends to find out whether a server is there is not.
+func TestUnknownClientIsRefused(t *testing.T) {
+	for sent, refused := range map[string]bool{"ruok": false, "\x00\x00\x00\x01x": true} {
+		p := newPipe(func() {})
+		p.foreign = true
+		func() {
+			defer func() {
+				message, _ := recover().(string)
+				if strings.HasPrefix(message, refusal.Mark) != refused {
+					t.Errorf("%q: %q, want a refusal: %v", sent, message, refused)
+				}
+			}()
+			p.Write([]byte(sent))
+		}()
 	}
 }

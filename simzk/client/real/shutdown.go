@@ -1,12 +1,18 @@
 package real
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/interlock-sim/interlock/internal/base/refusal"
+)
 
 // tearDown closes all clients of the process. Waiting calls get zk.ErrConnectionClosed, and the
 // methods of Conn end their goroutine.
 func (r *Conn) tearDown() {
 	r.mu.Lock()
-	r.isTornDown.Store(true)
+	if !r.isTornDown.Swap(true) && r.first == nil {
+		close(r.over)
+	}
 	dials := r.dials
 	r.dials = nil
 	r.mu.Unlock()
@@ -76,11 +82,20 @@ func (r *Conn) endCall() {
 	r.exitIfDone()
 }
 
-// exitIfDone ends the goroutine if its process has crashed or the run is torn down.
+// exitIfDone ends the goroutine if the run is torn down. If its process has crashed, the goroutine
+// waits for that.
 func (r *Conn) exitIfDone() {
+	first := r.firstClient()
+	if first.run != r.cluster.Activity() {
+		refusal.Stale()
+	}
+	first.link.DemandOwn()
 	switch {
 	case r.isShutDown.Load():
-	case r.isTornDown.Load() || r.firstClient().link.Crashed():
+	case first.link.Crashed():
+		<-first.over
+		runtime.Goexit()
+	case r.isTornDown.Load():
 		runtime.Goexit()
 	}
 }
