@@ -104,8 +104,10 @@ PACKAGE ?= lock
 mutation-score: ## Count the mutants of PACKAGE that its tests and searches find.
 	internal/tools/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
 
-referee: ## Compare the exhaustive search with plain runs on 10,000 random locks.
-	go test ./internal/testkit/referee -count=1 -timeout=5h -v -args -locks=10000
+referee: ## Compare the exhaustive search with plain runs on 10,000 random locks, and on 500 of each other dimension.
+	go test ./internal/testkit/referee -count=1 -timeout=24h -cpu=2 -v -args -locks=10000 -each=500
+	GOFLAGS="$$(go run ./cmd/interlock scheduler)" go test ./internal/testkit/referee -count=1 -timeout=5h \
+		-v -args -dimension=goroutines -each=500
 
 mutations: ## Mutate the exhaustive search and verify that random locks expose it.
 	go test ./internal/search/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000

@@ -13,14 +13,11 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
-	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/sim/simredis"
 	"github.com/interlock-sim/interlock/sim/simsql"
-	"github.com/interlock-sim/interlock/simzk/client/model"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 	"github.com/interlock-sim/interlock/simzk/dial"
 )
 
@@ -34,49 +31,43 @@ type contact struct {
 // A contactKind is a kind of client, as code of a process uses it.
 type contactKind struct {
 	name    string
-	service sim.Service // of a scenario other than ZooKeeper's
+	service sim.Service // nil for ZooKeeper
 	client  scenarios.ClientKind
-	open    func(*sim.Environment) contact
+	open    func(*scenarios.Process) contact
 }
 
 func contactKinds() []contactKind {
-	zookeeper := locktest.Scenario(locktest.NoLock(), 1, 1, 0).Subject.Service
-	conn := func(e *sim.Environment) contact {
-		switch c := e.Client.Handle().(type) {
-		case *model.Conn:
+	conn := func(p *scenarios.Process) contact {
+		if c := p.Client; c != nil {
 			return contact{func() error { _, _, err := c.Exists("/lock"); return err }, c.Events()}
-		case *real.Conn:
-			return contact{func() error { _, _, err := c.Exists("/lock"); return err }, c.Events()}
-		case *real.Endpoint:
-			own, events, err := zk.Connect([]string{c.Address()}, time.Second,
-				zk.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
-					return dial.Dial(nil, network, address, limit)
-				}), zk.WithLogInfo(false), zk.WithLogger(silent{}))
-			if err != nil {
-				panic(err)
-			}
-			context.AfterFunc(e.Context(), own.Close)
-			return contact{func() error {
-				if err := dial.Call(c.Address()); err != nil { // as patched libraries do
-					return err
-				}
-				defer dial.Return(c.Address())
-				_, _, err := own.Exists("/lock")
-				return err
-			}, events}
 		}
-		panic("unknown client")
+		own, events, err := zk.Connect(p.Servers(), time.Second,
+			zk.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+				return dial.Dial(nil, network, address, limit)
+			}), zk.WithLogInfo(false), zk.WithLogger(silent{}))
+		if err != nil {
+			panic(err)
+		}
+		context.AfterFunc(p.Context(), own.Close)
+		return contact{func() error {
+			if err := dial.Call(p.Address()); err != nil { // as patched libraries do
+				return err
+			}
+			defer dial.Return(p.Address())
+			_, _, err := own.Exists("/lock")
+			return err
+		}, events}
 	}
 	return []contactKind{
-		{"model", zookeeper, scenarios.Model, conn},
-		{"real", zookeeper, scenarios.Real, conn},
-		{"dialed", zookeeper, scenarios.Dialed, conn},
-		{"redis", simredis.Service{}, scenarios.Model, func(e *sim.Environment) contact {
-			c := e.Client.Handle().(*simredis.Client).Redis(0)
+		{"model", nil, scenarios.Model, conn},
+		{"real", nil, scenarios.Real, conn},
+		{"dialed", nil, scenarios.Dialed, conn},
+		{"redis", simredis.Service{}, scenarios.Model, func(p *scenarios.Process) contact {
+			c := p.Handle.(*simredis.Client).Redis(0)
 			return contact{request: func() error { return c.Set(context.Background(), "k", 1, 0).Err() }}
 		}},
-		{"sql", simsql.Service{Schema: "CREATE TABLE t (n INT)"}, scenarios.Model, func(e *sim.Environment) contact {
-			db := e.Client.Handle().(*simsql.Client).DB()
+		{"sql", simsql.Service{Schema: "CREATE TABLE t (n INT)"}, scenarios.Model, func(p *scenarios.Process) contact {
+			db := p.Handle.(*simsql.Client).DB()
 			return contact{request: func() error {
 				_, err := db.Exec("UPDATE t SET n = 1")
 				return err
@@ -94,8 +85,8 @@ func (silent) Printf(string, ...any) {}
 func crashing(kind contactKind, behaviour func(contact) func()) scenarios.Subject {
 	return scenarios.Subject{
 		Name: "crashing", Service: kind.service, Claims: []history.Property{history.Progress},
-		Open: func(e *sim.Environment) (scenarios.Locker, error) {
-			c := kind.open(e)
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+			c := kind.open(p)
 			insist := func(context.Context) error {
 				for c.request() != nil {
 				}
@@ -113,7 +104,7 @@ func crashing(kind contactKind, behaviour func(contact) func()) scenarios.Subjec
 					act()
 				}
 			}()
-			return lockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
+			return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 				return &scenarios.Hold{Unlock: func(ctx context.Context) error {
 					stopped.Store(true)
 					return insist(ctx)

@@ -39,7 +39,7 @@ func (e *Search) StoreAll() *Search {
 
 // Crowded makes several workers search almost from the start.
 func (e *Search) Crowded(workers int) *Search {
-	e.Workers, e.solo = workers, 2
+	e.Workers, e.Solo = workers, 2
 	return e
 }
 

@@ -95,6 +95,8 @@ type Search struct {
 	// Workers is how many workers search, on one set of states; 0 for 1. The verdict and a failure
 	// are the same for any number. There is only one unless [Search.Shares] allows more.
 	Workers int
+	// Solo is how many schedules one worker runs before others join; 0 for thousands.
+	Solo int
 
 	// MaxDeviations, if set, searches all schedules with at most this number of deviations from the
 	// default policy, in the order of their number. Time may pass at any moment, and nothing is
@@ -132,7 +134,6 @@ type Search struct {
 
 	noSnapshots    bool   // execute every run from the start
 	storeAll       bool   // store all states; see state_store.go
-	solo           int    // when other workers join; default soloSchedules
 	jumpsOnly      bool   // reduce nothing but the steps of time jumps
 	fairEverywhere bool   // begin the fair phase in every state without exception
 	level          *level // of a part, or nil
@@ -213,7 +214,7 @@ func (e *Search) Run(ctx context.Context, t *testing.T) *report.Exhaustive {
 		if e.next(x, r) {
 			return r
 		}
-		if r.Schedules >= cmp.Or(e.solo, soloSchedules) && e.Shares() {
+		if r.Schedules >= cmp.Or(e.Solo, soloSchedules) && e.Shares() {
 			return e.share(ctx, bounded, t, x, r, runner, began)
 		}
 		if e.Progress != nil && r.Elapsed-shown >= report.ProgressInterval {

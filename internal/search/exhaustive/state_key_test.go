@@ -36,7 +36,7 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	all = append(all, several)
 	r := referee.New(t)
 	for seed := range long.Count(4, 12) {
-		all = append(all, r.Draw(uint64(seed)).Scenario())
+		all = append(all, r.Draw(referee.Dimensions()[0], uint64(seed)).Scenario())
 	}
 	compared, broken := 0, 0
 	for i := range all {

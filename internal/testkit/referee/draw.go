@@ -2,8 +2,8 @@ package referee
 
 import (
 	"math/rand/v2"
+	"slices"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -13,30 +13,41 @@ const (
 	candidatesMax   = 60  // candidates per lock that breaks rarely
 	trialWalks      = 150 // random walks per candidate
 	rareBreaksMax   = 7   // the most walks that may break it
-	unfilteredOneIn = 5   // one lock in unfilteredOneIn is the first candidate
+	unfilteredOneIn = 5   // one lock in unfilteredOneIn is the first candidate that is not trivial
+	tests           = 10  // how often trial walks test the claim of a lock that is not trivial
 )
 
-// Draw returns the lock of a seed. Most locks are broken by few random walks, because rare
-// violations are what an unsound reduction misses; the others are drawn without this filter.
-func (r *Referee) Draw(seed uint64) (l *Lock) {
-	for candidate := range uint64(candidatesMax) {
-		l = draw(seed, candidate)
-		if seed%unfilteredOneIn == 0 || r.breaksRarely(l) {
+// Draw returns the lock of a dimension and a seed. Most locks are broken by few random walks,
+// because rare violations are what an unsound reduction misses; the others are drawn without this
+// filter. The walks test the claim of nearly every lock.
+func (r *Referee) Draw(dimension *Dimension, seed uint64) *Lock {
+	var last *Lock
+	for candidate := range uint64(candidatesMax / dimension.cost()) {
+		l := draw(dimension, seed, candidate)
+		rare := r.breaksRarely(l, trialWalks/dimension.cost())
+		if last == nil || !l.trivial() {
+			last = l
+		}
+		if !l.trivial() && (rare || seed%unfilteredOneIn == 0) {
 			break
 		}
 	}
-	return l
+	return last
 }
+
+// trivial reports whether the trial walks hardly test the claim of a lock, and none breaks it.
+func (l *Lock) trivial() bool { return l.exercised < tests && l.breakingWalk < 0 }
 
 // breaksRarely reports whether some random walks break a lock, but few. It stores the number of one
 // of them in the lock.
-func (r *Referee) breaksRarely(l *Lock) bool {
+func (r *Referee) breaksRarely(l *Lock, walks int) bool {
 	s, broken := l.Scenario(), 0
-	for number := range trialWalks {
-		if r.breaks(&s, l.Claim, newRandomWalk(number)) != nil {
+	for number := range walks {
+		if r.breaks(&s, l.Claim, newRandomWalk(l, number)) != nil {
 			broken++
 			l.breakingWalk = number
 		}
+		l.exercised += r.exercised(&s, l.Claim)
 		if broken > rareBreaksMax || broken > 2 && number < 10 {
 			return false
 		}
@@ -44,9 +55,12 @@ func (r *Referee) breaksRarely(l *Lock) bool {
 	return broken > 0
 }
 
-func draw(seed, candidate uint64) *Lock {
-	d := &generator{rand.New(rand.NewPCG(seed, candidate))}
-	l := &Lock{Clients: 2, Cycles: 1, Claim: pick(d, claims)}
+func draw(dimension *Dimension, seed, candidate uint64) *Lock {
+	d := &generator{rand.New(rand.NewPCG(seed, candidate)), dimension}
+	l := &Lock{
+		Dimension: dimension.Name, Clients: 2, Cycles: 1, Faults: "none",
+		Claim: pick(d, dimension.Claims), breakingWalk: -1,
+	}
 	longest := d.size(l)
 	switch l.Claim {
 	case history.Fencing:
@@ -57,33 +71,50 @@ func draw(seed, candidate uint64) *Lock {
 	case history.NoLostUpdate:
 		l.Guard = scenarios.Unguarded
 	}
+	if dimension.draw != nil {
+		longest = dimension.draw(d, l, longest)
+	}
 	for range l.Clients {
 		l.Programs = append(l.Programs, d.program(l, longest))
+	}
+	switch {
+	case l.Search.Symmetry: // The processes are alike.
+		l.Programs = l.Programs[:1]
+	case d.oneIn(2):
+		d.signal(l)
 	}
 	return l
 }
 
-// claims are the properties that a small program can break; those that break rarely are repeated.
-// Properties that only the fair phase or the ensemble can break are left out.
-var claims = []history.Property{
-	history.ServerMutualExclusion, history.ServerMutualExclusion, history.ServerMutualExclusion,
-	history.ClientMutualExclusion, history.ClientMutualExclusion,
-	history.Fencing, history.Fencing, history.Fencing, history.NoLostUpdate, history.FIFO,
-	history.FIFO, history.FIFO,
-	history.Progress, history.Progress, history.NoSpuriousFailure, history.NoLeakedNodes,
-	history.LossNotification, history.LossNotification, history.Reentrancy,
-	history.NoHerd, history.NoHerd, history.NoHerd, history.MonotonicToken, history.MonotonicToken,
-	history.Linearizable,
+// signal lets a process tell the others how far it has come. They fail before that, and perhaps it
+// fails after it.
+func (d *generator) signal(l *Lock) {
+	from := d.IntN(len(l.Programs))
+	for i := range l.Programs {
+		p := &l.Programs[i]
+		if i != from {
+			p.Lock = slices.Insert(p.Lock, 0, Op{Do: Exists, Node: "z", No: Refuse})
+			continue
+		}
+		if d.oneIn(2) {
+			p.Lock = append(p.Lock, Op{Do: Keep, Node: "z", Yes: Refuse, No: Refuse})
+		} else {
+			p.Lock = slices.Insert(p.Lock, d.IntN(len(p.Lock)+1), Op{Do: Keep, Node: "z"})
+		}
+	}
 }
 
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	dimension *Dimension
+}
 
 func pick[T any](d *generator, of []T) T { return of[d.IntN(len(of))] }
 
 // oneIn reports true with probability 1/in.
 func (d *generator) oneIn(in int) bool { return d.IntN(in) == 0 }
 
-// size draws the numbers of processes and servers and the fault plan. It returns the maximum length
+// size draws the numbers of processes and cycles and the fault plan. It returns the maximum length
 // of a program.
 func (d *generator) size(l *Lock) (longest int) {
 	plans := []string{
@@ -93,24 +124,15 @@ func (d *generator) size(l *Lock) (longest int) {
 		"stall-requests=1", "crash:c1=1", "cut:c2=1", "slow-client:c1=1,expire:c1=1",
 	}
 	longest = 5
-	switch d.IntN(10) {
+	switch d.IntN(8) {
 	case 0:
 		l.Clients, longest = 3, 3
-		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "cancel:c1=1"}
+		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "crash:c3=1", "cancel:c1=1"}
 	case 1, 2:
 		l.Cycles, longest = 2, 3
 		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "expire:c1=1", "cancel:c1=1"}
-	case 3:
-		l.Servers, longest = 3, 3
-		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"}
-	case 4:
-		l.Servers, longest = 3, 2
-		plans = []string{
-			"kill-server=1", "partition-server=1", "partition-outbound=1",
-			"unreachable=1",
-		}
 	}
-	l.Faults, _ = faults.Parse(pick(d, plans)) // The plans are valid.
+	l.Faults = pick(d, plans)
 	return longest
 }
 
@@ -118,7 +140,7 @@ func (d *generator) program(l *Lock, longest int) Program {
 	p := Program{Lock: d.ops(1+d.IntN(longest), true), Unlock: d.ops(d.IntN(3), false)}
 	if d.oneIn(4) { // The program stores an observation in its state and acts on it later.
 		p.Lock = append([]Op{{
-			Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Sleep: 1, Yes: First,
+			Do: pick(d, []Verb{Exists, Create, Late}), Node: "x", Seconds: 1, Yes: First,
 			No: Second,
 		}}, p.Lock...)
 		last := &p.Lock[len(p.Lock)-1]
@@ -127,48 +149,75 @@ func (d *generator) program(l *Lock, longest int) Program {
 		}
 		last.In = 1 + d.IntN(2)
 	}
-	p.Grant = Grant{Node: pick(d, []string{"", "", ownNode, ownNode, "x", "y"})}
-	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || d.oneIn(6) {
-		p.Grant.Token = pick(d, []Token{RisingToken, FallingToken, FallingToken, NodeToken})
+	if d.dimension.program != nil {
+		d.dimension.program(d, l, &p)
+	}
+	if l.Service == ZooKeeper {
+		d.grant(l, &p)
+	}
+	return p
+}
+
+// grant draws the hold of a lock on ZooKeeper.
+func (d *generator) grant(l *Lock, p *Program) {
+	g := &p.Grant
+	g.Node = pick(d, []string{"", "", ownNode, ownNode, "x", "y"})
+	tokens := []Token{RisingToken, FallingToken, FallingToken, NodeToken}
+	if p.Sees != nil || l.Search.Symmetry {
+		tokens = []Token{FixedToken, NodeToken}
+	}
+	if l.Claim == history.MonotonicToken || l.Guard == scenarios.TokenChecked || p.Sees != nil ||
+		d.oneIn(6) {
+		g.Token = pick(d, tokens)
 	}
 	if l.Claim == history.ClientMutualExclusion && d.oneIn(2) ||
-		l.Claim == history.LossNotification &&
-			d.oneIn(3) || d.oneIn(12) {
-		p.Grant.Tells = pick(d, []string{ownNode, "x"})
+		(l.Claim == history.LossNotification || l.Claim == history.Extension) && d.oneIn(3) ||
+		(l.Claim == history.Margin || l.Claim == history.SessionLoss) && !d.oneIn(4) ||
+		d.oneIn(12) {
+		g.Tells = pick(d, []string{ownNode, "x"})
 	}
 	if l.Claim == history.Reentrancy || l.Claim == history.LossNotification && d.oneIn(2) ||
 		d.oneIn(10) {
-		p.Grant.Reenters, p.Grant.Again = true, d.ops(d.IntN(3), true)
+		g.Reenters, g.Again = true, d.ops(d.IntN(3), true)
 	}
 	if (l.Claim == history.Fencing || l.Claim == history.NoLostUpdate) && d.oneIn(3) {
-		p.Grant.Resource = pick(d, []string{"x", "y"})
+		g.Resource = pick(d, []string{"x", "y"})
 	}
-	return p
 }
 
 var (
 	names = []string{"x", "x", "x", "x", "y", "y", "", ""}
 	verbs = []Verb{
 		Create, Create, Create, Create, Create, Keep, Sequence, Delete, Delete, Delete, Set, Set,
-		Get,
-		Get, Exists, Exists, Exists,
-		Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await, Await,
+		Get, Get, Exists, Exists, Exists, Exists, Alone, Swap, Sync, Sleep, Sleep, Late, Await,
+		Await, Own, Timer,
+	}
+	expiringVerbs = []Verb{
+		Create, Create, Create, Create, Keep, Delete, Delete, Set, Get, Exists, Exists, Exists,
+		Own, Own, Renew, Sleep, Late, Timer,
 	}
 	reactions = []Reaction{GoOn, GoOn, GoOn, Skip, Skip, Done, First, Second, Refuse}
+	durations = []float64{1, 3, 7, 20}
 )
 
 // ops draws operations. If refuses is false, as for an unlock, none of them ends with an error.
 func (d *generator) ops(count int, refuses bool) (ops []Op) {
 	apart := d.oneIn(6)
 	for range count {
-		op := Op{Do: pick(d, verbs), Node: pick(d, names)}
+		op := Op{Do: pick(d, d.dimension.verbs()), Node: pick(d, names)}
 		switch op.Do {
 		case Sleep, Late:
-			op.Node, op.Sleep = "", pick(d, []int{1, 3, 7, 20})
-		case Sync, Alone, Sequence:
+			op.Node, op.Seconds = "", pick(d, durations)
+		case Sync, Alone, Sequence, Connect:
 			op.Node = ""
 		case Delete, Set, Exists, Swap:
 			op.Apart = apart && d.oneIn(2)
+		case Create, Renew:
+			op.Seconds = pick(d, []float64{2, 3, 5, 8}) // The life of what expires.
+		case Await:
+			if d.oneIn(2) {
+				op.Within = pick(d, []int{1, 2, 3})
+			}
 		}
 		if d.oneIn(4) {
 			op.In = 1 + d.IntN(2)
@@ -177,6 +226,11 @@ func (d *generator) ops(count int, refuses bool) (ops []Op) {
 		op.Yes, op.No = pick(d, reactions), pick(d, reactions)
 		if d.oneIn(2) {
 			op.Yes, op.No = GoOn, pick(d, []Reaction{Refuse, Skip, Done})
+		}
+		if op.Do == Timer {
+			// No sleep ends when a timer fires, because the order of both is open then.
+			op.Node, op.Seconds = "", pick(d, durations)+0.25
+			op.Yes, op.No = pick(d, []Reaction{First, Second}), GoOn
 		}
 		if !refuses && op.Yes == Refuse {
 			op.Yes = GoOn

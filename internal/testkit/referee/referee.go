@@ -1,12 +1,15 @@
 package referee
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -21,12 +24,16 @@ type Referee struct {
 	Schedules  int                      // the most schedules of a search
 	Search     func(*exhaustive.Search) // if set, changes the search before it runs
 
+	t      *testing.T
 	runner *engine.Runner
+	last   *engine.Result // of the runner
 }
 
 // New returns a referee whose bounds let it judge a lock in tenths of a second.
 func New(t *testing.T) *Referee {
-	return &Referee{Walks: 400, Enumerated: 400, Schedules: 20_000, runner: engine.NewRunner(t)}
+	return &Referee{
+		Walks: 400, Enumerated: 400, Schedules: 20_000, t: t, runner: engine.NewRunner(t),
+	}
 }
 
 // A Verdict is the referee's verdict on a search.
@@ -42,6 +49,7 @@ const (
 	Loss
 	// the search found a violation that a plain run refutes, or nondeterminism
 	FalseAlarm
+	verdicts // the number of verdicts
 )
 
 // String returns the verdict in words.
@@ -49,161 +57,130 @@ func (v Verdict) String() string {
 	return [...]string{"agree", "found", "unfinished", "loss", "false alarm"}[v]
 }
 
-// Judge runs the search on a lock and compares it with plain runs. The schedule is that of the
-// plain run that decides a [Loss], or the refuted one of a [FalseAlarm]; the report is that of the
-// search.
-func (r *Referee) Judge(t *testing.T, l *Lock) (verdict Verdict, schedule []engine.Deviation,
-	report *report.Exhaustive,
-) {
-	e := &exhaustive.Search{Scenario: l.Scenario(), Schedules: r.Schedules}
-	if r.Search != nil {
-		r.Search(e)
-	}
-	report = e.Run(context.Background(), t)
+// Errs reports whether the verdict is that a search is wrong.
+func (v Verdict) Errs() bool { return v == Loss || v == FalseAlarm }
+
+// A Judgement is the verdict on a lock.
+type Judgement struct {
+	Verdict Verdict
+	// of the plain run that decides a [Loss], or the refuted one of a [FalseAlarm]
+	Schedule []engine.Deviation
+	Report   *report.Exhaustive // of the search
+}
+
+// Judge runs the search on a lock and compares it with plain runs.
+func (r *Referee) Judge(l *Lock) (j Judgement) {
+	s := l.Scenario()
+	j.Report = r.search(l, &s)
 	switch {
-	case report.Nondeterministic != nil:
-		return FalseAlarm, nil, report
-	case report.Failure != nil:
-		if r.breaks(&e.Scenario, l.Claim,
-			&engine.Replay{Deviations: report.Failure.Deviations}) == nil {
-			return FalseAlarm, report.Failure.Deviations, report
+	case j.Report.Nondeterministic != nil:
+		j.Verdict = FalseAlarm
+	case j.Report.Failure != nil:
+		j.Verdict = Found
+		found := j.Report.Failure
+		replay := &engine.Replay{Deviations: found.Deviations}
+		if r.breaks(&s, found.Violations[0].Property, replay) == nil {
+			j.Verdict, j.Schedule = FalseAlarm, found.Deviations
 		}
-		return Found, nil, report
-	case !report.Complete:
-		return Unfinished, nil, report
+	case !j.Report.Complete:
+		j.Verdict = Unfinished
+	default:
+		if j.Schedule = r.refute(l, &s); j.Schedule != nil {
+			j.Verdict = Loss
+		}
 	}
-	if schedule = r.refute(l, &e.Scenario); schedule != nil {
-		return Loss, schedule, report
+	return j
+}
+
+// soloSchedules is how many schedules one worker runs before others join: few, because most
+// searches are short.
+const soloSchedules = 20
+
+// search runs the search of the lock.
+func (r *Referee) search(l *Lock, s *scenarios.Scenario) *report.Exhaustive {
+	v := l.Search
+	bound := r.Schedules / dimensionOf(l).cost()
+	for part := cmp.Or(v.Part, bound); ; part *= 4 {
+		e := &exhaustive.Search{
+			Scenario: *s, Symmetry: v.Symmetry, FairSuffixes: v.FairSuffixes,
+			IdleTicks: v.IdleTicks, Schedules: min(part, bound),
+		}
+		if v.Workers > 1 {
+			e.Workers, e.Solo, e.Schedules = v.Workers, soloSchedules, 0
+		}
+		if v.Part > 0 {
+			e.Checkpoint = filepath.Join(r.t.TempDir(), "checkpoint")
+			if err := e.Resume(r.t); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		if r.Search != nil {
+			r.Search(e)
+		}
+		result := e.Run(context.Background(), r.t)
+		if result.Complete || result.Failure != nil || result.Nondeterministic != nil ||
+			v.Workers > 1 || part >= bound {
+			os.Remove(e.Checkpoint)
+			return result
+		}
 	}
-	return Agree, nil, report
 }
 
 // refute searches for a schedule that breaks the claim. It returns nil if it finds none.
 func (r *Referee) refute(l *Lock, s *scenarios.Scenario) []engine.Deviation {
-	claim := l.Claim
-	if l.breakingWalk > 0 {
-		if found := r.breaks(s, claim, newRandomWalk(l.breakingWalk)); found != nil {
+	if l.breakingWalk >= 0 {
+		if found := r.breaks(s, l.Claim, newRandomWalk(l, l.breakingWalk)); found != nil {
 			return found
 		}
 	}
-	all := new(enumeration)
-	for range r.Enumerated {
-		if found := r.breaks(s, claim, all); found != nil {
+	all, cost := &enumeration{pace: pace{lock: l}}, dimensionOf(l).cost()
+	for range r.Enumerated / cost {
+		if found := r.breaks(s, l.Claim, all); found != nil {
 			return found
 		}
 		if !all.next() {
-			return nil // All schedules of maximal progress have run.
+			break // All schedules within the scope have run, but for the fair phase.
 		}
 	}
-	for number := range r.Walks {
-		if found := r.breaks(s, claim, newRandomWalk(number)); found != nil {
+	for number := range r.Walks / cost {
+		if found := r.breaks(s, l.Claim, newRandomWalk(l, number)); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-// breaks runs a schedule. It returns the deviations if the run breaks the claim, nil otherwise.
-func (r *Referee) breaks(s *scenarios.Scenario, claim history.Property,
+// breaks runs a schedule. It returns the deviations if the run breaks the property, nil otherwise.
+func (r *Referee) breaks(s *scenarios.Scenario, property history.Property,
 	strategy engine.Strategy,
 ) []engine.Deviation {
-	result := r.runner.Run(s, strategy)
-	for _, v := range result.Violations {
-		if v.Property == claim && !result.OutOfContract(s, v) {
-			return append([]engine.Deviation{}, result.Deviations...)
+	if order, ok := strategy.(engine.GoroutineStrategy); ok {
+		r.runner.Goroutines = order
+	}
+	r.last = r.runner.Run(s, strategy)
+	for _, v := range r.last.Violations {
+		if v.Property == property && !r.last.OutOfContract(s, v) {
+			return append([]engine.Deviation{}, r.last.Deviations...)
 		}
 	}
 	return nil
 }
 
-// Shrink returns a lock with the same verdict, each of whose reductions has another verdict.
-func (r *Referee) Shrink(t *testing.T, l *Lock, verdict Verdict) *Lock {
-	for smaller := l; smaller != nil; {
-		l, smaller = smaller, nil
-		for _, candidate := range l.reductions() {
-			if v, _, _ := r.Judge(t, candidate); v == verdict {
-				smaller = candidate
-				break
-			}
-		}
-	}
-	return l
-}
-
-// reductions returns the locks that result from removing one element.
-func (l *Lock) reductions() (smaller []*Lock) {
-	change := func(edit func(*Lock)) {
-		c := *l
-		c.Programs = slices.Clone(l.Programs)
-		for i := range c.Programs {
-			p := &c.Programs[i]
-			p.Lock, p.Unlock, p.Grant.Again = slices.Clone(p.Lock), slices.Clone(p.Unlock),
-				slices.Clone(p.Grant.Again)
-		}
-		edit(&c)
-		smaller = append(smaller, &c)
-	}
-	if l.Clients > 2 {
-		change(func(c *Lock) { c.Clients-- })
-	}
-	if l.Cycles > 1 {
-		change(func(c *Lock) { c.Cycles-- })
-	}
-	if l.Servers > 1 {
-		change(func(c *Lock) { c.Servers = 0 })
-	}
-	for i := range l.Programs {
-		p := &l.Programs[i]
-		for _, part := range []func(*Program) *[]Op{
-			func(p *Program) *[]Op { return &p.Lock }, func(p *Program) *[]Op { return &p.Unlock },
-			func(p *Program) *[]Op { return &p.Grant.Again },
-		} {
-			for n, op := range *part(p) {
-				change(func(c *Lock) {
-					ops := part(&c.Programs[i])
-					*ops = slices.Delete(*ops, n,
-						n+1)
-				})
-				if op.Yes != GoOn {
-					change(func(c *Lock) { (*part(&c.Programs[i]))[n].Yes = GoOn })
-				}
-				if op.No != GoOn {
-					change(func(c *Lock) { (*part(&c.Programs[i]))[n].No = GoOn })
-				}
-				if op.In != 0 {
-					change(func(c *Lock) { (*part(&c.Programs[i]))[n].In = 0 })
-				}
-			}
-		}
-		if p.Grant.Reenters {
-			change(func(c *Lock) { c.Programs[i].Grant.Reenters = false })
-		}
-		for _, field := range []func(*Grant) *string{
-			func(g *Grant) *string { return &g.Node },
-			func(g *Grant) *string { return &g.Tells },
-			func(g *Grant) *string { return &g.Resource },
-		} {
-			if *field(&p.Grant) != "" {
-				change(func(c *Lock) { *field(&c.Programs[i].Grant) = "" })
-			}
-		}
-		if p.Grant.Token != NoToken {
-			change(func(c *Lock) { c.Programs[i].Grant.Token = NoToken })
-		}
-	}
-	return smaller
+// exercised returns how often the last run tested the property.
+func (r *Referee) exercised(s *scenarios.Scenario, property history.Property) int {
+	var tested check.Vacuity
+	tested.Add(r.last.Events, s.Subject.EffectiveLimits())
+	return tested.Of(property)
 }
 
 // Describe returns a report of the verdict on a lock.
-func Describe(l *Lock, verdict Verdict, schedule []engine.Deviation,
-	report *report.Exhaustive,
-) string {
-	text := fmt.Sprintf("%v: %d schedules", verdict, report.Schedules)
-	if report.Failure != nil {
-		text += fmt.Sprintf(", found %s", report.Failure.Violations[0].Signature())
+func (j *Judgement) Describe(l *Lock) string {
+	text := fmt.Sprintf("%v: %d schedules", j.Verdict, j.Report.Schedules)
+	if j.Report.Failure != nil {
+		text += fmt.Sprintf(", found %s", j.Report.Failure.Violations[0].Signature())
 	}
-	if report.Nondeterministic != nil {
-		text += ", " + report.Nondeterministic.Error()
+	if j.Report.Nondeterministic != nil {
+		text += ", " + j.Report.Nondeterministic.Error()
 	}
-	return fmt.Sprintf("%s\n%s\nschedule %v", text, l, schedule)
+	return fmt.Sprintf("%s\n%s\nschedule %v", text, l, j.Schedule)
 }
