@@ -246,6 +246,9 @@ type IsolatedClient interface {
 	OpenCalls() uint64
 	// Awaits returns the number of calls and of notifications for which the process waits.
 	Awaits() (calls, notifications int)
+	// Listens reports whether the process can notice what becomes of its connection other than by
+	// a call or a notification.
+	Listens() bool
 }
 
 // An Independent [System] knows which steps commute, for partial-order reduction. Without it, a

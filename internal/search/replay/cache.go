@@ -108,6 +108,7 @@ func (t *Cache) observe(h LocalHistory, initial *initialState) (r *reaction, p P
 		p = Prediction{fires: s.nextTimer(), loses: s.loses()}
 		r.openCalls = s.connection.OpenCalls()
 		r.unanswered, r.unfiredWatches = s.connection.Awaits()
+		r.listens = s.connection.Listens()
 	})
 	e.at = h
 	r.initial = initial

@@ -65,8 +65,9 @@ func (e *cachedExecutor) Settle() {
 	now := e.loop.System.Now()
 	for i, p := range e.loop.Processes {
 		if c := e.processes[i]; len(c.inputs) > 0 || c.client.Waiting() {
-			e.loop.Reached = true
+			before, steered := e.cache.reaction(c.at), len(c.inputs) > 0
 			e.react(p, now)
+			e.loop.Reached = e.loop.Reached || steered || before.reached(e.cache.reaction(c.at))
 		}
 	}
 }

@@ -20,6 +20,7 @@ type reaction struct {
 
 	engine.ProcessState
 	acts        bool // others may notice the reaction
+	listens     bool // see [sim.IsolatedClient]
 	holds       bool
 	ownResource bool            // the hold has a resource of its own
 	register    engine.Register // as the process left it, if its gate opened
@@ -53,10 +54,18 @@ func (r *reaction) computeHashes(resumes bool) {
 	r.reacts = does
 }
 
+// reached reports whether code of the process may have run between two reactions, the second of
+// which follows on inputs from the client: a call has returned, a watch has fired, or the process
+// listens to the client.
+func (r *reaction) reached(next *reaction) bool {
+	return r.listens || next.acts || r.unanswered != next.unanswered ||
+		r.unfiredWatches != next.unfiredWatches
+}
+
 // equal reports whether two reactions are the same in everything, and not only in their hashes.
 func (r *reaction) equal(other *reaction) bool {
 	return r.initial == other.initial && r.ProcessState == other.ProcessState &&
-		r.acts == other.acts && r.holds == other.holds && r.ownResource == other.ownResource &&
+		r.acts == other.acts && r.listens == other.listens && r.holds == other.holds && r.ownResource == other.ownResource &&
 		r.register == other.register && r.openCalls == other.openCalls &&
 		r.unanswered == other.unanswered && r.unfiredWatches == other.unfiredWatches &&
 		r.dead == other.dead && r.outside == other.outside && r.reacts == other.reacts &&

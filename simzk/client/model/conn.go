@@ -42,6 +42,7 @@ type Conn struct {
 	firstHost int   // the first server on the client's list
 	sessionID atomic.Int64
 	status    atomic.Int32 // a zk.State
+	stateRead atomic.Bool  // the process has called State
 	closed    atomic.Bool
 
 	hasSubmitted atomic.Bool // submitted is not empty
@@ -264,7 +265,10 @@ func (c *Conn) Events() <-chan zk.Event {
 func (c *Conn) SessionID() int64 { return c.sessionID.Load() }
 
 // State returns the state of the connection.
-func (c *Conn) State() zk.State { return zk.State(c.status.Load()) }
+func (c *Conn) State() zk.State {
+	c.stateRead.Store(true)
+	return zk.State(c.status.Load())
+}
 
 // submit hands over a request and waits for the reply.
 func (c *Conn) submit(req wire.Request) *call {

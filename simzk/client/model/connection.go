@@ -141,7 +141,9 @@ func (c *Conn) setState(state zk.State, name string) {
 	c.cluster.Record(c.Link, history.Event{
 		Kind: history.SessionState, Name: name, Session: c.SessionID(),
 	})
-	c.cluster.MarkWoken() // Code may look at the state when it wakes for another reason.
+	if c.stateRead.Load() {
+		c.cluster.MarkWoken() // Code may read the state when it wakes for another reason.
+	}
 	c.receivedHash = hash64.Mix(c.receivedHash, uint64(state))
 	c.emit(zk.Event{Type: zk.EventSession, State: state, Server: library.HostName(c.host)})
 	c.cluster.Settle()

@@ -117,12 +117,19 @@ func (s *Isolated) Connects() bool { return s.conn.family.HasOpened() }
 // Awaits returns the numbers of waiting calls and of pending watches. The process must be blocked.
 func (s *Isolated) Awaits() (calls, watches int) { return len(s.calls), len(s.watches) }
 
+// Listens reports whether the process has asked for the events of the session or for its state.
+func (s *Isolated) Listens() bool {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.conn.events != nil || s.conn.stateRead.Load()
+}
+
 // OpenCalls returns 64 bits over the state between the process and its client: waiting calls,
 // pending watches, unread events, and what the process can read from the client at once. The
 // process must be blocked.
 func (s *Isolated) OpenCalls() uint64 {
 	c := s.conn
-	h := hash64.Mix(uint64(c.SessionID()), uint64(c.State())<<32|uint64(len(s.watches)))
+	h := hash64.Mix(uint64(c.SessionID()), uint64(c.status.Load())<<32|uint64(len(s.watches)))
 	h = hash64.Mix(h, c.guids.Load()<<1|hash64.Bit(c.closed.Load()))
 	for _, r := range s.calls {
 		h = hash64.Mix(hash64.Mix(h, uint64(library.Rank(&r.Request))),
