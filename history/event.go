@@ -191,6 +191,9 @@ type Event struct {
 	Peer uint8 `json:"peer,omitempty"`
 	// of a Fault: from here on a session may end before its timeout, and a sync may be stale
 	Relaxes bool `json:"relaxes,omitempty"`
+	// of a Tick: a lock may have ended by its own clock, because a message was in flight or the
+	// service stores data that can expire; not in the trace hash
+	MayEndLock bool `json:"may_end_lock,omitempty"`
 	// the process, from 1, or one of its threads (see [ProcessOf]); 0 if the event concerns the
 	// ensemble alone
 	Process int32 `json:"process,omitempty"`

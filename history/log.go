@@ -85,9 +85,9 @@ func (l *Log) Len() int { return len(l.events) }
 // Reset empties the log and keeps its memory for the next run.
 func (l *Log) Reset() { l.events, l.marked = l.events[:0], Mark{} }
 
-// Hash returns the trace hash: 64 bits over every field of every event except Ago and the facts, in
-// order. Equal logs have equal hashes on every machine. It takes time linear in the number of
-// events since the last [Log.Mark].
+// Hash returns the trace hash: 64 bits over every field of every event except Ago, MayEndLock and
+// the facts, in order. Equal logs have equal hashes on every machine. It takes time linear in the
+// number of events since the last [Log.Mark].
 func (l *Log) Hash() uint64 {
 	if l.marked.events == 0 {
 		return xxhash.Sum64(l.encoded(0))

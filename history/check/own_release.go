@@ -15,7 +15,8 @@ const reasonForeignRelease = "a process deleted a key that another process had s
 // An event of the property is a KeyDeleted. The last KeySet of the same key on the same server is
 // by the same process.
 //
-// The property does not cover keys that expire or that a fault deletes.
+// The property does not cover keys that expire or that a fault deletes. Package simsql records as a
+// KeySet only what makes a process the owner of a row.
 //
 // The check takes time linear in the events, times the number of keys.
 func OwnRelease(events []history.Event) *history.Violation {

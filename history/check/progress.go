@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	reasonLockStuck   = "a process waits for the lock for ever"
-	reasonUnlockStuck = "a process waits for its unlock for ever"
+	reasonLockStuck    = "a process waits for the lock for ever"
+	reasonUnlockStuck  = "a process waits for its unlock for ever"
+	reasonUnlockFailed = "Unlock failed, although nothing had failed before and no lock was lost"
 )
 
 // A pendingCall is a call that has not returned.
@@ -22,16 +23,17 @@ type pendingCall struct {
 }
 
 // Progress decides [history.Progress]: once no more faults strike and the schedule is fair, every
-// call of Lock and Unlock returns.
+// call of Lock and Unlock returns, and Unlock without an error if nothing explains one.
 //
 // An event of the property is a LockCall or an UnlockCall of a process that does not crash. If the
 // history has a FairPhase event, the call has returned by the end of the history. A violation names
 // the oldest open call. If the lock claims [history.NoEarlyPass], a LockCall counts only if as many
 // of them are open as the barrier needs, and a shared one only if no process has crashed: it may
-// have left the barrier set.
+// have left the barrier set. An UnlockReturn with an error breaks the property, also without a
+// FairPhase event, if nothing has happened that the process can take for a loss: see [undisturbed].
 //
-// The property does not cover a history without a FairPhase event, nor the result of a call; see
-// [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
+// The property does not cover calls in a history without a FairPhase event, nor the result of Lock;
+// see [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
 // that was cut short an open call is no violation of the lock.
 //
 // The check takes time linear in the events, times the number of calls that are open at once.
@@ -44,16 +46,19 @@ type progressMonitor struct {
 	calls   []pendingCall // the oldest first
 	fair    bool          // the FairPhase event has occurred
 	crashed []int32
+	holds   undisturbed
 }
 
 func (m *progressMonitor) reset() {
 	m.calls, m.fair, m.crashed = m.calls[:0], false, m.crashed[:0]
+	m.holds.reset()
 }
 
 func (m *progressMonitor) copy(from monitor) {
 	other := from.(*progressMonitor)
 	m.calls, m.fair, m.crashed = append(m.calls[:0], other.calls...), other.fair,
 		append(m.crashed[:0], other.crashed...)
+	m.holds.copy(&other.holds)
 }
 
 // state does not fold in the order of the calls, which only decides which call a violation names.
@@ -67,13 +72,29 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 		}
 	}
 	s.fold(open, bit(m.fair, 0)|bit(m.config.barrier && len(m.crashed) > 0, 1))
+	m.holds.state(s)
 }
 
-// freedom: the end decides, and the order in which calls return does not matter.
-func (m *progressMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
+// freedom: the end decides, and the order in which calls return does not matter, unless Unlock
+// fails: an earlier event of another process may explain that.
+func (m *progressMonitor) freedom(_ *queue, e *history.Event) freedom {
+	if e.Kind == history.UnlockReturn && e.Err != "" {
+		return fixed
+	}
+	return anywhere
+}
 
 func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
+	if e.Kind == history.UnlockReturn && e.Err != "" && m.holds.has(e.Process) {
+		return &history.Violation{
+			Property: history.Progress, Event: i, Reason: reasonUnlockFailed,
+			Detail: fmt.Sprintf("Unlock returned %[2]q to c%[1]d in attempt %[3]d", e.Process,
+				e.Err, e.Attempt),
+			Evidence: history.Evidence{Process: e.Process},
+		}
+	}
+	m.holds.observe(e)
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:
 		m.calls = append(m.calls, pendingCall{e.Kind, e.Shared(), e.Process, e.Attempt, i})

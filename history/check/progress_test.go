@@ -1,7 +1,9 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -53,4 +55,67 @@ func TestProgress(t *testing.T) {
 		}},
 		{name: "crashed", events: []history.Event{lockCall(1, 1), live, crash(1)}},
 	})
+}
+
+// Unlock fails only for a process that can have lost the lock.
+func TestUnlockFailed(t *testing.T) {
+	const failed = "Unlock failed, although nothing had failed before and no lock was lost"
+	key := func(kind history.Kind, process int32, path string) history.Event {
+		return history.Event{Kind: kind, Process: process, Path: path}
+	}
+	fault := history.Event{Kind: history.Fault, Process: 2, Name: "cut"}
+	type events = []history.Event
+	node, set := created(1, "/l/a", 5), key(history.KeySet, 1, "k")
+	timed := lockOK(1, 1, "")
+	timed.Validity = time.Second
+	expiring := history.Event{Kind: history.Tick, MayEndLock: true}
+	for name, test := range map[string]struct {
+		before events // before c1's Lock returns
+		inside events // before its Unlock returns
+		fails  bool
+	}{
+		"nothing changed":            {nil, nil, false},
+		"alone":                      {nil, nil, true},
+		"after a fault":              {nil, events{fault}, false},
+		"after an earlier fault":     {events{fault}, nil, false},
+		"after a crash":              {nil, events{crash(2)}, false},
+		"told of a loss":             {nil, events{lost(1, 1)}, false},
+		"another was told of a loss": {nil, events{lost(2, 1)}, true},
+		"session expired":            {nil, events{on(history.SessionExpired, 1)}, false},
+		"node created":               {events{node}, nil, true},
+		"node deleted by itself":     {events{node}, events{key(history.NodeDeleted, 1, "/l/a")}, true},
+		"node deleted by another":    {events{node}, events{key(history.NodeDeleted, 2, "/l/a")}, false},
+		"node of another deleted": {
+			events{created(2, "/l/a", 5)}, events{key(history.NodeDeleted, 2, "/l/a")}, true,
+		},
+		"node written by another":    {nil, events{key(history.NodeChanged, 2, "/l")}, false},
+		"node written by itself":     {nil, events{key(history.NodeChanged, 1, "/l")}, true},
+		"key set":                    {events{set}, nil, true},
+		"key deleted by itself":      {events{set}, events{key(history.KeyDeleted, 1, "k")}, true},
+		"key deleted by another":     {events{set}, events{key(history.KeyDeleted, 2, "k")}, false},
+		"key expired":                {events{set}, events{key(history.KeyExpired, 0, "k")}, false},
+		"key taken over":             {events{set}, events{key(history.KeySet, 2, "k")}, false},
+		"another key set by another": {events{set}, events{key(history.KeySet, 2, "q")}, true},
+		"time passes":                {events{set}, events{on(history.Tick, 0)}, true},
+		"slow or expiring":           {nil, events{expiring}, false},
+		"validity may be over":       {nil, events{timed, on(history.Tick, 0)}, false},
+	} {
+		begin := events{on(history.SessionOpened, 1), lockCall(1, 1), created(1, "/l/z", 4)}
+		if name == "nothing changed" {
+			begin = begin[:2]
+		}
+		all := slices.Concat(begin, test.before, events{lockOK(1, 1, "")}, test.inside,
+			events{unlockCall(1, 1), unlockFailed(1, 1)})
+		want := verdict{name: name, events: all}
+		if test.fails {
+			want.reason, want.event = failed, len(all)-1
+		}
+		judge(t, history.Progress, check.Progress, []verdict{
+			want,
+			{name: name + ", in production", events: slices.DeleteFunc(slices.Clone(all[1:]),
+				func(e history.Event) bool { return e.Kind.OfKey() })},
+			{name: name + ", succeeds", events: append(slices.Clone(all[:len(all)-1]),
+				unlockOK(1, 1))},
+		})
+	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
@@ -9,8 +10,8 @@ import (
 
 // CacheableVerdict reports whether the verdict on a property depends only on the part of a history
 // that the verdict cache compares: the events between processes and their locks, the changes of
-// nodes and sessions, and their order. Messages between clients and the ensemble, and times, are
-// not part of it.
+// nodes and sessions, and their order. Messages between clients and the ensemble are not part of it,
+// nor are times; that time passed is, if an Unlock fails.
 func CacheableVerdict(p history.Property) bool {
 	known := find(p)
 	return known != nil && known.cacheable
@@ -68,8 +69,11 @@ func (c *Checker) verdictKey(properties []history.Property, events []history.Eve
 	h = fold(h, uint64(c.limits().Overtakings))
 	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1)|bit(c.Barrier, 2)|
 		uint64(max(1, c.limits().Places)-1)<<3)
+	fails := slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.UnlockReturn && e.Err != ""
+	})
 	for i := range events {
-		if e := &events[i]; inVerdictKey(e.Kind) {
+		if e := &events[i]; inVerdictKey(e.Kind) || fails && e.Kind == history.Tick {
 			h = fold(h, hashWithoutTime(e))
 		}
 	}
@@ -88,6 +92,9 @@ func hashWithoutTime(e *history.Event) uint64 {
 	h = fold(h, uint64(e.Session))
 	if e.Relaxes {
 		h = fold(h, 1)
+	}
+	if e.MayEndLock {
+		h = fold(h, 2)
 	}
 	if e.Connection != 0 {
 		h = fold(h, uint64(e.Connection))

@@ -157,8 +157,10 @@ func (l *Loop) tick(pause time.Duration) {
 	if ok {
 		pause = min(pause, deadline-l.System.Now())
 	}
+	_, expiring := l.System.Expiry()
+	ending := expiring > 0 || l.canMove()
 	now, acted := l.executor.Sleep(pause)
-	l.log.Append(history.Event{At: now, Kind: history.Tick})
+	l.log.Append(history.Event{At: now, Kind: history.Tick, MayEndLock: ending})
 	l.System.Advance(now)
 	if acted || ok && deadline <= now || l.canMove() {
 		l.IdleTicks = 0
@@ -185,8 +187,8 @@ func (l *Loop) awaitsTime() bool {
 }
 
 // severity returns how hard a fault strikes now. Unless the scenario says how long a pause lasts,
-// it outlasts the data that will expire next, within the contract, so that another process can take over
-// meanwhile. A longer one shows nothing more: processes that poll repeat themselves.
+// it outlasts the data that will expire next, within the contract, so that another process can take
+// over meanwhile. A longer one shows nothing more: processes that poll repeat themselves.
 func (l *Loop) severity() faults.Severity {
 	severity := l.bounds
 	if l.pauses {

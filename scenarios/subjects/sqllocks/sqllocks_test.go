@@ -2,6 +2,8 @@ package sqllocks_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -273,5 +275,71 @@ func BenchmarkSchedule(b *testing.B) {
 				b.ReportMetric(float64(steps)/float64(b.N), "steps/schedule")
 			})
 		})
+	}
+}
+
+// A waiter that writes another column of the holder's row does not own it, and an Unlock that fails
+// without a fault and without a loss is found.
+func TestOwnTable(t *testing.T) {
+	for name, test := range map[string]struct {
+		unlock error
+		want   history.Property // "" for no violation
+	}{
+		"touched row":  {nil, ""},
+		"unlock fails": {errors.New("not released"), history.Progress},
+	} {
+		lock := scenarios.Subject{
+			Name: "touched-row",
+			Service: simsql.Service{
+				Schema: "CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, waiters INTEGER)",
+			},
+			Claims: []history.Property{
+				history.ClientMutualExclusion, history.Progress, history.OwnRelease,
+			},
+			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+				return touching{p, p.Handle.(*simsql.Client).DB(), test.unlock}, nil
+			},
+		}
+		s, runner := scenario(t, lock, "none"), engine.NewRunner(t)
+		got := history.Property("")
+		for schedule := range 200 {
+			if r := runner.Run(s, strategy.NewRandom(1, schedule)); len(r.Violations) > 0 {
+				got = r.Violations[0].Property
+				break
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: violates %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// A touching is a lock by a row, of which those that wait write another column.
+type touching struct {
+	process *scenarios.Process
+	db      *sql.DB
+	unlock  error // of each Unlock
+}
+
+func (l touching) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	owner, asked := l.process.Name(), false
+	for {
+		_, err := l.db.ExecContext(ctx, "INSERT INTO locks VALUES ('job', ?, 0)", owner)
+		if err == nil {
+			return &scenarios.Hold{Unlock: func(ctx context.Context) error {
+				_, err := l.db.ExecContext(ctx,
+					"DELETE FROM locks WHERE name = 'job' AND owner = ?", owner)
+				return errors.Join(err, l.unlock)
+			}}, nil
+		}
+		if !asked {
+			asked = true
+			l.db.ExecContext(ctx, "UPDATE locks SET waiters = waiters + 1 WHERE name = 'job'")
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
