@@ -71,8 +71,8 @@ var errScheduler = recording.ErrScheduler
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
 //
-// The test also fails if the search says too little: a check reached its limits, a sometimes
-// condition was not reached in 5000 schedules or more, or no process was ever granted the lock.
+// The test also fails if the search says too little: schedules differed when they ran twice, a check
+// reached its limits, a sometimes condition was not reached in 5000 schedules or more, or no process was ever granted the lock.
 //
 // go test -v prints what was run, and which claims and faults were not exercised. With the real
 // client the test is skipped under the race detector; see [real.RaceDetector].
@@ -107,8 +107,10 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	found := search(t, campaign, verdict)
 	report := found.Common()
 	verdict.ran(campaign.Seed, report)
-	if report.Nondeterministic != nil {
-		t.Logf("%s\n%v", report.DescribeDiffering(), report.Nondeterministic)
+	if report.Nondeterministic != nil && report.Failure == nil && len(report.Distinct) == 0 {
+		t.Fatalf("%v, seed %d: nothing found in %d schedules, but that says too little: %s\n%v",
+			&campaign.Scenario, campaign.Seed, report.Schedules, report.DescribeDiffering(),
+			report.Nondeterministic)
 	}
 	demandSetUp(t, campaign, report, verdict)
 	ctx, end := inTime(t)
@@ -595,7 +597,7 @@ func replayUnstable(t *testing.T, scenario *scenarios.Scenario, path string,
 	if n.Failures > 0 {
 		t.Fatalf("%s: a violation %v\n%v%s", path, n, difference, howToSearch(t, path))
 	}
-	t.Logf("%s: no violation in %d runs\n%v", path, n.Runs, difference)
+	t.Fatalf("%s: no violation in %d runs, but that says too little: %v", path, n.Runs, difference)
 }
 
 // demandEnvironment ends a test if a variable has a wrong value, even if the test does not use it.

@@ -59,6 +59,12 @@ func TestChecked(t *testing.T) {
 	case "refuses":
 		s.Subject = locktest.Misplaced()
 		s.Subject.Claims = []history.Property{history.ServerMutualExclusion, history.Progress}
+	case "differs":
+		s = scenario(locktest.RandomSelect(true), 2, 1, 0)
+	case "panics with lines":
+		s.Subject.Open = func(*scenarios.Process) (scenarios.Locker, error) {
+			panic(errors.Join(errors.New("first"), errors.New("second")))
+		}
 	case "several failures":
 		s = scenario(locktest.Named(t, "name-order"), 3, 2, 2)
 	case "alone":
@@ -110,6 +116,46 @@ func TestChecked(t *testing.T) {
 		}
 		interlock.Check(t, *s)
 	})
+}
+
+// A test fails if schedules or replays differ when they run twice, even if nothing is violated.
+func TestCheckDiffers(t *testing.T) {
+	directory := t.TempDir()
+	found, passed := runChecked(t, directory, variantVariable+"=pair", "INTERLOCK_OUT=out")
+	replay, _ := filepath.Glob(filepath.Join(directory, "out", "*", "*"))
+	if passed || len(replay) != 1 {
+		t.Fatalf("passed %v, counterexamples %v:\n%s", passed, replay, found)
+	}
+	// With many calls of Lock, no two runs are alike.
+	path := filepath.Join(replay[0], "schedule.json")
+	recorded, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, bytes.Replace(recorded, []byte(`"cycles": 1`),
+			[]byte(`"cycles": 20`), 1), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable, wants := range map[string][]string{
+		"INTERLOCK_SCHEDULES=200": {
+			"nothing found in 200 schedules, but that says too little: nondeterministic: ",
+			" did not run the same way twice at ", "locktest/concurrent.go:",
+		},
+		"INTERLOCK_STRATEGY=exhaustive": {"that says too little: nondeterministic: "},
+		"INTERLOCK_REPLAY=" + replay[0]: {", but that says too little: schedule "},
+	} {
+		text, passed := runChecked(t, directory, variantVariable+"=differs",
+			"INTERLOCK_CLAIMS=progress", variable)
+		for _, want := range wants {
+			if passed || !strings.Contains(text, want) {
+				t.Errorf("%s: passed %v, want %q:\n%s", variable, passed, want, text)
+			}
+		}
+	}
+	text, _ := runChecked(t, directory, variantVariable+"=panics with lines")
+	if want := "c1 panicked: first; second in "; !strings.Contains(text, want) {
+		t.Errorf("the output does not contain %q:\n%s", want, text)
+	}
 }
 
 // computing returns the lock with about 0.1 ms of computation in each call of Lock.

@@ -422,7 +422,11 @@ func (s *sheet) legend(shown int) {
 	if len(s.lanes) > 0 {
 		s.signs()
 	}
-	if shown < len(s.Events) {
+	switch {
+	case shown == 0 && len(s.Events) > 0:
+		s.line(dim, fmt.Sprintf("shown  none of %d events: none shows how it came about",
+			len(s.Events)))
+	case shown < len(s.Events):
 		s.line(dim, fmt.Sprintf("shown  %d of %d events", shown, len(s.Events)))
 	}
 }

@@ -309,6 +309,19 @@ shown  1 of 2 events
 `)
 }
 
+// A violation that no event shows says so.
+func TestNoneDecisive(t *testing.T) {
+	lines := timeline.Timeline{
+		Events:     []history.Event{{Kind: history.LockCall, Process: 1, Attempt: 1}},
+		Violations: []*history.Violation{{Property: "no-goroutine-leak", Reason: "leak"}},
+	}
+	expect(t, lines.Decisive, `
+! └ no-goroutine-leak: leak
+
+shown  none of 1 events: none shows how it came about
+`)
+}
+
 // Names from a file must neither control the terminal nor break the layout.
 func TestUnprintable(t *testing.T) {
 	lines := timeline.Timeline{

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/sim"
@@ -81,6 +82,17 @@ func (l *Loop) chooseGoroutine(n int, kind scheduler.Kind) (chosen int) {
 	}
 	l.touchGoroutine(uint64(n)<<16 | uint64(chosen)<<8 | uint64(step.Kind))
 	return chosen
+}
+
+// act notes which process the present step concerns, by the number of one of its threads or
+// connections. Goroutines that the step starts, such as those of a context that ends, compete with
+// the others of the process.
+func (l *Loop) act(number int32) {
+	l.acting = number
+	if number > 0 {
+		l.acting, _ = history.ProcessOf(number)
+	}
+	scheduler.Join(max(0, l.acting))
 }
 
 // touchGoroutine adds a choice to the timeline of the process that takes part in the present step,

@@ -312,9 +312,9 @@ func (l *Loop) run() {
 func (l *Loop) begin() {
 	l.begun = true
 	for _, p := range l.Processes {
+		l.act(int32(p.Number))
 		l.executor.Begin(p)
 		if scheduler.Enabled { // The order of processes is no decision.
-			l.acting = int32(p.Number)
 			l.settle()
 		}
 	}
@@ -332,9 +332,7 @@ func (l *Loop) take(step sim.Step, deviates bool) {
 	l.recorder.Decide(l.steps, step, deviates)
 	l.steps++
 	l.progress.Add(1)
-	if l.acting = step.Process; l.threads < 2 {
-		l.acting, _ = history.ProcessOf(step.Process) // It may name a connection.
-	}
+	l.act(step.Process)
 	if l.stop != nil && l.steps == l.stop.steps {
 		l.standStill(step)
 	}

@@ -54,7 +54,11 @@ func SetUpError(v *history.Violation) string {
 // panicked returns the violation of a run in which a process panicked. It is placed at the last
 // event that the process caused or received, and names the calls of the lock that led to the panic.
 func panicked(result *Result, owned func(function string) bool) *history.Violation {
-	message, stack, _ := strings.Cut(result.Panic, "\n")
+	message, stack := result.Panic, ""
+	if from := strings.LastIndex(message, "\ngoroutine "); from >= 0 {
+		message, stack = message[:from], message[from:]
+	}
+	message = OneLine(message)
 	_, stack, _ = strings.Cut(stack, "\npanic(")
 	calls := lockCalls(stack, owned)
 	message, setUp := strings.CutPrefix(message, setUpMark)
@@ -78,6 +82,12 @@ func panicked(result *Result, owned func(function string) bool) *history.Violati
 			Process: int32(result.PanicProcess), Message: message, Calls: calls,
 		},
 	}
+}
+
+// OneLine returns a message without line breaks, such as that of [errors.Join].
+func OneLine(message string) string {
+	return strings.Join(strings.FieldsFunc(message,
+		func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // lockCalls returns the calls of the lock's code on a stack, innermost first, up to the engine's

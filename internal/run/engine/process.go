@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -101,6 +102,8 @@ func (p *Process) run() {
 	if p.owners != nil {
 		p.owners.adopt(p.Number)
 	}
+	process, _ := history.ProcessOf(int32(p.Number))
+	scheduler.Join(process)
 	if p.first != nil {
 		p.locker = p.first.locker
 	}

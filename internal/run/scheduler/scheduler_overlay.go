@@ -11,6 +11,10 @@ const Enabled = true
 // the one that calls Next, run as they do without control.
 func Begin() { begin() }
 
+// Join puts the calling goroutine, and those that it and its timers start from now on, in a group.
+// Goroutines of one group compete; the group 0 competes with all.
+func Join(group int32) { join(uint32(group)) }
+
 // Next waits until every goroutine of the bubble is durably blocked or held, and returns among how
 // many there is to choose. Only one goroutine may call it.
 func Next() (choices int, kind Kind) { return next() }
@@ -22,6 +26,7 @@ func Take(choice int) { take(choice) }
 func End() { end() }
 
 func begin()
+func join(uint32)
 func next() (int, Kind)
 func take(int)
 func end()

@@ -8,6 +8,9 @@ const Enabled = false
 // Begin is never called.
 func Begin() { panic("scheduler: built without the overlay") }
 
+// Join does nothing.
+func Join(group int32) {}
+
 // Next is never called.
 func Next() (choices int, kind Kind) { panic("scheduler: built without the overlay") }
 

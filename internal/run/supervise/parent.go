@@ -390,13 +390,22 @@ var (
 	exitCall      = regexp.MustCompile(`(?m)^os\.Exit\((0x[0-9a-f]+)`)
 )
 
-// crashLineOf returns the line that says why the program crashed.
+// crashLineOf returns the line that says why the program crashed. It joins the lines of a message.
 func crashLineOf(header string) string {
 	for _, prefix := range []string{"panic: ", "fatal error: ", "SIG", "runtime: "} {
-		for line := range strings.Lines(header) {
-			if strings.HasPrefix(line, prefix) {
-				return strings.TrimSpace(line)
+		lines := strings.Split(header, "\n")
+		for i, line := range lines {
+			if !strings.HasPrefix(line, prefix) {
+				continue
 			}
+			message := []string{line}
+			for _, more := range lines[i+1:] { // The runtime indents them.
+				if !strings.HasPrefix(more, "\t") || strings.HasPrefix(more, "\tpanic: ") {
+					break
+				}
+				message = append(message, strings.TrimPrefix(more, "\t"))
+			}
+			return engine.OneLine(strings.TrimSpace(strings.Join(message, "\n")))
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package supervise_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -50,6 +51,13 @@ var childTests = []childTest{
 	{
 		name: "panics", call: func(*testing.T) { go panic("boom"); select {} },
 		reason: supervise.Panicked, message: "boom",
+	},
+	{
+		name: "panics with lines", call: func(*testing.T) {
+			go panic(errors.Join(errors.New("first"), errors.New("second")))
+			select {}
+		},
+		reason: supervise.Panicked, message: "first; second",
 	},
 	{
 		name: "exits", call: func(*testing.T) { os.Exit(5) },

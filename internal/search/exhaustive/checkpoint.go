@@ -2,6 +2,7 @@ package exhaustive
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,15 +113,17 @@ func (e *Search) description() string {
 
 // Resume makes the next Run continue from the Checkpoint file of an earlier search. Without such a
 // file, the search starts from the beginning. Resume returns an error that names the file if it
-// cannot be read or written, or is not a checkpoint of this search by this program.
+// cannot be read or written, or is not a checkpoint of this search by this program, and one that
+// names the first difference if the schedule of the default policy does not always run alike.
 func (e *Search) Resume(t *testing.T) error {
 	var err error
 	e.restrict()
 	if e.program, err = program.Hash(); err != nil {
 		return fmt.Errorf("%s: cannot read the executable of this program: %w", e.Checkpoint, err)
 	}
-	e.fingerprint = engine.TraceHash(engine.NewRunner(t).Run(&e.Scenario,
-		&engine.Replay{}).TraceHash)
+	if err := e.takeFingerprint(t); err != nil {
+		return err
+	}
 	if err := file.Check(e.Checkpoint); err != nil {
 		return err
 	}
@@ -146,6 +149,29 @@ func (e *Search) Resume(t *testing.T) error {
 	e.resumed = c
 	return nil
 }
+
+// fingerprintRuns is how often the schedule of the default policy runs before a search has a
+// checkpoint. A select with two ready cases takes one of them in all runs once in 2^15.
+const fingerprintRuns = 16
+
+// takeFingerprint sets the fingerprint of the lock. It returns an error if the lock has none.
+func (e *Search) takeFingerprint(t *testing.T) error {
+	ctx, runner := context.Background(), engine.NewRunner(t)
+	first := engine.NewRunner(t).Run(&e.Scenario, &engine.Replay{})
+	for range fingerprintRuns - 1 {
+		n := runner.RunAgain(ctx, &e.Scenario, 0, &engine.Replay{}, first)
+		if n == nil {
+			continue
+		}
+		runner.Locate(ctx, &e.Scenario, func() engine.Strategy { return &engine.Replay{} }, n)
+		return fmt.Errorf("%w: %w", errNotResumable, n)
+	}
+	e.fingerprint = engine.TraceHash(first.TraceHash)
+	return nil
+}
+
+// errNotResumable is why a search has no checkpoint.
+var errNotResumable = errors.New("the lock is nondeterministic, so no search of it can be resumed")
 
 // decode reads a checkpoint: a line of JSON, numbers if states are merged, and a checksum of these.
 func (e *Search) decode(content []byte) (*checkpoint, error) {
@@ -260,6 +286,9 @@ func (x *dfs) resume(c *checkpoint, r *report.Exhaustive) {
 
 // save writes a checkpoint.
 func (x *dfs) save(r *report.Exhaustive) error {
+	if r.Differing > 0 || x.search.differs {
+		return errNotResumable
+	}
 	c := checkpoint{
 		Format: checkpointFormat, Version: checkpointVersion, Search: x.search.description(),
 		Program: x.search.program, Fingerprint: x.search.fingerprint,

@@ -4,6 +4,7 @@ package exhaustive_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
+	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // Where goroutines are scheduled, an exhaustive search of a lock with concurrency of its own is
@@ -90,4 +93,49 @@ func TestScheduledThreads(t *testing.T) {
 			t.Errorf("defect %d: %s is not found first: %+v", defect, want, r.Failure)
 		}
 	}
+}
+
+// Where goroutines are scheduled, a schedule runs alike twice, also with the real client, which
+// keeps its watches in a map: it names them to the server, or ends them, in one order.
+func TestScheduledWatches(t *testing.T) {
+	s := locktest.Planned(t, watching(), 2, 2, "any=2")
+	s.Client = scenarios.Real
+	runner := engine.NewRunner(t)
+	for i := range 60 {
+		draw := func() engine.Strategy { return strategy.NewRandom(1, i) }
+		runner.Goroutines = strategy.Goroutines(1, i)
+		first := runner.Run(&s, draw())
+		events, hash := slices.Clone(first.Events), first.TraceHash
+		runner.Goroutines = strategy.Goroutines(1, i)
+		if second := runner.Run(&s, draw()); second.TraceHash != hash {
+			t.Fatalf("schedule %d: %v", i, engine.FirstDifference(events, second.Events))
+		}
+	}
+}
+
+// watching returns the textbook lock with a dozen watches, at whose events a goroutine each asks.
+func watching() scenarios.Subject {
+	s := locktest.Subject("watching", func(p *scenarios.Process) scenarios.LockerFunc {
+		locker, err := subjects.Textbook().Open(p)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) (*scenarios.Hold, error) {
+			for i := range 12 {
+				path := fmt.Sprintf("%s/none-%d", p.Directory, i)
+				if _, _, events, err := p.Client.ExistsW(path); err == nil {
+					go func() {
+						select {
+						case <-events:
+							p.Client.Exists(path)
+						case <-p.Context().Done():
+						}
+					}()
+				}
+			}
+			return locker.Lock(ctx)
+		}
+	})
+	s.Claims = nil
+	return s
 }

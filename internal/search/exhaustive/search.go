@@ -139,6 +139,7 @@ type Search struct {
 	level          *level // of a part, or nil
 	program        string
 	fingerprint    engine.TraceHash
+	differs        bool // the lock does not run alike twice, so there is no checkpoint
 	resumed        *checkpoint
 	outOfContract  *report.Failure // from the checkpoint
 	distinct       report.DistinctFailures
@@ -253,7 +254,7 @@ func (e *Search) locate(ctx context.Context, t *testing.T, r *report.Exhaustive,
 func (e *Search) runLive(ctx context.Context, t *testing.T,
 	before *report.Exhaustive,
 ) *report.Exhaustive {
-	e.NoReplayCache = true
+	e.NoReplayCache, e.differs = true, true
 	r := e.again(ctx, t, before.Elapsed)
 	r.Differing += before.Differing
 	r.Nondeterministic = before.Nondeterministic

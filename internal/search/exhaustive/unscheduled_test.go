@@ -4,6 +4,8 @@ package exhaustive_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +29,31 @@ func TestUnscheduledSelect(t *testing.T) {
 			t.Errorf("live %v: complete %v, failure %+v, %d untried, %s", live, r.Complete,
 				r.Failure, r.Untried, r.DescribeDiffering())
 		}
+	}
+}
+
+// On the stock Go runtime, a search of a lock with a random select has no checkpoint, and says so
+// when it begins, or when it would write one.
+func TestUnscheduledCheckpoint(t *testing.T) {
+	e := &exhaustive.Search{
+		Scenario:   *locktest.Scenario(locktest.RandomSelect(true), 2, 1, 0),
+		Checkpoint: filepath.Join(t.TempDir(), "checkpoint"),
+	}
+	err := e.Resume(t)
+	for _, want := range []string{
+		"the lock is nondeterministic, so no search of it can be resumed",
+		"locktest/concurrent.go:", "did not run the same way twice", "event ",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is not %q: %v", want, err)
+		}
+	}
+	e.Scenario = locktest.Planned(t, locktest.Fickle(), 2, 1, "none")
+	e.Scenario.Subject.Claims, e.Schedules = nil, 3
+	r := e.Run(context.Background(), t)
+	if _, missing := os.Stat(e.Checkpoint); r.Differing == 0 || r.Unsaved == nil ||
+		!strings.Contains(r.Unsaved.Error(), "can be resumed") || missing == nil {
+		t.Errorf("%d schedules differ, error %v", r.Differing, r.Unsaved)
 	}
 }
 

@@ -70,7 +70,8 @@ func (s *Scope) dimensions() string {
 // goroutines says where goroutines of a process switch.
 func (s *Scope) goroutines() string {
 	if scheduler.Enabled {
-		return ", in which goroutines switch only where they block"
+		return ", in which goroutines switch where they block and before the lock's code closes or " +
+			"polls a channel, or uses a mutex or an atomic type"
 	}
 	return ""
 }

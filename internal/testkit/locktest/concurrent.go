@@ -3,6 +3,10 @@ package locktest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -15,7 +19,8 @@ import (
 func Concurrent() []scenarios.Subject {
 	var locks []scenarios.Subject
 	for _, fixed := range []bool{false, true} {
-		locks = append(locks, RandomSelect(fixed), WokenTwice(fixed), MutexHeld(fixed))
+		locks = append(locks, RandomSelect(fixed), WokenTwice(fixed), MutexHeld(fixed),
+			MutexHalves(fixed), LateTimer(fixed), RequestOrder(fixed))
 	}
 	return locks
 }
@@ -94,6 +99,55 @@ func MutexHeld(fixed bool) scenarios.Subject {
 			exists, _, err := p.Client.Exists(p.Directory)
 			return err == nil && exists && !known
 		})
+	})
+}
+
+// MutexHalves has two goroutines that look in one critical section of a mutex, and act in another.
+func MutexHalves(fixed bool) scenarios.Subject {
+	return concurrent("mutex-halves", fixed, func(p *scenarios.Process) bool {
+		var mu sync.Mutex
+		seen, both := 0, 0
+		half := func() bool {
+			mu.Lock()
+			first := seen == 0
+			mu.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
+			seen++
+			if first {
+				both++
+			}
+			return both == 2
+		}
+		return wokenTwice(p, half, half)
+	})
+}
+
+// LateTimer expects that a timer's function runs before a goroutine that wakes at the same time.
+func LateTimer(fixed bool) scenarios.Subject {
+	return concurrent("late-timer", fixed, func(p *scenarios.Process) bool {
+		var ran atomic.Bool
+		time.AfterFunc(time.Second, func() { ran.Store(true) })
+		time.Sleep(time.Second)
+		return !ran.Load()
+	})
+}
+
+// RequestOrder expects that the servers get simultaneous requests of two goroutines in the order of
+// their paths.
+func RequestOrder(fixed bool) scenarios.Subject {
+	return concurrent("request-order", fixed, func(p *scenarios.Process) bool {
+		create := func(name string) func() bool {
+			return func() bool {
+				_, err := p.Client.Create(p.Directory+"/"+p.Name()+name, nil, 0,
+					zk.WorldACL(zk.PermAll))
+				return err != nil
+			}
+		}
+		wokenTwice(p, create("a"), create("b"))
+		_, a, _ := p.Client.Exists(p.Directory + "/" + p.Name() + "a")
+		_, b, _ := p.Client.Exists(p.Directory + "/" + p.Name() + "b")
+		return a != nil && b != nil && b.Czxid < a.Czxid
 	})
 }
 

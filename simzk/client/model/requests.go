@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/interlock-sim/interlock/internal/base/hash64"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
@@ -40,7 +41,7 @@ func (c *Conn) takeSubmitted() []*call {
 	c.hasSubmitted.Store(false)
 	requests := c.submitted
 	c.submitted, c.recycled = c.recycled[:0], requests
-	if len(requests) > 1 {
+	if len(requests) > 1 && !scheduler.Enabled { // Otherwise the schedule decides the order.
 		slices.SortStableFunc(requests, func(a, b *call) int {
 			return cmp.Or(library.CompareSimultaneous(&a.Request, &b.Request),
 				cmp.Compare(a.Thread, b.Thread))

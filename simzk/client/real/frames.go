@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/client/internal/library"
 	"github.com/interlock-sim/interlock/simzk/operation"
@@ -66,8 +67,12 @@ func (r *Conn) collectFrames(queued bool) {
 	}
 }
 
-// sortSimultaneous sorts requests that the client has sent at the same time.
+// sortSimultaneous sorts requests that the client has sent at the same time, unless the schedule
+// decides their order.
 func sortSimultaneous(batch []*simzk.Exchange) {
+	if scheduler.Enabled {
+		return
+	}
 	slices.SortStableFunc(batch, func(a, b *simzk.Exchange) int {
 		return cmp.Or(library.CompareSimultaneous(&a.Request, &b.Request),
 			cmp.Compare(a.Thread, b.Thread))

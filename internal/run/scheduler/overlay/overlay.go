@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/interlock-sim/interlock/internal/base/file"
@@ -25,17 +26,44 @@ const releasePrefix = "go1.26"
 //go:embed runtime.go.txt
 var runtimeSource string
 
+//go:embed switch.go.txt
+var switchSource string
+
+//go:embed internalsync.go.txt
+var internalSyncSource string
+
 //go:embed sync.go.txt
 var syncSource string
 
+//go:embed atomic.go.txt
+var atomicSource string
+
 // added are the files that the overlay adds, by their paths below GOROOT/src.
 var added = map[string]string{
-	"runtime/interlock.go":       runtimeSource,
-	"internal/sync/interlock.go": syncSource,
+	"runtime/interlock.go":        runtimeSource,
+	"runtime/interlock_switch.go": switchSource,
+	"internal/sync/interlock.go":  internalSyncSource,
+	"sync/interlock.go":           syncSource,
+	"sync/atomic/interlock.go":    atomicSource,
 }
 
 // An edit replaces an anchor in a file of the standard library.
 type edit struct{ file, anchor, replacement string }
+
+// switchPoints are the functions at which a goroutine may be switched before they do anything, by
+// file: the first lines of functions. Unlock and its like are none: what another goroutine could do
+// right before, it can do right after. Nor are operations on channels that may block: they would
+// multiply the schedules of each lock whose goroutines hand over results.
+var switchPoints = map[string]string{
+	"runtime/chan.go":      `func (selectnbsend|selectnbrecv|closechan)\(`,
+	"sync/mutex.go":        `func \(\w+ \*Mutex\) (Lock|TryLock)\(`,
+	"sync/rwmutex.go":      `func \(\w+ \*RWMutex\) (Lock|TryLock)\(`,
+	"sync/once.go":         `func \(\w+ \*Once\) Do\(`,
+	"sync/cond.go":         `func \(\w+ \*Cond\) (Signal|Broadcast)\(`,
+	"sync/map.go":          `func \(\w+ \*Map\) [A-Z]`,
+	"sync/atomic/type.go":  `func \(\w+ \*\w+(\[T\])?\) [A-Z]`,
+	"sync/atomic/value.go": `func \(\w+ \*Value\) [A-Z]`,
+}
 
 var edits = []edit{
 	// A goroutine that becomes runnable, or is started, is held.
@@ -64,7 +92,55 @@ var edits = []edit{
 		"runtime/synctest.go", "type synctestBubble struct {\n",
 		"type synctestBubble struct {\n\tinterlock interlockBubble\n",
 	},
-	// A select asks which of its ready cases to take.
+	// A goroutine competes with those of the group of the goroutine, or of the timer, that starts it.
+	{
+		"runtime/runtime2.go", "unsafe.Pointer // profiler labels\n",
+		"unsafe.Pointer // profiler labels\n\tinterlockGroup uint32\n",
+	},
+	{
+		"runtime/proc.go", "\t\tnewg.bubble = callergp.bubble\n",
+		"\t\tnewg.bubble = callergp.bubble\n\t\tnewg.interlockGroup = callergp.interlockGroup\n",
+	},
+	{
+		"runtime/time.go", "type timer struct {\n",
+		"type timer struct {\n\tinterlockGroup uint32 // of the goroutine that made it\n",
+	},
+	{
+		"runtime/time.go", "\tt.timer.init(nil, nil)\n",
+		"\tt.timer.init(nil, nil)\n\tt.interlockGroup = getg().interlockGroup\n",
+	},
+	{
+		"runtime/time.go", "\t\tbubble.changegstatus(gp, _Gdead, _Grunning)\n",
+		"\t\tbubble.changegstatus(gp, _Gdead, _Grunning)\n" +
+			"\t\tgp.interlockGroup = t.interlockGroup\n",
+	},
+	{
+		"runtime/time.go", "\t\tgp.bubble = nil\n",
+		"\t\tgp.bubble = nil\n\t\tgp.interlockGroup = 0\n",
+	},
+	// Every run ranges over a map in the same order. The keys of hashes are those of every program,
+	// and the seed and the first entry those of every map of a bubble.
+	{
+		"runtime/rand.go", "func maps_rand() uint64 {\n",
+		"func maps_rand() uint64 {\n\tif interlockInBubble() {\n\t\treturn 0\n\t}\n",
+	},
+	{
+		"runtime/alg.go", "uintptr(bootstrapRand())",
+		"uintptr(i+1) * 0x9e3779b1",
+	},
+	{
+		"runtime/alg.go", "\t\tkey[i] = bootstrapRand()\n",
+		"\t\tkey[i] = uint64(i+1) * 0x9e3779b97f4a7c15\n",
+	},
+	{
+		"internal/sync/hashtriemap.go", "uintptr(runtime_rand())", "interlockSeed()",
+	},
+	// A select asks which of its ready cases to take. One that does not block may be switched.
+	{
+		"runtime/select.go", "block bool) (int, bool) {\n\tgp := getg()\n",
+		"block bool) (int, bool) {\n\tif !block {\n\t\tinterlockPoint()\n\t}\n" +
+			"\tgp := getg()\n",
+	},
 	{
 		"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n",
 		"\t\tj := interlockPollIndex(gp, norder)\n",
@@ -101,11 +177,11 @@ var edits = []edit{
 	},
 	{
 		"runtime/sema.go", "skipframes, waitReasonSyncRWMutexRLock)\n",
-		"skipframes, interlockRWMutexWait(addr, waitReasonSyncRWMutexRLock))\n",
+		"skipframes, interlockRLockWait(addr, waitReasonSyncRWMutexRLock))\n",
 	},
 	{
 		"runtime/sema.go", "skipframes, waitReasonSyncRWMutexLock)\n",
-		"skipframes, interlockRWMutexWait(addr, waitReasonSyncRWMutexLock))\n",
+		"skipframes, interlockRWLockWait(addr, waitReasonSyncRWMutexLock))\n",
 	},
 	{
 		"runtime/sema.go", "func internal_sync_nanotime() int64 {\n",
@@ -128,6 +204,18 @@ var edits = []edit{
 	{
 		"internal/sync/mutex.go", "func (m *Mutex) Unlock() {\n",
 		"func (m *Mutex) interlockUnlock() {\n",
+	},
+	{
+		"sync/rwmutex.go", "func (rw *RWMutex) RLock() {\n",
+		"func (rw *RWMutex) interlockRLock() {\n",
+	},
+	{
+		"sync/rwmutex.go", "func (rw *RWMutex) TryRLock() bool {\n",
+		"func (rw *RWMutex) interlockTryRLock() bool {\n",
+	},
+	{
+		"sync/rwmutex.go", "func (rw *RWMutex) RUnlock() {\n",
+		"func (rw *RWMutex) interlockRUnlock() {\n",
 	},
 }
 
@@ -157,18 +245,17 @@ func Write(goroot, version, directory string) (string, error) {
 		contents[path] = content
 	}
 	for _, e := range edits {
-		if _, ok := contents[e.file]; !ok {
-			content, err := os.ReadFile(filepath.Join(sources, filepath.FromSlash(e.file)))
-			if err != nil {
-				return "", err
-			}
-			contents[e.file] = string(content)
+		if err := readSource(sources, e.file, contents); err != nil {
+			return "", err
 		}
 		if n := strings.Count(contents[e.file], e.anchor); n != 1 {
 			return "", fmt.Errorf("no scheduler for %s: %s has the anchor %q %d times, not once",
 				version, e.file, e.anchor, n)
 		}
 		contents[e.file] = strings.Replace(contents[e.file], e.anchor, e.replacement, 1)
+	}
+	if err := addSwitchPoints(sources, version, contents); err != nil {
+		return "", err
 	}
 	replace := make(map[string]string)
 	for path, content := range contents {
@@ -184,6 +271,44 @@ func Write(goroot, version, directory string) (string, error) {
 	}
 	path := filepath.Join(directory, "overlay.json")
 	return path, writeIfDifferent(path, index)
+}
+
+// readSource reads a file of the standard library, unless its content is known.
+func readSource(sources, file string, contents map[string]string) error {
+	if _, ok := contents[file]; ok {
+		return nil
+	}
+	content, err := os.ReadFile(filepath.Join(sources, filepath.FromSlash(file)))
+	contents[file] = string(content)
+	return err
+}
+
+// addSwitchPoints makes the functions of [switchPoints] ask whether to switch. It adds the list of
+// the standard library's directories, whose code asks nothing.
+func addSwitchPoints(sources, version string, contents map[string]string) error {
+	for file, functions := range switchPoints {
+		if err := readSource(sources, file, contents); err != nil {
+			return err
+		}
+		first := regexp.MustCompile(`(?m)^` + functions + `.*?\{( |$)`)
+		if !first.MatchString(contents[file]) {
+			return fmt.Errorf("no scheduler for %s: %s has no function %s", version, file,
+				functions)
+		}
+		contents[file] = first.ReplaceAllString(contents[file], "${0}interlockPoint(); ")
+	}
+	entries, err := os.ReadDir(sources)
+	if err != nil {
+		return err
+	}
+	list := "package runtime\n\nvar interlockStandard = []string{"
+	for _, entry := range entries {
+		if entry.IsDir() {
+			list += fmt.Sprintf("%q,", entry.Name())
+		}
+	}
+	contents["runtime/interlock_standard.go"] = list + "}\n"
+	return nil
 }
 
 // Install writes the overlay below the user's directory for caches, and returns its file. The
@@ -206,7 +331,7 @@ func Install(environment string) (string, error) {
 // Another version of this package returns another one.
 func Directory(cache, goroot, version string) string {
 	hash := fnv.New64a()
-	fmt.Fprint(hash, goroot, edits, added) // Maps print in the order of their keys.
+	fmt.Fprint(hash, goroot, edits, added, switchPoints) // Maps print in the order of their keys.
 	name := fmt.Sprintf("scheduler-%s-%016x", version, hash.Sum64())
 	return filepath.Join(cache, "interlock", name)
 }
