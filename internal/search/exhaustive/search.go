@@ -854,9 +854,9 @@ func (x *dfs) idleTicks() int {
 	return b.idleTicks
 }
 
-// continuesIdle reports whether a tick here would continue an idle period of the path: only time has
-// passed since, and nobody could notice but a process whose timer has fired. Without reduction, a
-// period goes on while data will expire.
+// continuesIdle reports whether a tick here would continue an idle period of the path: only time
+// has passed since, and nobody could notice but a process whose timer has fired. Without reduction,
+// a period goes on while data will expire.
 func (x *dfs) continuesIdle() bool {
 	return x.jump.quiet && (!x.search.NoReduction || x.view.Expires())
 }
