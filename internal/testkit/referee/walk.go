@@ -24,10 +24,11 @@ import (
 
 // A pace selects the steps that stay within the scope.
 type pace struct {
-	lock *Lock
-	view engine.View
-	idle int  // idle ticks so far
-	tick bool // the last step was a tick, an idle one if idling
+	lock  *Lock
+	view  engine.View
+	idle  int  // idle ticks so far
+	tick  bool // the last step was a tick, an idle one if idling
+	stops bool // the last tick ended where a timer fires or data expire
 	// idling jumps over what awaits time only if data expire
 	idling bool
 	before moment
@@ -88,7 +89,7 @@ func (p *pace) choices(enabled []sim.EnabledStep) (indexes []int) {
 	}
 	now, waits := p.now(steps), p.view.AwaitsTime()
 	jumps := len(steps) == 0 || waits && (!p.idling || !p.lock.expires() || p.view.Expires())
-	if p.tick && jumps && !p.happened(&now) {
+	if p.tick && jumps && !p.stops && !p.view.Reached() && !p.happened(&now) {
 		p.before.events = now.events
 		return []int{tick}
 	}
@@ -101,14 +102,23 @@ func (p *pace) choices(enabled []sim.EnabledStep) (indexes []int) {
 	return indexes
 }
 
-// record records the chosen step.
-func (p *pace) record(step sim.Step) {
-	if p.tick { // The jump goes on.
-		return
+// take chooses a step, and returns what [engine.Strategy.Choose] returns. Time passes to the first
+// instant at which code of a process can act or data expire.
+func (p *pace) take(enabled []sim.EnabledStep, i int) int {
+	step := enabled[i].Step
+	ticks := step.Kind == sim.Tick
+	if ticks {
+		step, p.stops = p.view.Pass()
 	}
-	if p.tick = step.Kind == sim.Tick; p.tick && p.idling {
-		p.idle++
+	if !p.tick { // Otherwise the jump goes on.
+		if p.tick = ticks; ticks && p.idling {
+			p.idle++
+		}
 	}
+	if step.Unlisted() {
+		return engine.Ask(step)
+	}
+	return i
 }
 
 // A randomWalk draws random schedules within the scope. Each process, and each kind of step, has a
@@ -188,11 +198,6 @@ func (w *randomWalk) draw(enabled []sim.EnabledStep, indexes []int) int {
 	panic("referee: no step drawn") // impossible: the rates add up to the total
 }
 
-func (w *randomWalk) take(enabled []sim.EnabledStep, i int) int {
-	w.record(enabled[i].Step)
-	return i
-}
-
 // An enumeration runs all schedules within the scope in turn, without any reduction or stored
 // states.
 type enumeration struct {
@@ -206,9 +211,7 @@ type choicePoint struct{ taken, choices int }
 // Choose implements [engine.Strategy].
 func (e *enumeration) Choose(index int, enabled []sim.EnabledStep, _ int) int {
 	indexes := e.choices(enabled)
-	i := indexes[e.follow(index, len(indexes))]
-	e.record(enabled[i].Step)
-	return i
+	return e.take(enabled, indexes[e.follow(index, len(indexes))])
 }
 
 // ChooseGoroutine implements [engine.GoroutineStrategy].
