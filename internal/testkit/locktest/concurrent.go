@@ -47,6 +47,14 @@ func concurrent(name string, fixed bool, skips func(*scenarios.Process) bool) sc
 	return s
 }
 
+// concurrentFirst is concurrent with a question of the first process only.
+func concurrentFirst(name string, fixed bool, skips func(*scenarios.Process) bool,
+) scenarios.Subject {
+	return concurrent(name, fixed, func(p *scenarios.Process) bool {
+		return p.Number == 1 && skips(p)
+	})
+}
+
 // RandomSelect waits in a select with two ready cases.
 func RandomSelect(fixed bool) scenarios.Subject {
 	return concurrent("random-select", fixed, func(p *scenarios.Process) bool {
@@ -104,7 +112,7 @@ func MutexHeld(fixed bool) scenarios.Subject {
 
 // MutexHalves has two goroutines that look in one critical section of a mutex, and act in another.
 func MutexHalves(fixed bool) scenarios.Subject {
-	return concurrent("mutex-halves", fixed, func(p *scenarios.Process) bool {
+	return concurrentFirst("mutex-halves", fixed, func(p *scenarios.Process) bool {
 		var mu sync.Mutex
 		seen, both := 0, 0
 		half := func() bool {
@@ -136,7 +144,7 @@ func LateTimer(fixed bool) scenarios.Subject {
 // RequestOrder expects that the servers get simultaneous requests of two goroutines in the order of
 // their paths.
 func RequestOrder(fixed bool) scenarios.Subject {
-	return concurrent("request-order", fixed, func(p *scenarios.Process) bool {
+	return concurrentFirst("request-order", fixed, func(p *scenarios.Process) bool {
 		create := func(name string) func() bool {
 			return func() bool {
 				_, err := p.Client.Create(p.Directory+"/"+p.Name()+name, nil, 0,
