@@ -127,13 +127,12 @@ func TestCheckDiffers(t *testing.T) {
 		t.Fatalf("passed %v, counterexamples %v:\n%s", passed, replay, found)
 	}
 	// With many calls of Lock, no two runs are alike.
-	path := filepath.Join(replay[0], "schedule.json")
-	recorded, err := os.ReadFile(path)
-	if err == nil {
-		err = os.WriteFile(path, bytes.Replace(recorded, []byte(`"cycles": 1`),
-			[]byte(`"cycles": 20`), 1), 0o644)
-	}
+	recorded, err := recording.Read(replay[0])
 	if err != nil {
+		t.Fatal(err)
+	}
+	recorded.Cycles = 20
+	if err := recorded.Write(filepath.Join(replay[0], "schedule.json")); err != nil {
 		t.Fatal(err)
 	}
 	for variable, wants := range map[string][]string{
@@ -325,7 +324,7 @@ func TestCheck(t *testing.T) {
 		"a run hangs": {
 			[]string{variantVariable + "=hangs"},
 			false,
-			"not blocked within its run: sync.Mutex.Lock in scenarios_test.",
+			"not blocked within its run: sync.Mutex.Lock in interlock_test.",
 		},
 		"a failure is within the contract despite a pause": {[]string{
 			variantVariable + "=late", "INTERLOCK_SCHEDULES=2000",

@@ -27,7 +27,7 @@ func newDeadlyModule(t *testing.T) *deadlyModule {
 	if testing.Short() {
 		t.Skip("it builds another module")
 	}
-	here, err := filepath.Abs("..")
+	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestSearchAgain(t *testing.T) {
 			}
 			command := commands[len(commands)-1]
 			if command[2] != `^TestChecked$/^lock\[1\]$` ||
-				command[3] != "github.com/interlock-sim/interlock/scenarios" {
+				command[3] != "github.com/interlock-sim/interlock" {
 				t.Errorf("the command runs %q of %q", command[2], command[3])
 			}
 			want := headers.FindAllString(found, -1)
