@@ -71,8 +71,9 @@ var errScheduler = recording.ErrScheduler
 // A violation out of contract is shrunk too, but fails the test only if the shrunk schedule
 // violates a property within the contract.
 //
-// The test also fails if the search says too little: schedules differed when they ran twice, a check
-// reached its limits, a sometimes condition was not reached in 5000 schedules or more, or no process was ever granted the lock.
+// The test also fails if the search says too little: schedules differed when they ran twice, a
+// check reached its limits, a sometimes condition was not reached in 5000 schedules or more, or no
+// process was ever granted the lock.
 //
 // go test -v prints what was run, and which claims and faults were not exercised. With the real
 // client the test is skipped under the race detector; see [real.RaceDetector].
@@ -157,7 +158,8 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	verdict.Outcome = recording.Passed
 }
 
-// refuse ends a test whose code Interlock does not control. What it does says nothing about the lock.
+// refuse ends a test whose code Interlock does not control. What it does says nothing about the
+// lock.
 func refuse(t testing.TB, scenario *scenarios.Scenario, why string, verdict *verdict) {
 	t.Helper()
 	verdict.Outcome = recording.Refused

@@ -72,9 +72,9 @@ func (c *Cluster) Heal(l *Link) {
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
 }
 
-// Crash kills the client's process. Its goroutines observe nothing more of the ensemble: calls of the
-// client, those under way included, do not return before [Link.TearDown]. Requests that are already
-// sent may still be served.
+// Crash kills the client's process. Its goroutines observe nothing more of the ensemble: calls of
+// the client, those under way included, do not return before [Link.TearDown]. Requests that are
+// already sent may still be served.
 func (c *Cluster) Crash(l *Link) {
 	l.each(func(l *Link) {
 		l.crashed.Store(true)

@@ -311,7 +311,8 @@ func lacking(c *campaign.Campaign, r report.Report) string {
 		return "sometimes conditions never reached: " + strings.Join(missed, "; ")
 	case len(c.MissingCoverage(r)) > 0:
 		return "required fault coverage is missing"
-	case !c.Partial(r) && (!ok || !exhaustive.Complete): // A complete search says what it has shown.
+	case !c.Partial(r) && (!ok || !exhaustive.Complete):
+		// A complete search says what it has shown.
 		return knownBroken(c)
 	}
 	return ""

@@ -99,9 +99,9 @@ func releaseAtAnyTime(granted *history.Event, clocks *Clocks) timedOperation {
 }
 
 // operationsWithin returns the acquire and the release of an attempt, and its downgrade in between.
-// The acquire may have taken effect at any time before the grant. If Unlock returned no error and no
-// Lost event precedes, the release took effect between the call and the return of Unlock. Otherwise
-// it may have taken effect at any time since the grant.
+// The acquire may have taken effect at any time before the grant. If Unlock returned no error and
+// no Lost event precedes, the release took effect between the call and the return of Unlock.
+// Otherwise it may have taken effect at any time since the grant.
 func operationsWithin(events []history.Event, of []int, granted *history.Event,
 	clocks *Clocks,
 ) []timedOperation {

@@ -179,7 +179,7 @@ type Monitor struct {
 	unmonitored bool               // a claim has no monitor
 	properties  []history.Property // of the monitors, in canonical order
 	observers   [64][]int          // the monitors that observe events of each kind
-	dependents  [64][]int          // those whose verdict depends on events of each kind at processes
+	dependents  [64][]int          // whose verdict depends on events of each kind at processes
 	queues      []*queue           // of the monitors, or nil
 	config      monitorConfig
 	texts       textHashes

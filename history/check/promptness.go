@@ -106,8 +106,8 @@ func (m *promptnessMonitor) of(process int32) *asker {
 
 func (m *promptnessMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
 
-// state folds in no index, which only decides what a violation names, and times since and until now:
-// when a run came to a state makes no difference.
+// state folds in no index, which only decides what a violation names, and times since and until
+// now: when a run came to a state makes no difference.
 func (m *promptnessMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
 	for i := range m.askers {

@@ -8,8 +8,9 @@ import (
 
 // undisturbed holds the open attempts at the lock in which nothing has happened that the process
 // can take for a loss of the lock. An attempt opens when the process first changes a node or a key,
-// and not when it calls Lock, because a reduction may put that call first. Until a first fault of any kind strikes, those are all attempts
-// in a history that shows sessions or keys, as that of a service in production does not, but these:
+// and not when it calls Lock, because a reduction may put that call first. Until a first fault of
+// any kind strikes, those are all attempts in a history that shows sessions or keys, as that of a
+// service in production does not, but these:
 //   - the process was told of a loss, or its session has ended;
 //   - another process has deleted a node of the process, or written any node;
 //   - another process has set or deleted a key that the process has set, or such a key is gone;
@@ -29,7 +30,8 @@ type undisturbedAttempt struct {
 	disturbed bool
 }
 
-// An attemptSet is a node that a process has created, or a key that it has set, in its open attempt.
+// An attemptSet is a node that a process has created, or a key that it has set, in its open
+// attempt.
 type attemptSet struct {
 	process int32
 	server  int32 // of a key; -1 for a node

@@ -10,8 +10,8 @@ import (
 
 // CacheableVerdict reports whether the verdict on a property depends only on the part of a history
 // that the verdict cache compares: the events between processes and their locks, the changes of
-// nodes and sessions, and their order. Messages between clients and the ensemble are not part of it,
-// nor are times; that time passed is, if an Unlock fails.
+// nodes and sessions, and their order. Messages between clients and the ensemble are not part of
+// it, nor are times; that time passed is, if an Unlock fails.
 func CacheableVerdict(p history.Property) bool {
 	known := find(p)
 	return known != nil && known.cacheable

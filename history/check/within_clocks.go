@@ -160,9 +160,9 @@ func attempts(events []history.Event) []grantedAttempt {
 	return all
 }
 
-// timedCalls returns the index of the LockCall of each attempt, unless it is missing or has the time
-// of the attempt's first node, which the attempt made later: a recorder that was not told when Lock
-// was called writes that time.
+// timedCalls returns the index of the LockCall of each attempt, unless it is missing or has the
+// time of the attempt's first node, which the attempt made later: a recorder that was not told when
+// Lock was called writes that time.
 func timedCalls(events []history.Event) map[attemptKey]int {
 	calls, queued := make(map[attemptKey]int), make(map[attemptKey]bool)
 	for i := range events {

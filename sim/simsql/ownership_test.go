@@ -42,11 +42,13 @@ func TestOwnership(t *testing.T) {
 		{"touched", "", []string{"c1 " + takes, "c2 " + touches, "c1 " + releases1}, ""},
 		{
 			"touched, and released without its owner", "",
-			[]string{"c1 " + takes, "c2 " + touches, "c1 " + releases}, "",
+			[]string{"c1 " + takes, "c2 " + touches, "c1 " + releases},
+			"",
 		},
 		{
 			"touched by another value", "",
-			[]string{"c1 " + takes, "c2 UPDATE locks SET waiters = 7", "c1 " + releases1}, "",
+			[]string{"c1 " + takes, "c2 UPDATE locks SET waiters = 7", "c1 " + releases1},
+			"",
 		},
 		{
 			"touched unless it is one's own", "", []string{

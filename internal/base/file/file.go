@@ -119,8 +119,8 @@ func WriteDirectory(path string, write func(draft string) error) error {
 }
 
 // Intercept, if it is not nil, is called before each operation that writes to a disk: create,
-// write, sync, close and rename of a draft. An error that it returns is that of the operation. Tests
-// set it before anything is written.
+// write, sync, close and rename of a draft. An error that it returns is that of the operation.
+// Tests set it before anything is written.
 var Intercept func(operation, draft string) error
 
 func intercept(operation, draft string) error {

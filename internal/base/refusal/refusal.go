@@ -10,9 +10,9 @@ const Mark = "interlock does not control "
 // OtherRun is the owner of the goroutines of other runs.
 const OtherRun = -1
 
-// DemandOwn refuses a goroutine that uses the connection of another process. Owner returns the number
-// of the process that the calling goroutine belongs to, 0 if it is unknown, or [OtherRun]. Owner may
-// be nil.
+// DemandOwn refuses a goroutine that uses the connection of another process. Owner returns the
+// number of the process that the calling goroutine belongs to, 0 if it is unknown, or [OtherRun].
+// Owner may be nil.
 func DemandOwn(owner func() int, process int) {
 	if owner == nil {
 		return
@@ -22,8 +22,8 @@ func DemandOwn(owner func() int, process int) {
 	case OtherRun:
 		Stale()
 	default:
-		panic(fmt.Sprintf("%sa connection that c%d uses and that belongs to c%d%s", Mark, user, process,
-			instead))
+		panic(fmt.Sprintf("%sa connection that c%d uses and that belongs to c%d%s", Mark, user,
+			process, instead))
 	}
 }
 
@@ -31,5 +31,5 @@ func DemandOwn(owner func() int, process int) {
 func Stale() { panic(Mark + "a connection that is used in another run than its own" + instead) }
 
 // instead says what to do.
-const instead = ": let Subject.Open make or take a connection anew for each process, and keep it in " +
-	"no package's variable"
+const instead = ": let Subject.Open make or take a connection anew for each process, and keep it " +
+	"in no package's variable"

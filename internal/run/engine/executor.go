@@ -174,10 +174,10 @@ func (e *liveExecutor) TearDown(judged bool) {
 	time.Sleep(teardownGrace)
 }
 
-// KeepStopped makes the code of processes that have not finished stay blocked in its calls and on the
-// channels of its clients when a run ends, instead of ending. It costs the memory of such code, which
-// is lost. It is for code that would end the program: such as code that panics when the events of its
-// client end. A program sets it before its first run.
+// KeepStopped makes the code of processes that have not finished stay blocked in its calls and on
+// the channels of its clients when a run ends, instead of ending. It costs the memory of such code,
+// which is lost. It is for code that would end the program: such as code that panics when the
+// events of its client end. A program sets it before its first run.
 var KeepStopped bool
 
 // keeps reports whether the code of a process that has not finished stays blocked for ever. Living

@@ -21,7 +21,8 @@ import (
 //
 // A run with a crashed process needs owners. The goroutines of such a process end at their next
 // call to the client, so other goroutines of the process may wait for them for ever. That is no
-// leak. By owners, a connection knows the code of another process; see [refusal.DemandOwn]. A run that gathers facts needs owners as well; see [Loop.blocked].
+// leak. By owners, a connection knows the code of another process; see [refusal.DemandOwn]. A run
+// that gathers facts needs owners as well; see [Loop.blocked].
 type owners struct {
 	// unique among the runs of the program that left goroutines behind
 	run    string
@@ -75,8 +76,8 @@ func (o *owners) prepareThreads(threads []*Process) {
 	}
 }
 
-// current returns the number of the process or thread that the calling goroutine belongs to, or 0 if
-// it is unknown, or [refusal.OtherRun].
+// current returns the number of the process or thread that the calling goroutine belongs to, or 0
+// if it is unknown, or [refusal.OtherRun].
 func (o *owners) current() int32 {
 	label := goroutine.Current()
 	number := o.numbers[label]

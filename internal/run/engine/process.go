@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 

@@ -324,8 +324,8 @@ func (s *source) patchConn() error {
 	return errors.New("the package has no struct Conn")
 }
 
-// patchCalls lets the calls of a client fail once the run is over, and not return if the process has
-// stopped.
+// patchCalls lets the calls of a client fail once the run is over, and not return if the process
+// has stopped.
 func (s *source) patchCalls() error {
 	f, err := s.function(".request")
 	if err != nil {

@@ -21,13 +21,15 @@ func TestStrength(t *testing.T) {
 			"cells that nothing struck", "round-robin",
 			"1 schedule; 8 of 8 cells of fault and phase never struck; strategies not reached: " +
 				"pct, pos, surw, pct10, delay, urw",
-			[]string{"crash=1"}, 1,
+			[]string{"crash=1"},
+			1,
 		},
 		{
 			"a configuration that did not run", "random",
 			"8 schedules; 1 of 1 cell of fault and phase never struck; configurations not " +
 				"reached: 2 clients × 1 cycles, faults expire@hold=1",
-			[]string{"none", "expire@hold=1"}, 8,
+			[]string{"none", "expire@hold=1"},
+			8,
 		},
 	} {
 		c := &campaign.Campaign{Seed: 1, Schedules: tc.schedules, Strategy: tc.strategy}

@@ -65,7 +65,8 @@ func (r *reaction) reached(next *reaction) bool {
 // equal reports whether two reactions are the same in everything, and not only in their hashes.
 func (r *reaction) equal(other *reaction) bool {
 	return r.initial == other.initial && r.ProcessState == other.ProcessState &&
-		r.acts == other.acts && r.listens == other.listens && r.holds == other.holds && r.ownResource == other.ownResource &&
+		r.acts == other.acts && r.listens == other.listens && r.holds == other.holds &&
+		r.ownResource == other.ownResource &&
 		r.register == other.register && r.openCalls == other.openCalls &&
 		r.unanswered == other.unanswered && r.unfiredWatches == other.unfiredWatches &&
 		r.dead == other.dead && r.outside == other.outside && r.reacts == other.reacts &&

@@ -70,8 +70,8 @@ func (s *Scope) dimensions() string {
 // goroutines says where goroutines of a process switch.
 func (s *Scope) goroutines() string {
 	if scheduler.Enabled {
-		return ", in which goroutines switch where they block and before the lock's code closes or " +
-			"polls a channel, or uses a mutex or an atomic type"
+		return ", in which goroutines switch where they block and before the lock's code closes " +
+			"or polls a channel, or uses a mutex or an atomic type"
 	}
 	return ""
 }
@@ -95,8 +95,8 @@ func (s *Scope) time() string {
 		waits += "an effect of a fault waits for time"
 	}
 	if waits != "" {
-		text += " and, while " + waits + ", where no message is in flight and no process is about " +
-			"to enter"
+		text += " and, while " + waits + ", where no message is in flight and no process is " +
+			"about to enter"
 	}
 	if s.IdleTicks > 0 {
 		text += ", and at " + counted(s.IdleTicks, "other moment") + " of a schedule"

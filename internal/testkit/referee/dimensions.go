@@ -81,7 +81,8 @@ func Dimensions() []*Dimension {
 			verbList: slices.Concat(verbs, []Verb{Timer, Timer, Sleep, Await, Await, Await}),
 		},
 		{
-			Name: "redis", Claims: serviceClaims, runCost: 6, verbList: expiringVerbs, draw: drawRedis,
+			Name: "redis", Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
+		draw: drawRedis,
 			program: addLives,
 		},
 		{
@@ -104,7 +105,10 @@ func Dimensions() []*Dimension {
 			Name: "promptness", Claims: []history.Property{history.Promptness}, program: addLimits,
 			draw: faultsOf("none", "none", "cancel=1", "cancel:c1=1", "crash:c1=1"),
 		},
-		{Name: "loss", Claims: []history.Property{history.Margin, history.SessionLoss}, draw: drawLoss},
+		{
+		Name: "loss", Claims: []history.Property{history.Margin, history.SessionLoss},
+		draw: drawLoss,
+	},
 		{Name: "quiescence", Claims: []history.Property{history.Quiescence}, program: addBeat},
 		{Name: "threads", Claims: exclusion, runCost: 3, draw: drawThreads},
 		{Name: "connections", Claims: exclusion, runCost: 3, verbList: slices.Concat(verbs,

@@ -57,7 +57,8 @@ func (t *Tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-24s %6s %6s %7s %6s %6s %6s %10s %7s\n", "", "locks", "both", "search", "lost",
+	fmt.Fprintf(&b, "%-24s %6s %6s %7s %6s %6s %6s %10s %7s\n", "", "locks", "both", "search",
+		"lost",
 		"false", "none", "unfinished", "trivial")
 	line := func(name string, of map[string]*count) {
 		c := of[name]

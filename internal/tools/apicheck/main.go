@@ -4,7 +4,8 @@
 //	go run ./internal/tools/apicheck          compare
 //	go run ./internal/tools/apicheck -write   make the API of now the one of the last release
 //
-// The API of the last release is in internal/tools/apicheck/baseline, as export data of the Go tools.
+// The API of the last release is in internal/tools/apicheck/baseline, as export data of the Go
+// tools.
 package main
 
 import (
@@ -27,13 +28,13 @@ import (
 )
 
 const (
-	module   = "github.com/interlock-sim/interlock/"
+	module   = "github.com/interlock-sim/interlock"
 	baseline = "internal/tools/apicheck/baseline"
 )
 
 // stable are the packages whose API is kept; see docs/releases.md.
 var stable = []string{
-	"faults", "history", "lock", "lock/lockotel", "lock/record", "scenarios", "simzk/client",
+	"", "faults", "history", "lock", "lock/lockotel", "lock/record", "scenarios", "simzk/client",
 	"simzk/zktest",
 }
 
@@ -100,7 +101,7 @@ func load() ([]*types.Package, error) {
 
 // baselineOf returns the file with the baseline of a package.
 func baselineOf(importPath string) string {
-	name := strings.ReplaceAll(strings.TrimPrefix(importPath, module), "/", ".")
+	name := strings.ReplaceAll(importPath[len(path.Dir(module))+1:], "/", ".")
 	return filepath.Join(baseline, name+".export")
 }
 

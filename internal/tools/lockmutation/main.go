@@ -5,9 +5,9 @@
 // that it finds. The schedule that it prints has the number that interlock check prints, which
 // counts from 0.
 //
-// The defects are in internal/tools/lockmutation/defects.txt, which describes its own format. The command
-// changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
-// root of the module:
+// The defects are in internal/tools/lockmutation/defects.txt, which describes its own format. The
+// command changes no source file: it passes the edited text to the compiler as an overlay. Run it
+// in the root of the module:
 //
 //	go run ./internal/tools/lockmutation [-search] [PATTERN]
 //

@@ -126,9 +126,9 @@ func (p *ProcessControl) takeStopped() (stopped []chan struct{}) {
 	return stopped
 }
 
-// AtEnd calls a function that ends what the process has opened, at the end of the run. For a crashed
-// process it does so only after goroutines that sleep meanwhile have come to their next contact with
-// its connections, and so have ended.
+// AtEnd calls a function that ends what the process has opened, at the end of the run. For a
+// crashed process it does so only after goroutines that sleep meanwhile have come to their next
+// contact with its connections, and so have ended.
 func (p *ProcessControl) AtEnd(end func()) {
 	if p.Crashed() {
 		time.AfterFunc(sleepMax, end)

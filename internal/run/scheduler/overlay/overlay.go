@@ -1,7 +1,8 @@
 // Package overlay makes the overlay of Go's standard library with which package scheduler works.
 //
 // It edits copies of a few files of the Go installation, at anchors that must be there exactly
-// once, and adds files of its own. Outside of a bubble, no edit changes more than the keys of hashes.
+// once, and adds files of its own. Outside of a bubble, no edit changes more than the keys of
+// hashes.
 package overlay
 
 import (
