@@ -10,7 +10,7 @@ import (
 const (
 	reasonLockStuck    = "a process waits for the lock for ever"
 	reasonUnlockStuck  = "a process waits for its unlock for ever"
-	reasonUnlockFailed = "Unlock failed, although nothing had failed before and no lock was lost"
+	reasonUnlockFailed = "Unlock failed without a fault and without a loss"
 )
 
 // A pendingCall is a call that has not returned.

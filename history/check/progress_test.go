@@ -59,7 +59,7 @@ func TestProgress(t *testing.T) {
 
 // Unlock fails only for a process that can have lost the lock.
 func TestUnlockFailed(t *testing.T) {
-	const failed = "Unlock failed, although nothing had failed before and no lock was lost"
+	const failed = "Unlock failed without a fault and without a loss"
 	key := func(kind history.Kind, process int32, path string) history.Event {
 		return history.Event{Kind: kind, Process: process, Path: path}
 	}
@@ -83,8 +83,13 @@ func TestUnlockFailed(t *testing.T) {
 		"another was told of a loss": {nil, events{lost(2, 1)}, true},
 		"session expired":            {nil, events{on(history.SessionExpired, 1)}, false},
 		"node created":               {events{node}, nil, true},
-		"node deleted by itself":     {events{node}, events{key(history.NodeDeleted, 1, "/l/a")}, true},
-		"node deleted by another":    {events{node}, events{key(history.NodeDeleted, 2, "/l/a")}, false},
+		"node deleted by itself": {
+			events{node}, events{unlockCall(1, 1), key(history.NodeDeleted, 1, "/l/a")}, true,
+		},
+		"node deleted before Unlock": {
+			events{node}, events{lockOK(1, 1, "/l/a"), key(history.NodeDeleted, 1, "/l/a")}, false,
+		},
+		"node deleted by another": {events{node}, events{key(history.NodeDeleted, 2, "/l/a")}, false},
 		"node of another deleted": {
 			events{created(2, "/l/a", 5)}, events{key(history.NodeDeleted, 2, "/l/a")}, true,
 		},

@@ -12,7 +12,8 @@ import (
 // any kind strikes, those are all attempts in a history that shows sessions or keys, as that of a
 // service in production does not, but these:
 //   - the process was told of a loss, or its session has ended;
-//   - another process has deleted a node of the process, or written any node;
+//   - another process has deleted a node of the process or written any node, or the process itself
+//     has deleted its node before Unlock;
 //   - another process has set or deleted a key that the process has set, or such a key is gone;
 //   - time has passed while a message was in flight or the service stored data that can expire, or
 //     since a grant with a validity time: a lock may have ended by its own clock.
@@ -27,6 +28,7 @@ type undisturbed struct {
 type undisturbedAttempt struct {
 	process   int32
 	timed     bool // its grant has a validity time
+	holds     bool // granted, and Unlock is not called
 	disturbed bool
 }
 
@@ -39,7 +41,8 @@ type attemptSet struct {
 }
 
 // undisturbedKinds holds the kinds of events that an undisturbed observes.
-const undisturbedKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.UnlockReturn |
+const undisturbedKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<history.UnlockCall |
+	1<<history.UnlockReturn |
 	1<<history.Lost | 1<<history.SessionState | 1<<history.SessionExpired |
 	1<<history.SessionOpened | 1<<history.SessionClosed | 1<<history.NodeCreated |
 	1<<history.NodeDeleted |
@@ -63,7 +66,7 @@ func (u *undisturbed) state(s *State) {
 	sum := 1 + bit(u.shown, 1)
 	for _, a := range u.attempts {
 		if !s.ended(a.process) {
-			sum += scatter(uint64(a.process)<<2 | bit(a.timed, 0) | bit(a.disturbed, 1))
+			sum += scatter(uint64(a.process)<<3 | bit(a.timed, 0) | bit(a.disturbed, 1) | bit(a.holds, 2))
 		}
 	}
 	for i := range u.set {
@@ -132,12 +135,20 @@ func (u *undisturbed) observe(e *history.Event) {
 		u.faulted = true
 	case e.Kind == history.LockReturn && e.Err == "":
 		if i := u.find(e.Process); i >= 0 {
-			u.attempts[i].timed = e.Validity > 0
+			u.attempts[i].timed, u.attempts[i].holds = e.Validity > 0, true
+		}
+	case e.Kind == history.UnlockCall:
+		if i := u.find(e.Process); i >= 0 {
+			u.attempts[i].holds = false
 		}
 	case e.Kind == history.LockCall, e.Kind == history.LockReturn, e.Kind == history.UnlockReturn:
 		u.close(e.Process)
 	case e.Kind == history.NodeCreated, e.Kind == history.NodeDeleted:
-		u.observeChange(attemptSet{e.Process, -1, e.Path}, e.Kind == history.NodeCreated)
+		node := attemptSet{e.Process, -1, e.Path}
+		if e.Kind == history.NodeDeleted && slices.Contains(u.set, node) {
+			u.disturb(func(a undisturbedAttempt) bool { return a.process == e.Process && a.holds })
+		}
+		u.observeChange(node, e.Kind == history.NodeCreated)
 	case e.Kind == history.NodeChanged:
 		u.open(e.Process)
 		u.disturb(func(a undisturbedAttempt) bool { return a.process != e.Process })

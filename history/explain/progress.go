@@ -17,9 +17,15 @@ func (s *story) progress() bool {
 	e := &s.Events[call]
 	p := process(e.Process)
 	what := "Lock"
-	if e.Kind == history.UnlockCall {
+	switch e.Kind {
+	case history.UnlockReturn:
+		s.lead("%s's Unlock returned %q (event %d), although no fault had struck and nothing had "+
+			"ended the lock before.", p, e.Err, s.cite(call))
+		return true
+	case history.UnlockCall:
 		what = "Unlock"
-	} else if e.Kind != history.LockCall {
+	case history.LockCall:
+	default:
 		return false
 	}
 	if s.panicked(e.Process) {

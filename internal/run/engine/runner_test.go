@@ -105,14 +105,29 @@ func TestEveryPropertyIsViolated(t *testing.T) {
 	}
 }
 
-// An error from Unlock violates nothing if the node is deleted.
+// Errors of Unlock violate progress, and nothing else if the node is deleted.
 func TestUnlockError(t *testing.T) {
 	runner := engine.NewRunner(t)
 	s := locktest.Scenario(locktest.UnlockFails(), 3, 2, 0)
 	for i := range 200 {
-		if result := runner.Run(s, strategy.NewRandom(3, i)); len(result.Violations) > 0 {
-			t.Fatal(result.Describe(s))
+		result := runner.Run(s, strategy.NewRandom(3, i))
+		violated := false
+		for _, v := range result.Violations {
+			violated = true
+			if v.Property != history.Progress {
+				t.Fatal(result.Describe(s))
+			}
 		}
+		// The first holder unlocks without a loss, unless a message was slow.
+		slow := slices.ContainsFunc(result.Events, func(e history.Event) bool {
+			return e.Kind == history.Tick && e.MayEndLock
+		})
+		if !violated && !slow {
+			t.Fatalf("schedule %d violates nothing", i)
+		}
+	}
+	if result := runner.Run(s, &engine.Replay{}); len(result.Violations) != 1 {
+		t.Errorf("the default schedule violates %v, want progress", result.Violations)
 	}
 }
 

@@ -36,9 +36,9 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 3, 1, "none", false, 490, 468},
 		{subjects.Textbook(), 1, 1, "any=1", false, 226, 248},
 		{subjects.Textbook(), 2, 1, "crash=1", false, 155, 186},
-		{subjects.Textbook(), 2, 1, "expire=1", false, 680, 560},
+		{subjects.Textbook(), 2, 1, "expire=1", false, 702, 582},
 		{subjects.Herd(), 2, 1, "none", false, 21, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 1229, 2162},
+		{subjects.Mutex(), 3, 1, "none", false, 1247, 2168},
 	} {
 		e := &exhaustive.Search{
 			Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),
