@@ -76,12 +76,10 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 }
 
 // freedom: the end decides, and the order in which calls return does not matter, unless Unlock
-// fails: an earlier event of another process may explain that.
+// fails: an earlier event of another process since the attempt opened may explain that.
 func (m *progressMonitor) freedom(_ *queue, e *history.Event) freedom {
-	if e.Kind == history.UnlockReturn && e.Err != "" {
-		return fixed
-	}
-	return anywhere
+	failed := e.Kind == history.UnlockReturn && e.Err != ""
+	return free(!failed && !m.holds.opens(e), anywhere)
 }
 
 func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {

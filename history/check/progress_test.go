@@ -74,7 +74,7 @@ func TestUnlockFailed(t *testing.T) {
 		inside events // before its Unlock returns
 		fails  bool
 	}{
-		"nothing changed":            {nil, nil, false},
+		"nothing changed":            {nil, nil, true},
 		"alone":                      {nil, nil, true},
 		"after a fault":              {nil, events{fault}, false},
 		"after an earlier fault":     {events{fault}, nil, false},

@@ -8,9 +8,9 @@ import (
 
 // undisturbed holds the open attempts at the lock in which nothing has happened that the process
 // can take for a loss of the lock. An attempt opens when the process first changes a node or a key,
-// and not when it calls Lock, because a reduction may put that call first. Until a first fault of
-// any kind strikes, those are all attempts in a history that shows sessions or keys, as that of a
-// service in production does not, but these:
+// or is granted the lock, and not when it calls Lock, because a reduction may put that call first.
+// Until a first fault of any kind strikes, those are all attempts in a history that shows sessions
+// or keys, as that of a service in production does not, but these:
 //   - the process was told of a loss, or its session has ended;
 //   - another process has deleted a node of the process or written any node, or the process itself
 //     has deleted its node before Unlock;
@@ -29,6 +29,7 @@ type undisturbedAttempt struct {
 	process   int32
 	timed     bool // its grant has a validity time
 	holds     bool // granted, and Unlock is not called
+	unchanged bool // granted before the process changed a node or a key
 	disturbed bool
 }
 
@@ -66,7 +67,8 @@ func (u *undisturbed) state(s *State) {
 	sum := 1 + bit(u.shown, 1)
 	for _, a := range u.attempts {
 		if !s.ended(a.process) {
-			sum += scatter(uint64(a.process)<<3 | bit(a.timed, 0) | bit(a.disturbed, 1) | bit(a.holds, 2))
+			sum += scatter(uint64(a.process)<<3 | bit(a.timed, 0) | bit(a.disturbed, 1) |
+				bit(a.holds, 2))
 		}
 	}
 	for i := range u.set {
@@ -93,6 +95,13 @@ func (u *undisturbed) open(process int32) {
 	if u.find(process) < 0 {
 		u.attempts = append(u.attempts, undisturbedAttempt{process: process})
 	}
+}
+
+// opens reports whether the grant opens the attempt of its process, or has opened it.
+func (u *undisturbed) opens(e *history.Event) bool {
+	i := u.find(e.Process)
+	return !u.faulted && e.Kind == history.LockReturn && e.Err == "" &&
+		(i < 0 || u.attempts[i].unchanged)
 }
 
 // close forgets the attempt of a process.
@@ -134,9 +143,10 @@ func (u *undisturbed) observe(e *history.Event) {
 		u.reset()
 		u.faulted = true
 	case e.Kind == history.LockReturn && e.Err == "":
-		if i := u.find(e.Process); i >= 0 {
-			u.attempts[i].timed, u.attempts[i].holds = e.Validity > 0, true
-		}
+		unchanged := u.find(e.Process) < 0
+		u.open(e.Process)
+		a := &u.attempts[u.find(e.Process)]
+		a.timed, a.holds, a.unchanged = e.Validity > 0, true, unchanged
 	case e.Kind == history.UnlockCall:
 		if i := u.find(e.Process); i >= 0 {
 			u.attempts[i].holds = false
