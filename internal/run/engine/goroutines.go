@@ -17,26 +17,27 @@ type GoroutineStrategy interface {
 }
 
 // control starts to decide the order of goroutines, if that is possible, and returns the function
-// that ends it. Processes must not have begun.
-func (l *Loop) control() (end func()) {
+// that ends it. It takes the first choice until there is a loop: clients have goroutines and timers
+// before that.
+func control(loop **Loop) (end func()) {
 	if !scheduler.Enabled {
 		return func() {}
 	}
-	go l.schedule()
+	go schedule(loop)
 	scheduler.Begin()
 	return scheduler.End
 }
 
 // schedule is the goroutine that chooses which goroutine runs next. It runs only while all others
 // of the bubble are blocked.
-func (l *Loop) schedule() {
+func schedule(loop **Loop) {
 	for {
 		n, kind := scheduler.Next()
 		if kind == scheduler.Done {
 			return
 		}
 		choice := 0
-		if n > 1 && !l.ending {
+		if l := *loop; n > 1 && l != nil && !l.ending {
 			choice = l.chooseGoroutine(min(n, sim.ChoicesMax), kind)
 		}
 		scheduler.Take(choice)

@@ -136,6 +136,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 	}
 	for i := range l.space {
 		p := &l.space[i]
+		l.act(int32(i + 1)) // Its client may have goroutines.
 		l.prepare(p, l.System.Connect())
 		p.Context = sim.WithCallTimer(ctx, p)
 		p.subject, p.Cycles = &scenario.Subject, scenario.Cycles
@@ -236,7 +237,9 @@ func (l *Loop) replace(crashed *Process) {
 // newcomer adds a process to the run under way.
 func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 	p, first := new(Process), l.Processes[0]
+	scheduler.Join(int32(len(l.Processes) + 1))
 	l.prepare(p, l.System.Join())
+	l.act(l.acting)
 	p.Context = sim.WithCallTimer(first.Context, p)
 	p.subject, p.cancellable, p.Register = first.subject,
 		first.cancellable, first.Register

@@ -162,13 +162,13 @@ func (r *Runner) bubble(ctx context.Context, scenario *scenarios.Scenario, strat
 	synctest.Test(r.t, func(*testing.T) {
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
+		defer control(&l)()
 		l = r.newLoop(ctx, scenario, strategy, result)
 		l.own(&r.owners)
 		var decides bool
 		if l.goroutines, decides = strategy.(GoroutineStrategy); !decides {
 			l.goroutines = r.Goroutines
 		}
-		defer l.control()()
 		l.run()
 	})
 	finished = true
