@@ -157,8 +157,8 @@ func (l *Loop) tick(pause time.Duration) {
 	if ok {
 		pause = min(pause, deadline-l.System.Now())
 	}
-	_, expiring := l.System.Expiry()
-	ending := expiring > 0 || l.canMove()
+	last, next := l.System.Expiry()
+	ending := last > 0 || next > 0 || l.canMove()
 	now, acted := l.executor.Sleep(pause)
 	l.log.Append(history.Event{At: now, Kind: history.Tick, MayEndLock: ending})
 	l.System.Advance(now)
