@@ -22,8 +22,8 @@ type Network interface {
 	// Call returns [ErrOver] if the run is over, so that a call of a client must fail. It does not
 	// return if the process has stopped.
 	Call() error
-	// Return is called when a call of a client is about to return. It does not return if the process
-	// has stopped.
+	// Return is called when a call of a client is about to return. It does not return if the
+	// process has stopped.
 	Return()
 	// Random returns the source of the identifiers that a client chooses.
 	Random() io.Reader

@@ -118,7 +118,7 @@ func WriteDirectory(path string, write func(draft string) error) error {
 	return nil
 }
 
-// Intercept, if it is not nil, is called before each operation that writes to a disk: create,
+// Intercept is called, unless it is nil, before each operation that writes to a disk: create,
 // write, sync, close and rename of a draft. An error that it returns is that of the operation.
 // Tests set it before anything is written.
 var Intercept func(operation, draft string) error

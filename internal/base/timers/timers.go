@@ -14,7 +14,7 @@ type Timers struct{ of *heap }
 
 // A heap is the beginning of the type timers of the runtime.
 type heap struct {
-	mutex   uintptr
+	_       uintptr // mutex
 	entries []entry
 }
 

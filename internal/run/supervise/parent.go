@@ -84,7 +84,8 @@ func (j *Job) Run(logs io.Writer, limit, timeout time.Duration,
 		return nil, err
 	}
 	command := exec.Command(program, j.arguments(timeout)...)
-	// The report of a crash tells which process the goroutine belongs to, and whether its run is over.
+	// The report of a crash tells which process the goroutine belongs to, and whether its run is
+	// over.
 	command.Env = append(os.Environ(), Variable+"="+string(text), "GOTRACEBACK=all",
 		"GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ","))
 	command.WaitDelay = 2 * time.Second // for programs that the lock has started

@@ -82,7 +82,7 @@ func Dimensions() []*Dimension {
 		},
 		{
 			Name: "redis", Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
-		draw: drawRedis,
+			draw:    drawRedis,
 			program: addLives,
 		},
 		{
@@ -106,9 +106,9 @@ func Dimensions() []*Dimension {
 			draw: faultsOf("none", "none", "cancel=1", "cancel:c1=1", "crash:c1=1"),
 		},
 		{
-		Name: "loss", Claims: []history.Property{history.Margin, history.SessionLoss},
-		draw: drawLoss,
-	},
+			Name: "loss", Claims: []history.Property{history.Margin, history.SessionLoss},
+			draw: drawLoss,
+		},
 		{Name: "quiescence", Claims: []history.Property{history.Quiescence}, program: addBeat},
 		{Name: "threads", Claims: exclusion, runCost: 3, draw: drawThreads},
 		{Name: "connections", Claims: exclusion, runCost: 3, verbList: slices.Concat(verbs,

@@ -93,7 +93,7 @@ var edits = []edit{
 		"runtime/synctest.go", "type synctestBubble struct {\n",
 		"type synctestBubble struct {\n\tinterlock interlockBubble\n",
 	},
-	// A goroutine competes with those of the group of the goroutine, or of the timer, that starts it.
+	// A goroutine competes with those of the group of the goroutine or timer that starts it.
 	{
 		"runtime/runtime2.go", "unsafe.Pointer // profiler labels\n",
 		"unsafe.Pointer // profiler labels\n\tinterlockGroup uint32\n",
