@@ -41,32 +41,36 @@ func TestWriteUnknownRelease(t *testing.T) {
 	}
 }
 
-// A file of the installation without an anchor is an error that names both.
+// A file of the installation without an anchor, or without a function at which goroutines switch,
+// is an error that names both.
 func TestWriteMissingAnchor(t *testing.T) {
 	goroot, version := environment(t)
 	skipUnknown(t, version)
-	changed := t.TempDir()
-	for _, file := range []string{
-		"runtime/proc.go", "runtime/synctest.go", "runtime/select.go", "runtime/time.go",
-		"runtime/runtime2.go", "runtime/sema.go", "internal/sync/mutex.go",
+	for _, tc := range []struct{ file, old, new, want string }{
+		{"runtime/proc.go", "func Gosched() {\n", "func Yield() {\n", "func Gosched()"},
+		{"sync/once.go", "Do(f func()) {", "Perform(f func()) {", "Do"},
 	} {
-		content, err := os.ReadFile(filepath.Join(goroot, "src", file))
+		changed := t.TempDir()
+		for _, directory := range []string{"runtime", "internal/sync", "sync"} {
+			from := filepath.Join(goroot, "src", directory)
+			if err := os.CopyFS(filepath.Join(changed, "src", directory), os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(changed, "src", tc.file)
+		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(changed, "src", file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Replace(string(content), "func Gosched() {\n", "func Yield() {\n", 1)
+		text := strings.Replace(string(content), tc.old, tc.new, 1)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	_, err := overlay.Write(changed, version, t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "runtime/proc.go") ||
-		!strings.Contains(err.Error(), "func Gosched()") {
-		t.Errorf("error %v", err)
+		_, err = overlay.Write(changed, version, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), tc.file) ||
+			!strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 
