@@ -18,6 +18,18 @@ func (c CoverageCell) String() string { return c.Kind.String() + "@" + c.Phase.K
 // MarshalText returns the name of the cell.
 func (c CoverageCell) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
+// UnmarshalText parses the name of a cell.
+func (c *CoverageCell) UnmarshalText(text []byte) error {
+	name, key, _ := strings.Cut(string(text), "@")
+	kind, ok := kindNamed(name)
+	phase, known := phaseNamed(key)
+	if !ok || !known {
+		return fmt.Errorf("%q is not the name of a cell", text)
+	}
+	c.Kind, c.Phase = kind, phase
+	return nil
+}
+
 // Unreachable returns why a fault of the kind is impossible in the phase, or "" if it is possible.
 func (c CoverageCell) Unreachable() string {
 	switch kind := &kindTable[c.Kind]; {

@@ -162,6 +162,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )

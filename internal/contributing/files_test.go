@@ -21,7 +21,7 @@ func TestFilesAreWrittenInOnePackage(t *testing.T) {
 		"internal/judge/hunt/directory_lock.go": "a lock, not a content",
 		"cmd/interlock/request_log.go":          "a log that grows",
 		"cmd/interlock/test.go":                 "a temporary file",
-		"scenarios/verdict.go":                  "lines that processes append to a temporary file",
+		"verdict.go":                            "lines that processes append to a temporary file",
 		"internal/testkit/natstest":             "keys of a test",
 		"simzk/conform":                         "servers in a temporary directory",
 		"simzk/tcp/fleet.go":                    "a mark in the directory of a server",

@@ -27,7 +27,7 @@ func scenarioOf(t *testing.T, subject scenarios.Subject, clients, cycles, server
 ) *scenarios.Scenario {
 	t.Helper()
 	scenario := locktest.Planned(t, subject, clients, cycles, "none")
-	scenario.Servers = servers
+	scenario.Servers = max(servers, subject.Servers)
 	if scenario.Subject.Real {
 		scenario.Client = scenarios.Real
 	}
