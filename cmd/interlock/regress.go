@@ -210,8 +210,8 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock"
-	"github.com/interlock-sim/interlock/scenarios"
 {{- if not .Found}}
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 {{- end}}
 )
