@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/token"
@@ -28,7 +29,7 @@ import (
 )
 
 const (
-	module   = "github.com/interlock-sim/interlock"
+	module   = "github.com/interlock-sim/interlock/"
 	baseline = "internal/tools/apicheck/baseline"
 )
 
@@ -101,7 +102,8 @@ func load() ([]*types.Package, error) {
 
 // baselineOf returns the file with the baseline of a package.
 func baselineOf(importPath string) string {
-	name := strings.ReplaceAll(importPath[len(path.Dir(module))+1:], "/", ".")
+	name := strings.TrimSuffix(strings.TrimPrefix(importPath+"/", module), "/")
+	name = cmp.Or(strings.ReplaceAll(name, "/", "."), "interlock") // the root of the module
 	return filepath.Join(baseline, name+".export")
 }
 
