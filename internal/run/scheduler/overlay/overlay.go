@@ -103,8 +103,9 @@ var edits = []edit{
 		"\t\tnewg.bubble = callergp.bubble\n\t\tnewg.interlockGroup = callergp.interlockGroup\n",
 	},
 	{
-		"runtime/time.go", "type timer struct {\n",
-		"type timer struct {\n\tinterlockGroup uint32 // of the goroutine that made it\n",
+		// At the end, because package timers reads the beginning.
+		"runtime/time.go", "\tisSending atomic.Int32\n",
+		"\tisSending atomic.Int32\n\n\tinterlockGroup uint32 // of the goroutine that made it\n",
 	},
 	{
 		"runtime/time.go", "\tt.timer.init(nil, nil)\n",
