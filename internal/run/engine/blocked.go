@@ -59,15 +59,14 @@ type profiledGoroutine struct {
 // profile returns the goroutines of the processes. Those that a timer or the end of a context has
 // started are missing.
 func (l *Loop) profile() (found []profiledGoroutine) {
-	owners := l.Processes[0].owners
-	if owners == nil {
+	if l.owners == nil {
 		return nil
 	}
 	var profile bytes.Buffer
 	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
 	for record := range strings.SplitSeq(profile.String(), "\n\n") {
 		owner := profiledOwner.FindStringSubmatch(record)
-		if owner == nil || owner[2] != owners.run {
+		if owner == nil || owner[2] != l.owners.run {
 			continue
 		}
 		number, err := strconv.Atoi(owner[1])

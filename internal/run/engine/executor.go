@@ -56,7 +56,11 @@ type liveExecutor struct {
 
 func (e *liveExecutor) Begin(p *Process) {
 	e.woken = true
-	go p.run()
+	owners := e.loop.owners
+	go func() {
+		owners.adopt(p.Number)
+		p.run()
+	}()
 }
 
 func (e *liveExecutor) OpenGate(p *Process) {

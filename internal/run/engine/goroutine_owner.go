@@ -27,8 +27,13 @@ type owners struct {
 	// unique among the runs of the program that left goroutines behind
 	run    string
 	labels map[int]context.Context // by number of the process or thread
-	// the numbers of processes and threads, by the labels of their goroutines
-	numbers map[goroutine.Label]int32
+}
+
+// An owner is the process or thread that goroutines with a label belong to.
+type owner struct {
+	run    string
+	number int32
+	labels context.Context // It keeps the label alive.
 }
 
 const (
@@ -38,21 +43,11 @@ const (
 
 var runsLabelled atomic.Int64
 
-// labelled has the labels of all processes of all runs, and keeps them alive.
-var labelled sync.Map // of context.Context by goroutine.Label
+// labelled has the owners of all labels of all runs. Goroutines read it while the loop adds to it.
+var labelled sync.Map // of owner by goroutine.Label
 
 // adopt makes the calling goroutine, and all that it starts, goroutines of the process.
 func (o *owners) adopt(process int) { pprof.SetGoroutineLabels(o.labels[process]) }
-
-// prepare makes labels for the given number of processes.
-func (o *owners) prepare(processes int) {
-	if o.run == "" {
-		o.run = strconv.FormatInt(runsLabelled.Add(1), 10)
-	}
-	for number := 1; number <= processes; number++ {
-		o.label(number)
-	}
-}
 
 // label makes the label of a process or thread, unless it exists.
 func (o *owners) label(number int) {
@@ -60,33 +55,26 @@ func (o *owners) label(number int) {
 		return
 	}
 	if o.labels == nil {
-		o.labels, o.numbers = make(map[int]context.Context), make(map[goroutine.Label]int32)
+		o.run = strconv.FormatInt(runsLabelled.Add(1), 10)
+		o.labels = make(map[int]context.Context)
 	}
 	labels := pprof.Labels(runLabel, o.run, processLabel, strconv.Itoa(number))
-	o.labels[number] = pprof.WithLabels(context.Background(), labels)
-	label := goroutine.LabelOf(o.labels[number])
-	o.numbers[label] = int32(number)
-	labelled.Store(label, o.labels[number])
-}
-
-// prepareThreads makes labels for the threads of a process.
-func (o *owners) prepareThreads(threads []*Process) {
-	for _, p := range threads {
-		o.label(p.Number)
-	}
+	ctx := pprof.WithLabels(context.Background(), labels)
+	o.labels[number] = ctx
+	labelled.Store(goroutine.LabelOf(ctx), owner{o.run, int32(number), ctx})
 }
 
 // current returns the number of the process or thread that the calling goroutine belongs to, or 0
-// if it is unknown, or [refusal.OtherRun].
+// if it is unknown, or [refusal.OtherRun]. Any goroutine may call it.
 func (o *owners) current() int32 {
-	label := goroutine.Current()
-	number := o.numbers[label]
-	if number == 0 && label != 0 {
-		if _, other := labelled.Load(label); other {
-			return refusal.OtherRun
-		}
+	found, ok := labelled.Load(goroutine.Current())
+	if !ok {
+		return 0
 	}
-	return number
+	if by := found.(owner); by.run == o.run {
+		return by.number
+	}
+	return refusal.OtherRun
 }
 
 // left describes where leaked goroutines are blocked, of processes for which judged returns true.
@@ -96,11 +84,11 @@ func (o *owners) left(judged func(process int) bool, owned func(function string)
 	pprof.Lookup("goroutine").WriteTo(&profile, 1) // A buffer takes everything.
 	var found []string
 	for record := range strings.SplitSeq(profile.String(), "\n\n") {
-		owner := profiledOwner.FindStringSubmatch(record)
-		if owner == nil || owner[2] != o.run {
+		of := profiledOwner.FindStringSubmatch(record)
+		if of == nil || of[2] != o.run {
 			continue
 		}
-		if process, err := strconv.Atoi(owner[1]); err != nil || !judged(process) {
+		if process, err := strconv.Atoi(of[1]); err != nil || !judged(process) {
 			continue
 		}
 		times, _ := strconv.Atoi(profiledCount.FindStringSubmatch(record)[1])

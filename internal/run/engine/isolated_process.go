@@ -26,7 +26,7 @@ func NewIsolatedProcess(scenario *scenarios.Scenario, number, cycles int, at sim
 	}
 	s.log.Reset()
 	s.result = Result{}
-	s.loop.reset(scenario, nil, &s.log, &s.result)
+	s.loop.reset(scenario, nil, &s.log, &s.result, nil)
 	for len(s.loop.Processes) < number {
 		s.loop.newcomer(cycles, at)
 	}

@@ -58,6 +58,7 @@ type Loop struct {
 	jumps      bool // the last idle tick is a time jump
 
 	executor Executor
+	owners   *owners        // of goroutines; nil if the executor has none
 	recorder FlightRecorder // nil if the loop makes no decisions
 	stop     *stop          // nil if the run is performed to its end
 	parties  int            // how many processes a barrier needs; 0 if the subject is none
@@ -88,14 +89,14 @@ type Loop struct {
 // reset prepares the loop for another run, and reuses the memory of the last one, whose goroutines
 // must have ended.
 func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *history.Log,
-	result *Result,
+	result *Result, owners *owners,
 ) {
 	ctx, cancel := context.WithCancel(context.Background())
 	service, system, processes, space := l.service, l.System, l.Processes[:0], l.space
 	enabled, scratch, turns, above := l.enabled, l.scratch, l.progress, l.planLimit
 	choices := l.choices
 	*l = Loop{
-		result: result, log: log, strategy: strategy, plan: &scenario.Faults,
+		result: result, log: log, strategy: strategy, owners: owners, plan: &scenario.Faults,
 		budget: scenario.Faults, planLimit: above, bounds: scenario.EffectiveSeverity(),
 		pauses: scenario.Severity != (faults.Severity{}),
 		Cancel: cancel, fairStepsMax: fairSteps(scenario),
@@ -144,6 +145,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 		p.Register = &l.register
 		l.addProcess(p)
 	}
+	l.own()
 }
 
 // addProcess adds a process with its further threads.
@@ -164,6 +166,16 @@ func (l *Loop) addProcess(p *Process) {
 		thread.cancellable, thread.Register, thread.first = p.cancellable, p.Register, p
 		p.Threads = append(p.Threads, thread)
 		l.Contenders = append(l.Contenders, thread)
+	}
+}
+
+// own makes the labels of the goroutines of all processes and threads that have none.
+func (l *Loop) own() {
+	if l.owners == nil {
+		return
+	}
+	for _, p := range l.Contenders {
+		l.owners.label(p.Number)
 	}
 }
 
@@ -188,10 +200,10 @@ func (l *Loop) threadOf() func() int32 {
 
 // caller returns the process or thread that the calling goroutine belongs to; see [owners.current].
 func (l *Loop) caller() int32 {
-	if len(l.Processes) == 0 || l.Processes[0].owners == nil {
+	if l.owners == nil {
 		return 0
 	}
-	return l.Processes[0].owners.current()
+	return l.owners.current()
 }
 
 // owner returns the process that the calling goroutine belongs to; see [owners.current].
@@ -217,17 +229,6 @@ func (l *Loop) prepare(p *Process, client sim.Client) {
 	p.Pending = p.space[:0]
 }
 
-// own labels the goroutines of the processes with their owners.
-func (l *Loop) own(o *owners) {
-	o.prepare(len(l.Processes))
-	for _, p := range l.Processes {
-		o.prepareThreads(p.Threads)
-	}
-	for _, p := range l.Contenders {
-		p.owners = o
-	}
-}
-
 // replace starts a process in the place of one that has crashed, for its remaining attempts. The
 // new process gets the next number.
 func (l *Loop) replace(crashed *Process) {
@@ -245,13 +246,7 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 		first.cancellable, first.Register
 	p.Cycles, p.Place = cycles, at
 	l.addProcess(p)
-	if first.owners != nil {
-		first.owners.prepare(p.Number)
-		first.owners.prepareThreads(p.Threads)
-		for _, thread := range p.threads() {
-			thread.owners = first.owners
-		}
-	}
+	l.own()
 	return p
 }
 

@@ -47,7 +47,6 @@ type Process struct {
 	locker  scenarios.Locker // the handle, once the first thread has opened it
 	started bool
 
-	owners   *owners   // nil if goroutines need no owner
 	Register *Register // the protected resource, shared by all processes
 
 	cancellable bool               // an attempt may be cancelled
@@ -99,9 +98,6 @@ type ProcessState struct {
 func (p *Process) run() {
 	defer p.end()
 	growStack(p.Client.Process())
-	if p.owners != nil {
-		p.owners.adopt(p.Number)
-	}
 	process, _ := history.ProcessOf(int32(p.Number))
 	scheduler.Join(process)
 	if p.first != nil {

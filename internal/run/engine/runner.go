@@ -112,7 +112,7 @@ func (r *Runner) RunOn(ctx context.Context, scenario *scenarios.Scenario, strate
 	defer r.recorder.End()
 	if from == nil {
 		r.log.Reset()
-		l = r.newLoop(ctx, scenario, strategy, result)
+		l = r.newLoop(ctx, scenario, strategy, result, nil)
 		l.executor = on(l)
 	} else {
 		l.restore(from, result)
@@ -163,8 +163,7 @@ func (r *Runner) bubble(ctx context.Context, scenario *scenarios.Scenario, strat
 		defer func() { thrown = recover() }()
 		growStack(scenario.Clients)
 		defer control(&l)()
-		l = r.newLoop(ctx, scenario, strategy, result)
-		l.own(&r.owners)
+		l = r.newLoop(ctx, scenario, strategy, result, &r.owners)
 		var decides bool
 		if l.goroutines, decides = strategy.(GoroutineStrategy); !decides {
 			l.goroutines = r.Goroutines
@@ -196,14 +195,14 @@ func (r *Runner) leak(l *Loop, scenario *scenarios.Scenario) string {
 // newLoop returns the loop of a run. It reuses the memory of the last run if all goroutines of that
 // run have ended; only then is r.loop set.
 func (r *Runner) newLoop(ctx context.Context, scenario *scenarios.Scenario, strategy Strategy,
-	result *Result,
+	result *Result, owners *owners,
 ) *Loop {
 	l := r.loop
 	if l == nil {
 		l = &Loop{progress: &r.watchdog.progress}
 	}
 	r.loop, l.planLimit = nil, r.PlanLimit
-	l.reset(scenario, strategy, &r.log, result)
+	l.reset(scenario, strategy, &r.log, result, owners)
 	l.recorder, l.stop = r.recorder, r.stop
 	l.noKeys, l.ctx = r.NoKeys, ctx
 	return l
