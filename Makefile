@@ -13,10 +13,13 @@ build: ## Build bin/interlock.
 test: ## Run the tests.
 	go test ./...
 
-# Exhaustive searches and shrinking run on one goroutine, and mutations and long searches run the same
-# code as other tests: `make test` runs these tests, and all scripts of the command.
-searches = ReplayCache|Reduction|Merging|Merged|Automata|Symmetry|BrokenLocks|StateCounts|Exhaustive|IdleTicks|Snapshots|TimeTells|Endless|Distinguished|SearchesLeave|FairPhase|Storing|MutationsOfThe|EqualStatesOfSearches|NoTrap|Shrink|Shorten|SameSeed|FaultCoverage|EveryProperty|AnySplit|Findings|Remedies|ClockBounds|DeadlyLocks|TidyRecords|TestDeterminism$$|TestScroll$$|TestCheck$$|TestCheckpoint$$|MarginComesCloser|OutOfContract|RunsEachConfiguration|FavorsNew|AimsAtRareCells|ShapesOccur|AgainstPublished|Authenticated|CheckStrategy|TestDistinct$$
-concurrent = serve|json|budget|real
+# What runs on several goroutines: what is around a connection or a process, and of the search the
+# tests of workers, threads, cancellations and servers.
+connections = ./history ./lock/... ./sim/... ./simzk ./simzk/client/... ./simzk/tcp \
+	./internal/run/supervise ./internal/show/dashboard
+searches = . ./internal/run/engine ./internal/show/explore \
+	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy workqueue)
+concurrent = Workers|Threads|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|PartsJoin|Merge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
 # answer, see https://github.com/go-zookeeper/zk/pull/35: `make test` runs these tests.
 reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnection_is_survived|partitioned_holder_learns)
@@ -24,11 +27,15 @@ reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnectio
 long: ## Run everything that the tests can do; `make test` runs a sample of long tests.
 	INTERLOCK_LONG=1 go test -timeout=60m ./...
 
-race: ## Run the tests under the race detector, except long searches and builds of other modules.
-	go test -race -vet=off -skip='^(TestMuseum|TestMutationsAreNoticed|TestLostCommits)$$|$(reconnections)|$(searches)' \
-		$$(go list ./... | grep -v -e '/referee$$' -e '/contributing$$' -e '/scheduler/overlay$$' -e '/reportcard$$' -e '/exhaustive$$' -e '/explain$$' -e '/page$$' -e '/history/check$$' -e '/trackrecord$$' -e '/cmd/interlock$$')
-	go test -race -vet=off -short -skip='^TestScripts$$' ./cmd/interlock
-	go test -race -vet=off -run='^TestScripts$$/^($(concurrent))' ./cmd/interlock
+race: ## Run the tests of what is concurrent under the race detector.
+	go test -race -vet=off -run='^Test' -skip='$(reconnections)' $(connections)
+	go test -race -vet=off -run='$(concurrent)' $(searches)
+	go test -race -vet=off -run='^TestScripts$$/^(serve|json|budget|real)' ./cmd/interlock
+
+race-all: ## Run all tests under the race detector.
+	go test -race -vet=off -timeout=60m -skip='$(reconnections)' ./...
+
+daily: long race-all ## Run what CI runs once a day: everything that the tests can do.
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage internal/show/page/web/node_modules
