@@ -21,7 +21,7 @@ type wordBudgets struct {
 	Internals  int            // of docs/internals/
 	Page       int            // the highest budget in Pages
 	Pages      map[string]int // by path
-	References map[string]int // by path: pages to look things up in, which may be longer
+	References map[string]int // by path: of pages that may be longer, to look things up or with proofs
 }
 
 // The pages stay within the budgets of words, and each page has one.
