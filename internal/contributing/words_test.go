@@ -11,30 +11,24 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/interlock-sim/interlock/internal/base/yamlfile"
 )
 
-// wordBudgets is the section words of budgets.yaml.
+// wordBudgets are limits on the words of the documentation, as function words counts them.
 type wordBudgets struct {
-	Total      int            // of README.md and docs/, without docs/internals/
-	Internals  int            // of docs/internals/
-	Page       int            // the highest budget in Pages
-	Pages      map[string]int // by path
-	References map[string]int // by path: of pages that may be longer, to look things up or with proofs
+	total      int            // of README.md and docs/, without docs/internals/
+	internals  int            // of docs/internals/
+	page       int            // the highest budget in pages
+	pages      map[string]int // by path
+	references map[string]int // by path: of pages to look things up in, or with proofs
 }
 
 // The pages stay within the budgets of words, and each page has one.
 func TestWords(t *testing.T) {
-	var budgets struct{ Words wordBudgets }
-	if _, err := yamlfile.Read("budgets.yaml", &budgets, "words"); err != nil {
-		t.Fatal(err)
-	}
 	counts := map[string]int{}
 	for path, text := range documentation(t) {
 		counts[path] = words(text)
 	}
-	for _, complaint := range budgets.Words.exceeded(counts) {
+	for _, complaint := range budgets.words.exceeded(counts) {
 		t.Error(complaint)
 	}
 }
@@ -53,23 +47,23 @@ func (b *wordBudgets) exceeded(counts map[string]int) (complaints []string) {
 		} else {
 			total += count
 		}
-		budget := cmp.Or(b.Pages[path], b.References[path])
+		budget := cmp.Or(b.pages[path], b.references[path])
 		switch {
 		case count > 0 && budget == 0:
 			complain("%s has no budget", path)
 		case count > budget:
 			complain("%s has %d words, more than %d", path, count, budget)
-		case b.Pages[path] > b.Page:
-			complain("the budget of %s is higher than %d: it is no reference", path, b.Page)
+		case b.pages[path] > b.page:
+			complain("the budget of %s is higher than %d: it is no reference", path, b.page)
 		}
 	}
-	if total > b.Total {
-		complain("README.md and docs/ have %d words, more than %d", total, b.Total)
+	if total > b.total {
+		complain("README.md and docs/ have %d words, more than %d", total, b.total)
 	}
-	if internals > b.Internals {
-		complain("docs/internals/ has %d words, more than %d", internals, b.Internals)
+	if internals > b.internals {
+		complain("docs/internals/ has %d words, more than %d", internals, b.internals)
 	}
-	for _, pages := range []map[string]int{b.Pages, b.References} {
+	for _, pages := range []map[string]int{b.pages, b.references} {
 		for _, path := range slices.Sorted(maps.Keys(pages)) {
 			if counts[path] == 0 {
 				complain("%s has a budget, and no words", path)
@@ -81,10 +75,10 @@ func (b *wordBudgets) exceeded(counts map[string]int) (complaints []string) {
 
 // Each complaint occurs.
 func TestWordsExceeded(t *testing.T) {
-	budgets := wordBudgets{
-		Total: 100, Internals: 10, Page: 60,
-		Pages:      map[string]int{"README.md": 40, "docs/internals/a.md": 20},
-		References: map[string]int{"docs/b.md": 70},
+	limits := wordBudgets{
+		total: 100, internals: 10, page: 60,
+		pages:      map[string]int{"README.md": 40, "docs/internals/a.md": 20},
+		references: map[string]int{"docs/b.md": 70},
 	}
 	for name, test := range map[string]struct {
 		counts map[string]int
@@ -108,14 +102,14 @@ func TestWordsExceeded(t *testing.T) {
 			[]string{"docs/internals/ has 11 words, more than 10"},
 		},
 	} {
-		if got := budgets.exceeded(test.counts); !slices.Equal(got, test.want) {
+		if got := limits.exceeded(test.counts); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	budgets.Pages["README.md"] = 61
+	limits.pages["README.md"] = 61
 	counts := map[string]int{"README.md": 1, "docs/b.md": 1, "docs/internals/a.md": 1}
 	want := []string{"the budget of README.md is higher than 60: it is no reference"}
-	if got := budgets.exceeded(counts); !slices.Equal(got, want) {
+	if got := limits.exceeded(counts); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
