@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/internal/testkit/natstest"
 )
 
@@ -41,6 +42,7 @@ func (c *child) signal(t *testing.T, signal os.Signal) {
 // may be silent, a server that is restarted, and a coordinator that is interrupted and started
 // again yield the report of one machine.
 func TestQueue(t *testing.T) {
+	long.Only(t) // It waits for a worker that does not answer.
 	t.Parallel()
 	whole := start(t, queueCheck("--json", "whole.json")...)
 	server := natstest.Start(t)

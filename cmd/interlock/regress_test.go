@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // A userModule is a module outside this one that uses its packages.
@@ -122,9 +124,7 @@ func (m *userModule) regress(t *testing.T, pattern string, arguments ...string) 
 
 // The test that regress writes for a bundled lock fails on it, and passes on its twin.
 func TestRegressBundledLock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds another module")
-	}
+	long.Only(t) // It builds another module.
 	t.Parallel()
 	m := newUserModule(t, map[string]string{"billing/billing.go": "package billing\n"})
 	if _, stderr, status := m.interlock(t, "check", "--lock", "exists-then-wait", "--clients", "2",
@@ -195,9 +195,7 @@ func TestLocks(t *testing.T) {
 // The counterexample of a user's own lock is replayed by its test, which replay prints and runs,
 // and by the test that regress writes.
 func TestRegressOwnLock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds another module")
-	}
+	long.Only(t) // It builds another module.
 	t.Parallel()
 	m := newUserModule(t, map[string]string{"own/own_test.go": ownLockTest})
 	if printed, passed := m.test(t, "own", "."); passed {

@@ -91,7 +91,7 @@ func search(ctx context.Context, t *testing.T) *result {
 	rows[1].Searches = []reportcard.Search{{Faults: "none", Schedules: 20}}
 	t.Chdir(t.TempDir())
 	searcher := &reportcard.Searcher{
-		T: t, Seed: 1, Schedules: 60, Out: "recordings", Observer: quiet{},
+		T: t, Seed: 1, Schedules: 30, Out: "recordings", Observer: quiet{},
 	}
 	card, err := searcher.Card(ctx, rows)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestMissingCoverage(t *testing.T) {
 // lock. This is out of contract; all other claims still hold.
 func TestPauseOutOfContract(t *testing.T) {
 	c := &campaign.Campaign{
-		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 4000,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 1500,
 		Workers: 2,
 	}
 	c.Scenario.Faults.Of[faults.Pause] = 2

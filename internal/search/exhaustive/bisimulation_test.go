@@ -203,7 +203,7 @@ func TestMergingLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, 1, "close-session:c1=1"},
 		{locktest.Named(t, "clock-token"), 2, 1, 1, "crash=1"},
 		{remembers(), 2, 1, 1, "crash:c1=1"},
-	}, 6) {
+	}, 4) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{Scenario: locktest.Planned(t, tc.subject, tc.clients,

@@ -100,7 +100,7 @@ func TestReductionLosesNothing(t *testing.T) {
 		{locktest.Named(t, "uncounted"), 2, 1, "none"},
 		{locktest.NoLock(), 2, 1, "none"},
 		{locktest.NoLock(), 3, 1, "none"},
-	}, 6) {
+	}, 3) {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
 			// Without a replay cache, a search distinguishes all local histories, and therefore
 			// completes every history.
@@ -205,7 +205,7 @@ func TestReplayCacheLosesNothing(t *testing.T) {
 		{subjects.Mutex(), 1, 1, "restart=1"},
 		{locktest.Named(t, "unguarded"), 2, 1, "pause=1"},
 		{locktest.Named(t, "clock-token"), 2, 1, "none"},
-	}, 8) {
+	}, 4) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{
@@ -255,7 +255,7 @@ func TestReductionKeepsVerdicts(t *testing.T) {
 		{locktest.Named(t, "clock-token"), 2, "crash=1"},
 		{locktest.Named(t, "session-token"), 2, "none"},
 		{locktest.NoLock(), 3, "none"},
-	}, 6) {
+	}, 3) {
 		e := exhaustive.Search{Scenario: locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan)}
 		reduced := search(t, e)
 		e.NoReduction = true

@@ -266,7 +266,7 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		{subjects.Mutex(), 1, 2, "reset=1", false},
 		{subjects.Textbook(), 2, 1, "cancel=1", false},
 		{subjects.NoGUID(), 1, 1, "lose-reply=1", true},
-	}, 5) {
+	}, 3) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{

@@ -34,7 +34,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, exhaustive.Search{
 				Scenario:  s,
-				Schedules: long.Count(250, 400),
+				Schedules: long.Count(100, 400),
 			}); landed.Total(kind) == 0 {
 				t.Errorf("%v: no fault struck", &s)
 			}
@@ -42,19 +42,19 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 	}
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(400, 2000),
+		Schedules: long.Count(150, 2000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(250, 1000), FairSuffixes: true,
+		Schedules: long.Count(100, 1000), FairSuffixes: true,
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
-		Schedules: long.Count(250, 1000),
+		Schedules: long.Count(100, 1000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
-		Schedules: long.Count(250, 1000),
+		Schedules: long.Count(100, 1000),
 	})
 }
 

@@ -31,7 +31,7 @@ func TestStoringLessLosesNothing(t *testing.T) {
 		{subjects.NoRecheck(), 2, 2, "none", false},
 		{subjects.DeafToExpiry(), 2, 1, "expire:c1=1", false},
 		{subjects.LeakOnError(), 1, 1, "any=1", false},
-	}, 5) {
+	}, 3) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {
 				e := exhaustive.Search{

@@ -37,7 +37,7 @@ func compareWorkers(t *testing.T, e exhaustive.Search, workers int) *report.Exha
 }
 
 func TestWorkersReportTheSame(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		e      exhaustive.Search
 		shared bool // nothing is found, so that the report is that of several workers
 	}{
@@ -59,7 +59,7 @@ func TestWorkersReportTheSame(t *testing.T) {
 		{searchOf(t, "exists-then-wait", 2, 1, 1, "none"), false},
 		{searchOf(t, "late-notice", 2, 1, 1, "cut=1"), false},
 		{searchOf(t, "name-order", 2, 1, 1, "none"), false},
-	} {
+	}, 6) {
 		got := compareWorkers(t, tc.e, 3)
 		if tc.shared != (got.Workers == 3) {
 			t.Errorf("%v: the report is that of %d workers", &tc.e.Scenario, got.Workers)
