@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-sim/interlock/internal/judge/certify"
-	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // interruptedPlan says why a certificate is partial.
@@ -24,7 +24,7 @@ func (c *certificateReport) suites() []*junitSuite {
 			cell := &l.Cells[i]
 			test := c.testCase(l.Name, string(cell.Property), "")
 			switch cell.Verdict {
-			case reportcard.NotClaimed, reportcard.NotExercised, reportcard.NotSearched:
+			case report.NotClaimed, report.NotExercised, report.NotSearched:
 				if len(test.Failures) == 0 {
 					test.Skipped = &junitProblem{Message: string(cell.Verdict)}
 				}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/internal/search/report"
+
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/interlock-sim/interlock/history"
@@ -225,7 +227,7 @@ func TestFormatsOfFailures(t *testing.T) {
 			t.Errorf("fifo %+v", fifo)
 		}
 		if unclaimed := caseNamed(t, suite, "fencing"); unclaimed.Skipped == nil ||
-			unclaimed.Skipped.Message != verdictNotClaimed {
+			unclaimed.Skipped.Message != string(report.NotClaimed) {
 			t.Errorf("fencing %+v", unclaimed)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/judge/certify"
 	"github.com/interlock-sim/interlock/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -208,7 +209,7 @@ func TestInterruptedReportCard(t *testing.T) {
 	}
 	var card reportcard.Card
 	if err := json.Unmarshal(content, &card); err != nil || !card.Partial || len(card.Locks) != 2 ||
-		card.Lock("zk-herd").Cell(history.FIFO).Verdict != reportcard.Holds {
+		card.Lock("zk-herd").Cell(history.FIFO).Verdict != report.Holds {
 		t.Errorf("%v: card %s", err, content)
 	}
 }
@@ -239,7 +240,7 @@ func TestInterruptedCertify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !certificate.Partial || len(certificate.Failures) > 0 || len(certificate.Card.Locks) != 2 ||
-		certificate.Card.Lock("textbook").Cell(history.FIFO).Verdict != reportcard.Holds {
+		certificate.Card.Lock("textbook").Cell(history.FIFO).Verdict != report.Holds {
 		t.Errorf("certificate %+v", certificate)
 	}
 	junit := string(readFile(t, filepath.Join(c.command.Dir, "report.xml")))

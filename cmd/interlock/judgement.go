@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/interlock-sim/interlock/internal/search/report"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
@@ -14,13 +16,13 @@ import (
 
 // A judgement is the verdict of verify on a property or a model.
 type judgement struct {
-	Name      string `json:"name"`
-	Verdict   string `json:"verdict"`
-	Exercised int    `json:"exercised"`           // how often the history tests it
-	Event     *int   `json:"event,omitempty"`     // the index of the violating event
-	Signature string `json:"signature,omitempty"` // the signature of the violation
-	Detail    string `json:"detail,omitempty"`
-	Guarantee string `json:"guarantee,omitempty"` // the broken guarantee of watches
+	Name      string         `json:"name"`
+	Verdict   report.Verdict `json:"verdict"`
+	Exercised int            `json:"exercised"`           // how often the history tests it
+	Event     *int           `json:"event,omitempty"`     // the index of the violating event
+	Signature string         `json:"signature,omitempty"` // the signature of the violation
+	Detail    string         `json:"detail,omitempty"`
+	Guarantee string         `json:"guarantee,omitempty"` // the broken guarantee of watches
 	// all violations, with those above
 	Violations []judgedViolation `json:"violations,omitempty"`
 
@@ -70,7 +72,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 	var judgements []judgement
 	for _, property := range properties {
 		j := judgement{
-			Name: string(property), Verdict: verdictHolds,
+			Name: string(property), Verdict: report.Holds,
 			Exercised: vacuity.Of(property),
 		}
 		switch {
@@ -141,7 +143,7 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 	always.Pause = math.MaxInt64
 	if all, _ := check.AllWithin(property, events, always, limits); len(all) > 0 {
 		j.describe(all)
-		j.Verdict = verdictOutOfContract
+		j.Verdict = report.OutOfContract
 	}
 	return j
 }
@@ -150,7 +152,7 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 func (f *verifyFlags) judgeModel(m *check.ModelOperations,
 	locks iter.Seq[*check.LockHistory],
 ) judgement {
-	j := judgement{Name: "model " + m.Name, Verdict: verdictHolds}
+	j := judgement{Name: "model " + m.Name, Verdict: report.Holds}
 	var all []*history.Violation
 	decided := true
 	for one := range locks {
@@ -191,12 +193,12 @@ func (f *verifyFlags) checkModel(m *check.ModelOperations,
 func (j judgement) conclude(all []*history.Violation, decided bool) judgement {
 	switch {
 	case len(all) > 0:
-		j.Verdict, j.violation = verdictViolated, all[0]
+		j.Verdict, j.violation = report.Violated, all[0]
 		j.describe(all)
 	case !decided:
-		j.Verdict = verdictUnknown
+		j.Verdict = report.Unknown
 	case j.Exercised == 0:
-		j.Verdict = verdictNotExercised
+		j.Verdict = report.NotExercised
 	}
 	return j
 }

@@ -87,7 +87,7 @@ func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
 }
 
 // judge sets the result of the test case of a property.
-func (t *junitCase) judge(verdict string, violations []explainedViolation) {
+func (t *junitCase) judge(verdict report.Verdict, violations []explainedViolation) {
 	for i := range violations {
 		v := &violations[i]
 		switch {
@@ -100,12 +100,13 @@ func (t *junitCase) judge(verdict string, violations []explainedViolation) {
 	}
 	switch {
 	case len(t.Failures) > 0:
-	case verdict == verdictViolated:
-		t.Failures = []junitProblem{{Message: verdict, Type: t.Name}}
-	case verdict == verdictUnknown:
-		t.Error = &junitProblem{Message: verdict, Type: t.Name}
-	case verdict == verdictNotClaimed, verdict == verdictNotExercised:
-		t.Skipped = &junitProblem{Message: verdict}
+	case verdict == report.Violated:
+		t.Failures = []junitProblem{{Message: string(verdict), Type: t.Name}}
+	case verdict == report.Unknown:
+		t.Error = &junitProblem{Message: string(verdict), Type: t.Name}
+	case verdict == report.NotClaimed, verdict == report.NotExercised,
+		verdict == report.NotSearched:
+		t.Skipped = &junitProblem{Message: string(verdict)}
 	}
 }
 

@@ -26,62 +26,31 @@ func coverageTotal(r *report.Runs) int {
 	return total
 }
 
-// The verdicts on a property.
-const (
-	verdictHolds         = "holds" // in every schedule run
-	verdictViolated      = "violated"
-	verdictNotClaimed    = "not claimed"
-	verdictOutOfContract = "violated, out of contract"
-	verdictUnknown       = "unknown"       // a checker reached its limit
-	verdictNotExercised  = "not exercised" // no schedule tested it
-)
-
 // verdict returns the verdict on a property. It counts the violations of the failed run and those
 // of its shrunk schedule, which may violate other properties.
 func verdict(campaign *campaign.Campaign, r report.Report, found []*finding,
 	p history.Property,
-) string {
-	if !campaign.Scenario.Subject.Claimed(p) {
-		return verdictNotClaimed
-	}
+) report.Verdict {
 	runs := r.Common()
-	if runs.Schedules == 0 {
-		return verdictNotExercised
-	}
-	if judged := judge(runs, found, p); judged != verdictHolds {
-		return judged
-	}
-	if p == history.Linearizable && runs.Unknown > 0 {
-		return verdictUnknown
+	e := report.Evidence{
+		Claimed: campaign.Scenario.Subject.Claimed(p), Schedules: runs.Schedules,
+		Undecided: p == history.Linearizable && runs.Unknown > 0, Exercised: r.Exercised(p) > 0,
 	}
 	if exhaustive, ok := r.(*report.Exhaustive); ok && exhaustive.Granted {
-		return verdictHolds
+		e.Exercised = true
 	}
-	if r.Exercised(p) == 0 {
-		return verdictNotExercised
-	}
-	return verdictHolds
-}
-
-// judge returns the verdict on a property from the failures and their counterexamples alone. A
-// violation within the contract counts more than one outside.
-func judge(r *report.Runs, found []*finding, p history.Property) string {
-	judged := verdictHolds
 	weigh := func(v *history.Violation, outOfContract bool) {
-		switch {
-		case v.Property != p || judged == verdictViolated:
-		case outOfContract:
-			judged = verdictOutOfContract
-		default:
-			judged = verdictViolated
+		if v.Property == p {
+			e.OutOfContract = e.OutOfContract || outOfContract
+			e.Violated = e.Violated || !outOfContract
 		}
 	}
-	if failure := failureOf(r); failure != nil {
+	if failure := failureOf(runs); failure != nil {
 		for _, v := range failure.Violations {
 			weigh(v, slices.Contains(failure.OutOfContract, v))
 		}
 	}
-	for _, d := range r.Distinct {
+	for _, d := range runs.Distinct {
 		weigh(&history.Violation{Property: d.Property}, false)
 	}
 	for _, f := range found {
@@ -89,21 +58,21 @@ func judge(r *report.Runs, found []*finding, p history.Property) string {
 			weigh(v, f.counterexample.Result.OutOfContract(&f.counterexample.Scenario, v))
 		}
 	}
-	return judged
+	return e.Verdict()
 }
 
 // verdictLine returns the verdict, and how often the property was tested if it holds.
-func verdictLine(verdict string, times int) string {
-	if verdict == verdictHolds && times > 0 {
+func verdictLine(verdict report.Verdict, times int) string {
+	if verdict == report.Holds && times > 0 {
 		return fmt.Sprintf("%s  exercised %s", verdict, counted(times, "time"))
 	}
-	return verdict
+	return string(verdict)
 }
 
 // searchVerdict returns the verdict line of a campaign, or the verdict of an exhaustive search with
 // its reach.
-func searchVerdict(r report.Report, verdict string, p history.Property) string {
-	if exhaustive, ok := r.(*report.Exhaustive); ok && verdict == verdictHolds {
+func searchVerdict(r report.Report, verdict report.Verdict, p history.Property) string {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && verdict == report.Holds {
 		return fmt.Sprintf("%s  %s", verdict, exhaustive.Reach(p))
 	}
 	return verdictLine(verdict, r.Exercised(p))

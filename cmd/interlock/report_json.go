@@ -123,7 +123,7 @@ type configurationReport struct {
 type propertyReport struct {
 	Name    history.Property `json:"name"`
 	Claimed bool             `json:"claimed"`
-	Verdict string           `json:"verdict"`
+	Verdict report.Verdict   `json:"verdict"`
 	// of a campaign: how often the schedules tested it
 	Times *int `json:"exercised,omitempty"`
 	// of an exhaustive search, if the property holds
@@ -251,7 +251,7 @@ func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
 	case *report.Campaign:
 		out.Times = new(found.Exercised(p))
 	case *report.Exhaustive:
-		if out.Verdict == verdictHolds {
+		if out.Verdict == report.Holds {
 			out.Reach = found.Reach(p)
 		}
 	}

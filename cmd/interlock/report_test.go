@@ -66,7 +66,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		t.Errorf("violations %+v", out.Violations)
 	}
 	for _, p := range out.Properties {
-		if violates := p.Name == history.FIFO; (p.Verdict == verdictViolated) != violates {
+		if violates := p.Name == history.FIFO; (p.Verdict == report.Violated) != violates {
 			t.Errorf("%s: %s", p.Name, p.Verdict)
 		}
 	}

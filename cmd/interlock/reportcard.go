@@ -270,7 +270,7 @@ func (o *cardObserver) End(l *reportcard.Lock) {
 	}
 	o.done++
 	fmt.Fprintf(o.w, "%d of %d  %s: %d hold, %d violated, %.1f s\n", o.done, o.locks, l.Name,
-		len(l.Kept()), len(l.Of(reportcard.Violated)), time.Since(o.began).Seconds())
+		len(l.Kept()), len(l.Of(report.Violated)), time.Since(o.began).Seconds())
 }
 
 func (o *cardObserver) clear() {
@@ -286,25 +286,25 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 	recordings := make(map[string]bool)
 	for _, l := range card.Locks {
 		var violated, other []string
-		for _, cell := range l.Of(reportcard.Violated) {
+		for _, cell := range l.Of(report.Violated) {
 			violated = append(violated, fmt.Sprintf("%s %d", cell.Property,
 				len(cell.Counterexamples)))
 			for _, e := range cell.Counterexamples {
 				recordings[e.Recording] = true
 			}
 		}
-		for _, verdict := range []reportcard.Verdict{
-			reportcard.NotExercised, reportcard.Unknown, reportcard.NotSearched,
+		for _, verdict := range []report.Verdict{
+			report.NotExercised, report.Unknown, report.NotSearched,
 		} {
 			if n := len(l.Of(verdict)); n > 0 {
 				other = append(other, fmt.Sprintf("%d %s", n, verdict))
 			}
 		}
-		if n := len(l.Of(reportcard.HoldsInContract)); n > 0 {
+		if n := len(l.Of(report.OutOfContract)); n > 0 {
 			other = append(other, fmt.Sprintf("%d hold only within the contract", n))
 		}
 		refuted := 0
-		for _, cell := range l.Of(reportcard.NotClaimed) {
+		for _, cell := range l.Of(report.NotClaimed) {
 			if cell.Refuted != nil {
 				refuted++
 			}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/search/report"
+
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -223,9 +225,9 @@ func statusOf(judgements []judgement) error {
 	var outcome error
 	for _, j := range judgements {
 		switch j.Verdict {
-		case verdictViolated:
+		case report.Violated:
 			return &statusError{statusViolation, nil}
-		case verdictUnknown:
+		case report.Unknown:
 			outcome = errUnknownVerdict
 		}
 	}
@@ -240,7 +242,7 @@ func printJudgements(w io.Writer, log *history.Log, processes *check.Processes,
 	for _, j := range judgements {
 		if v := j.violation; v != nil {
 			violations = append(violations, v)
-			fmt.Fprintf(w, "  %-25s%s at event %d: %s\n", j.Name, verdictViolated, v.Event,
+			fmt.Fprintf(w, "  %-25s%s at event %d: %s\n", j.Name, report.Violated, v.Event,
 				v.Reason)
 			if j.Guarantee != "" {
 				fmt.Fprintf(w, "  %-25s%s\n", "", j.Guarantee)
@@ -252,7 +254,7 @@ func printJudgements(w io.Writer, log *history.Log, processes *check.Processes,
 			continue
 		}
 		fmt.Fprintf(w, "  %-25s%s\n", j.Name, verdictLine(j.Verdict, j.Exercised))
-		if j.Verdict == verdictOutOfContract {
+		if j.Verdict == report.OutOfContract {
 			j.list(w)
 		}
 	}

@@ -152,7 +152,7 @@ var comparisons = []struct {
 		"textbook, a: not searched, was 7 schedules", true,
 	},
 	{
-		func(old *certify.Certificate) { fifoCell(old).Verdict = reportcard.Violated },
+		func(old *certify.Certificate) { fifoCell(old).Verdict = report.Violated },
 		"textbook, fifo: holds, was violated", false,
 	},
 	{
@@ -216,10 +216,10 @@ func TestCompareViolated(t *testing.T) {
 	base := certified(t.Context(), t, plan, nil)
 	old := changed(t, base, func(c *certify.Certificate) {
 		violated := c.Card.Locks[0].Cell(history.ServerMutualExclusion)
-		if violated.Verdict != reportcard.Violated {
+		if violated.Verdict != report.Violated {
 			t.Fatalf("verdict %s", violated.Verdict)
 		}
-		violated.Verdict, violated.Counterexamples = reportcard.Holds, nil
+		violated.Verdict, violated.Counterexamples = report.Holds, nil
 	})
 	now := certified(t.Context(), t, plan, old)
 	last := now.Failures[len(now.Failures)-1]

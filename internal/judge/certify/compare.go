@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // A Comparison lists what changed since an older certificate.
@@ -69,8 +70,8 @@ func (c *Comparison) add(lock, what, old, now string, worse bool) {
 }
 
 // ranks orders the verdicts from worse to better. A verdict that is not listed has rank 0.
-var ranks = map[reportcard.Verdict]int{
-	reportcard.Violated: -1, reportcard.HoldsInContract: 1, reportcard.Holds: 2,
+var ranks = map[report.Verdict]int{
+	report.Violated: -1, report.OutOfContract: 1, report.Holds: 2,
 }
 
 // verdicts compares the verdicts on a lock. In a partial certificate, only violations are final.
@@ -78,7 +79,7 @@ func (c *Comparison) verdicts(was, is *reportcard.Lock, partial bool) {
 	for i := range was.Cells {
 		before := &was.Cells[i]
 		after := is.Cell(before.Property)
-		if after == nil || partial && after.Verdict != reportcard.Violated {
+		if after == nil || partial && after.Verdict != report.Violated {
 			continue
 		}
 		old, now := before.Meaning(), after.Meaning()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // A Failure is a reason against a release.
@@ -108,16 +109,16 @@ func (c *Certificate) judge(p *Plan) {
 // judgeProperties lists the properties that a lock violates, and those not decided or never
 // exercised.
 func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
-	for _, cell := range l.Of(reportcard.Violated) {
+	for _, cell := range l.Of(report.Violated) {
 		first := cell.Counterexamples[0]
 		c.fail(l.Name, string(cell.Property), first.Signature, first.Recording,
 			"%s violates %s", l.Name, first.Signature)
 	}
-	for _, cell := range l.Of(reportcard.Unknown) {
+	for _, cell := range l.Of(report.Unknown) {
 		c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
 			"%s: the verdict on %s is unknown: a checker reached its limit", l.Name, cell.Property)
 	}
-	for _, cell := range l.Of(reportcard.NotExercised) {
+	for _, cell := range l.Of(report.NotExercised) {
 		if !c.Partial && !p.unexercised(l.Name, cell.Property) {
 			c.fail(l.Name, string(cell.Property), string(cell.Verdict), "",
 				"%s: no search exercises %s, which it claims", l.Name, cell.Property)

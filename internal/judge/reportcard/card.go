@@ -90,27 +90,10 @@ func (s *Searched) String() string {
 	return s.Scope
 }
 
-// A Verdict says whether a lock keeps a property.
-type Verdict string
-
-// The verdicts.
-const (
-	Holds Verdict = "holds" // in every schedule that was run
-	// HoldsInContract is the verdict if all violations are out of the lock's contract; see
-	// [engine.Result.OutOfContract].
-	HoldsInContract Verdict = "holds within the contract"
-
-	Violated     Verdict = "violated"
-	NotClaimed   Verdict = "not claimed"
-	NotExercised Verdict = "not exercised" // no schedule tested it
-	Unknown      Verdict = "unknown"       // a checker reached its limit
-	NotSearched  Verdict = "not searched"  // of a partial card
-)
-
 // A Cell is the verdict on a property of a lock.
 type Cell struct {
 	Property history.Property `json:"property"`
-	Verdict  Verdict          `json:"verdict"`
+	Verdict  report.Verdict   `json:"verdict"`
 	// Exercised is how often random searches tested the property.
 	Exercised int `json:"exercised,omitempty"`
 	// OutOfContract is the first violation out of the lock's contract, or nil.
@@ -164,7 +147,7 @@ func (l *Lock) Cell(p history.Property) *Cell {
 }
 
 // Of returns the properties of the lock with the verdict, in order.
-func (l *Lock) Of(v Verdict) []*Cell {
+func (l *Lock) Of(v report.Verdict) []*Cell {
 	var cells []*Cell
 	for i := range l.Cells {
 		if l.Cells[i].Verdict == v {
@@ -187,7 +170,7 @@ func (c *Card) Lock(name string) *Lock {
 // ProductionViolated reports whether a lock of package lock violates a property that it claims.
 func (c *Card) ProductionViolated() bool {
 	return slices.ContainsFunc(c.Locks, func(l *Lock) bool {
-		return l.Production && len(l.Of(Violated)) > 0
+		return l.Production && len(l.Of(report.Violated)) > 0
 	})
 }
 

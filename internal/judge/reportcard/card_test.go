@@ -140,7 +140,7 @@ func TestSameSearchesSameCard(t *testing.T) {
 	}
 	named := make(map[string]bool)
 	for _, l := range card.Locks {
-		for _, cell := range l.Of(reportcard.Violated) {
+		for _, cell := range l.Of(report.Violated) {
 			for _, e := range cell.Counterexamples {
 				named[e.Recording] = true
 				if files[e.Recording] == "" || e.Why == "" || e.Signature == "" {
@@ -164,13 +164,13 @@ func TestVerdicts(t *testing.T) {
 	for _, want := range []struct {
 		lock     string
 		property history.Property
-		verdict  reportcard.Verdict
+		verdict  report.Verdict
 		symbol   string
 	}{
-		{"zk-herd", history.NoHerd, reportcard.NotClaimed, "○"},
-		{"zk-herd", history.OwnRelease, reportcard.NotClaimed, "·"},
-		{"zk-herd", history.FIFO, reportcard.Holds, "✓"},
-		{"setnx-expire", history.ServerMutualExclusion, reportcard.NotClaimed, "·"},
+		{"zk-herd", history.NoHerd, report.NotClaimed, "○"},
+		{"zk-herd", history.OwnRelease, report.NotClaimed, "·"},
+		{"zk-herd", history.FIFO, report.Holds, "✓"},
+		{"setnx-expire", history.ServerMutualExclusion, report.NotClaimed, "·"},
 	} {
 		cell := card.Lock(want.lock).Cell(want.property)
 		if cell.Verdict != want.verdict || cell.Symbol() != want.symbol {
@@ -182,7 +182,7 @@ func TestVerdicts(t *testing.T) {
 		"zk-herd": history.Progress, "setnx-expire": history.OwnRelease,
 	} {
 		cell := card.Lock(lock).Cell(p)
-		if cell.Verdict != reportcard.Violated || !strings.HasPrefix(cell.Symbol(), "✗") {
+		if cell.Verdict != report.Violated || !strings.HasPrefix(cell.Symbol(), "✗") {
 			t.Errorf("%s, %s: %s", lock, p, cell.Verdict)
 		}
 	}
@@ -230,7 +230,7 @@ func TestPartialCard(t *testing.T) {
 	partial := search(ctx, t)
 	card, files := partial.card, partial.files
 	if !card.Partial || len(card.Locks) != 2 ||
-		card.Lock("zk-herd").Cell(history.FIFO).Verdict != reportcard.NotSearched {
+		card.Lock("zk-herd").Cell(history.FIFO).Verdict != report.NotSearched {
 		t.Errorf("card %s", files["json"])
 	}
 	for _, name := range []string{"markdown", "html"} {

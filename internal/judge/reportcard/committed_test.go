@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -107,7 +108,7 @@ func TestCommittedClaims(t *testing.T) {
 		for i := range l.Cells {
 			cell := &l.Cells[i]
 			if claimed := subject.Claimed(cell.Property); claimed ==
-				(cell.Verdict == reportcard.NotClaimed) {
+				(cell.Verdict == report.NotClaimed) {
 				t.Errorf("%s, %s: the card says %s, and claimed is %v: run make report-card",
 					l.Name, cell.Property, cell.Verdict, claimed)
 			}
@@ -156,7 +157,7 @@ func TestCommittedVerdicts(t *testing.T) {
 			continue
 		}
 		cell := l.Cell(want.property)
-		if cell.Verdict != reportcard.Violated {
+		if cell.Verdict != report.Violated {
 			t.Errorf("%s, %s: %s, want violated", want.lock, want.property, cell.Verdict)
 		}
 		for _, kind := range want.faults {
@@ -182,12 +183,12 @@ func TestCommittedVerdicts(t *testing.T) {
 		}
 	}
 	for _, l := range card.Locks {
-		if cells := slices.Concat(l.Of(reportcard.Unknown), l.Of(reportcard.NotSearched),
-			l.Of(reportcard.Violated)); l.Production && len(cells) > 0 {
+		if cells := slices.Concat(l.Of(report.Unknown), l.Of(report.NotSearched),
+			l.Of(report.Violated)); l.Production && len(cells) > 0 {
 			t.Errorf("%s: %s is %s", l.Name, cells[0].Property, cells[0].Verdict)
 		}
 		// Only a lock that is used in a certain way exercises some properties, such as re-entry.
-		for _, cell := range l.Of(reportcard.NotExercised) {
+		for _, cell := range l.Of(report.NotExercised) {
 			if l.Production && !kept[cell.Property] {
 				t.Errorf("no production lock exercises %s", cell.Property)
 			}
@@ -204,7 +205,7 @@ func TestCommittedCounterexamplesReplay(t *testing.T) {
 	card := committed(t)
 	replayed, named := make(map[string]*engine.Result), make(map[string]bool)
 	for _, l := range card.Locks {
-		for _, cell := range l.Of(reportcard.Violated) {
+		for _, cell := range l.Of(report.Violated) {
 			for _, e := range cell.Counterexamples {
 				if !named[e.Recording] {
 					named[e.Recording] = true

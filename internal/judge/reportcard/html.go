@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-sim/interlock/internal/search/report"
+
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/show/page"
 )
@@ -43,7 +45,7 @@ func Template(card *Card, directory string, pathOf func(recording string) string
 			})
 			return card.Properties[i].Statement
 		},
-		"class": func(v Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
+		"class": func(v report.Verdict) string { return strings.ReplaceAll(string(v), " ", "-") },
 		"add":   func(a, b int) int { return a + b },
 	}).Parse(body)
 }
@@ -63,7 +65,7 @@ func (c *Card) First(index int) bool {
 }
 
 // Kept returns the cells of properties that hold, the last of them only within the contract.
-func (l *Lock) Kept() []*Cell { return slices.Concat(l.Of(Holds), l.Of(HoldsInContract)) }
+func (l *Lock) Kept() []*Cell { return slices.Concat(l.Of(report.Holds), l.Of(report.OutOfContract)) }
 
 // Exhaustive returns the last complete exhaustive search of the lock, or nil.
 func (l *Lock) Exhaustive() *Searched {
@@ -76,17 +78,17 @@ func (l *Lock) Exhaustive() *Searched {
 }
 
 // Broken returns the cells of violated properties.
-func (l *Lock) Broken() []*Cell { return l.Of(Violated) }
+func (l *Lock) Broken() []*Cell { return l.Of(report.Violated) }
 
 // Untested returns the cells of properties that the lock claims, and that are neither known to hold
 // nor violated.
 func (l *Lock) Untested() []*Cell {
-	return slices.Concat(l.Of(NotExercised), l.Of(Unknown), l.Of(NotSearched))
+	return slices.Concat(l.Of(report.NotExercised), l.Of(report.Unknown), l.Of(report.NotSearched))
 }
 
 // Refuted returns the cells of properties that the lock does not claim and that were violated.
 func (l *Lock) Refuted() []*Cell {
-	return slices.DeleteFunc(l.Of(NotClaimed), func(c *Cell) bool { return c.Refuted == nil })
+	return slices.DeleteFunc(l.Of(report.NotClaimed), func(c *Cell) bool { return c.Refuted == nil })
 }
 
 // Meaning describes the cell for those who do not see its symbol.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/interlock-sim/interlock/internal/search/report"
+
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -68,7 +70,7 @@ func (c *Card) columns() (columns, kept []history.Property) {
 	for _, p := range c.Properties {
 		violated := false
 		for _, l := range c.Locks {
-			violated = violated || l.Cell(p.Name).Verdict == Violated
+			violated = violated || l.Cell(p.Name).Verdict == report.Violated
 		}
 		if p.EveryLock && !violated {
 			kept = append(kept, p.Name)
@@ -112,17 +114,17 @@ func (c *Cell) link(directory string) string {
 // Symbol returns the verdict in one or two characters.
 func (c *Cell) Symbol() string {
 	switch {
-	case c.Verdict == Violated:
+	case c.Verdict == report.Violated:
 		return fmt.Sprintf("✗%d", len(c.Counterexamples))
-	case c.Verdict == Holds && c.Reach != "":
+	case c.Verdict == report.Holds && c.Reach != "":
 		return "✓∀"
-	case c.Verdict == Holds:
+	case c.Verdict == report.Holds:
 		return "✓"
-	case c.Verdict == HoldsInContract:
+	case c.Verdict == report.OutOfContract:
 		return "✓*"
-	case c.Verdict == Unknown, c.Verdict == NotSearched:
+	case c.Verdict == report.Unknown, c.Verdict == report.NotSearched:
 		return "?"
-	case c.Verdict != NotClaimed:
+	case c.Verdict != report.NotClaimed:
 		return "–"
 	case c.Refuted != nil:
 		return "○"

@@ -438,7 +438,7 @@ func (r *rowSearch) conclude() {
 		if subject.Claimed(p.Name) {
 			r.judge(&cell)
 		} else {
-			cell.Verdict, cell.Refuted = NotClaimed, r.refuted[p.Name]
+			cell.Verdict, cell.Refuted = report.NotClaimed, r.refuted[p.Name]
 		}
 		r.lock.Cells = append(r.lock.Cells, cell)
 	}
@@ -466,22 +466,15 @@ func (r *rowSearch) judge(cell *Cell) {
 		}
 		cell.Exercised += found.Exercised(p)
 	}
-	switch {
-	case len(cell.Counterexamples) > 0:
-		cell.Verdict = Violated
-	case schedules == 0:
-		cell.Verdict = NotSearched
-	case p == history.Linearizable && unknown > 0:
-		cell.Verdict = Unknown
-	case cell.OutOfContract != nil:
-		cell.Verdict = HoldsInContract
-	case cell.Exercised == 0 && !tested:
-		cell.Verdict = NotExercised
-	default:
-		cell.Verdict = Holds
-		return
+	cell.Verdict = report.Evidence{
+		Claimed: true, Violated: len(cell.Counterexamples) > 0,
+		OutOfContract: cell.OutOfContract != nil, Schedules: schedules,
+		Undecided: p == history.Linearizable && unknown > 0,
+		Exercised: cell.Exercised > 0 || tested,
+	}.Verdict()
+	if cell.Verdict != report.Holds {
+		cell.Reach = ""
 	}
-	cell.Reach = ""
 }
 
 // outOfContract returns the first violation of the property out of contract in the runs of a

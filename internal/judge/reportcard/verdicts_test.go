@@ -37,7 +37,7 @@ func TestVerdictOutOfContract(t *testing.T) {
 	card, markdown, html := cardOf(t, "redlock",
 		reportcard.Search{Faults: "jump-clock=2", Schedules: 40})
 	cell := card.Locks[0].Cell(history.Validity)
-	if cell.Verdict != reportcard.HoldsInContract || cell.Symbol() != "✓*" ||
+	if cell.Verdict != report.OutOfContract || cell.Symbol() != "✓*" ||
 		cell.OutOfContract == nil || cell.OutOfContract.Schedules == 0 ||
 		!strings.HasPrefix(cell.OutOfContract.Signature, "validity: ") {
 		t.Errorf("%+v", cell)
@@ -49,7 +49,7 @@ func TestVerdictOutOfContract(t *testing.T) {
 		t.Error("the page does not name the violation")
 	}
 	card, _, _ = cardOf(t, "redlock", reportcard.Search{Faults: "none", Schedules: 10})
-	if cell := card.Locks[0].Cell(history.Validity); cell.Verdict != reportcard.Holds ||
+	if cell := card.Locks[0].Cell(history.Validity); cell.Verdict != report.Holds ||
 		cell.OutOfContract != nil {
 		t.Errorf("without faults: %+v", cell)
 	}
@@ -60,13 +60,13 @@ func TestReachIsNotVacuous(t *testing.T) {
 	card, markdown, html := cardOf(t, "mutex",
 		reportcard.Search{Faults: "none", Clients: 2, Cycles: 1, Exhaustive: true})
 	l := card.Locks[0]
-	for p, want := range map[history.Property]reportcard.Verdict{
-		history.LossNotification: reportcard.NotExercised,
-		history.SessionLoss:      reportcard.NotExercised,
-		history.Progress:         reportcard.Holds,
+	for p, want := range map[history.Property]report.Verdict{
+		history.LossNotification: report.NotExercised,
+		history.SessionLoss:      report.NotExercised,
+		history.Progress:         report.Holds,
 	} {
 		if cell := l.Cell(p); cell.Verdict != want ||
-			(cell.Reach != "") != (want == reportcard.Holds) {
+			(cell.Reach != "") != (want == report.Holds) {
 			t.Errorf("%s: %+v, want %s", p, cell, want)
 		}
 	}
@@ -87,8 +87,8 @@ func TestReachIsNotVacuous(t *testing.T) {
 
 // What is undecided differs from what was not tested.
 func TestSymbolOfUndecided(t *testing.T) {
-	for verdict, want := range map[reportcard.Verdict]string{
-		reportcard.NotExercised: "–", reportcard.Unknown: "?", reportcard.NotSearched: "?",
+	for verdict, want := range map[report.Verdict]string{
+		report.NotExercised: "–", report.Unknown: "?", report.NotSearched: "?",
 	} {
 		cell := reportcard.Cell{Property: history.Linearizable, Verdict: verdict}
 		if got := cell.Symbol(); got != want {
