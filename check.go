@@ -441,19 +441,21 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 	r *report.Runs, verdict *verdict,
 ) {
 	t.Helper()
+	distinct := 0
 	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
+		distinct += len(group.Failures)
 		if group.Err != nil {
 			t.Errorf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, group.Err)
 			continue
 		}
-		t.Error(describeFailure(t, campaign, r, group.Failures[0].First, group.Counterexample,
+		t.Error(describeFailure(t, campaign, r, group.Schedule, group.Counterexample,
 			verdict))
 		for _, d := range group.Failures {
-			t.Logf("%s: in %d of %d schedules, first in schedule %d", d.Signature, d.Schedules,
-				r.Schedules, d.First.Schedule)
+			t.Logf("%s: by any cause in %d of %d schedules, first in schedule %d", d.Signature,
+				d.Schedules, r.Schedules, d.First.Schedule)
 		}
 	}
-	t.Fatalf("%d distinct failures in %d schedules", len(r.Distinct), r.Schedules)
+	t.Fatalf("%d distinct failures in %d schedules", distinct, r.Schedules)
 }
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.

@@ -163,8 +163,8 @@ func summary(c *campaign.Campaign, searched report.Report, found []*finding) str
 		line = fmt.Sprintf("VIOLATION %s, in schedule %d", runs.Failure.Violations[0].Signature(),
 			runs.Failure.Schedule)
 	}
-	if len(runs.Distinct) > 1 {
-		line += fmt.Sprintf(", first of %d distinct failures", len(runs.Distinct))
+	if n := countDistinct(found); n > 1 {
+		line += fmt.Sprintf(", first of %d distinct failures", n)
 	}
 	if len(found) > 0 && found[0].replay != "" {
 		line += ", replay: " + found[0].replay

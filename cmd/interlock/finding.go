@@ -20,8 +20,8 @@ import (
 
 // A finding is a shrunk counterexample and the directory to which it was written.
 type finding struct {
-	failure        *report.Failure           // that was shrunk
-	distinct       []*report.DistinctFailure // that it shows, if the search kept going
+	failure        *report.Failure  // that was shrunk
+	distinct       []shrink.Failure // that it shows, if the search kept going
 	counterexample *recording.Counterexample
 	outOfContract  bool   // every violation is out of contract
 	directory      string // empty if it could not be written
@@ -60,7 +60,7 @@ func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
 			continue
 		}
 		keep(group.Counterexample,
-			&finding{failure: group.Failures[0].First, distinct: group.Failures})
+			&finding{failure: group.Schedule, distinct: group.Failures})
 	}
 	progress.clear()
 	if report.Nondeterministic != nil && len(found) == 0 {
@@ -97,7 +97,7 @@ func writeFindings(w io.Writer, report *report.Runs, found []*finding) {
 		}
 	}
 	if len(report.Distinct) > 0 {
-		fmt.Fprintf(w, "\n%s, shown by %s\n", counted(len(report.Distinct), "distinct failure"),
+		fmt.Fprintf(w, "\n%s, shown by %s\n", counted(countDistinct(found), "distinct failure"),
 			counted(len(found), "counterexample"))
 	}
 	for _, f := range found {
@@ -124,8 +124,8 @@ func (f *finding) explain(w io.Writer, schedules int) {
 			explained.WriteLikelihood(w)
 		}
 		if d != nil {
-			fmt.Fprintf(w, "  in %d of %s, first in schedule %d\n", d.Schedules,
-				counted(schedules, "schedule"), d.First.Schedule)
+			fmt.Fprintf(w, "  cause: %s\n  by any cause in %d of %s, first in schedule %d\n",
+				d.Cause.String(), d.Schedules, counted(schedules, "schedule"), d.First.Schedule)
 		}
 	}
 	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.failure.Schedule,
@@ -166,13 +166,21 @@ func writeWhys(w io.Writer, report *explain.Report, s *scenarios.Scenario, r *en
 const distinctSteps = 10
 
 // distinctOf returns the distinct failure that a violation of the counterexample shows, or nil.
-func (f *finding) distinctOf(v *history.Violation) *report.DistinctFailure {
-	for _, d := range f.distinct {
-		if d.Signature == v.Signature() {
-			return d
+func (f *finding) distinctOf(v *history.Violation) *shrink.Failure {
+	for i := range f.distinct {
+		if f.distinct[i].Signature == v.Signature() {
+			return &f.distinct[i]
 		}
 	}
 	return nil
+}
+
+// countDistinct returns the number of distinct failures that findings show.
+func countDistinct(found []*finding) (n int) {
+	for _, f := range found {
+		n += len(f.distinct)
+	}
+	return n
 }
 
 // writeViolation prints a violation.

@@ -105,7 +105,7 @@ func (p *progress) finish(found report.Report) {
 	switch {
 	case len(r.Distinct) > 0:
 		fmt.Fprintf(p.w, "%s found, shrinking the schedules (Ctrl-C stops early)\n",
-			counted(len(r.Distinct), "distinct failure"))
+			counted(len(r.Distinct), "different violation"))
 	case r.Failure != nil:
 		fmt.Fprintln(p.w, "violation found, shrinking its schedule (Ctrl-C stops early)")
 	case r.OutOfContract != nil:

@@ -153,8 +153,10 @@ type violationReport struct {
 	Replay        string              `json:"replay"`
 	OutOfContract bool                `json:"out_of_contract"`
 	Likelihood    *explain.Likelihood `json:"likelihood,omitempty"` // of the first violation
-	// with --keep-going: how many schedules violate the property with this signature
-	Count int `json:"count,omitempty"`
+	// with --keep-going: what tells it from others with this signature, and how many schedules
+	// violate the property with this signature
+	Cause string `json:"cause,omitempty"`
+	Count int    `json:"count,omitempty"`
 }
 
 // marginReports returns the margins that were measured, by name.
@@ -263,7 +265,7 @@ func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
 func violationReports(r *report.Runs, found []*finding) (all []violationReport) {
 	if len(r.Distinct) > 0 {
 		for i := range r.Distinct {
-			all = append(all, distinctReport(&r.Distinct[i], found))
+			all = append(all, distinctReports(&r.Distinct[i], found)...)
 		}
 		return all
 	}
@@ -299,26 +301,34 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 	return all
 }
 
-// distinctReport returns a distinct failure with the counterexample that shows it. The detail is
-// that of the counterexample or, without one, of the first schedule.
-func distinctReport(d *report.DistinctFailure, found []*finding) violationReport {
-	out := violationReport{
-		Property: d.Property, Signature: d.Signature, Schedule: d.First.Schedule,
-		Configuration: d.First.Configuration, Count: d.Schedules,
+// distinctReports returns the failures with a signature, each with the counterexample that shows
+// it. Without any, it returns what the first schedule violates.
+func distinctReports(d *report.DistinctFailure, found []*finding) (all []violationReport) {
+	one := func(schedule *report.Failure, violations []*history.Violation) *violationReport {
+		all = append(all, violationReport{
+			Property: d.Property, Signature: d.Signature, Schedule: schedule.Schedule,
+			Configuration: schedule.Configuration, Count: d.Schedules,
+		})
+		out := &all[len(all)-1]
+		for _, v := range violations {
+			if v.Signature() == d.Signature {
+				out.Detail, out.Evidence = v.Detail, v.Evidence
+			}
+		}
+		return out
 	}
-	violations := d.First.Violations
 	for _, f := range found {
-		if slices.Contains(f.distinct, d) {
-			out.Artifact, out.Replay = f.directory, f.replay
-			violations = f.counterexample.Result.Violations
+		for _, shown := range f.distinct {
+			if shown.DistinctFailure == d {
+				out := one(f.failure, f.counterexample.Result.Violations)
+				out.Cause, out.Artifact, out.Replay = shown.Cause.String(), f.directory, f.replay
+			}
 		}
 	}
-	for _, v := range violations {
-		if v.Signature() == d.Signature {
-			out.Detail, out.Evidence = v.Detail, v.Evidence
-		}
+	if len(all) == 0 {
+		one(d.First, d.First.Violations)
 	}
-	return out
+	return all
 }
 
 // exitStatus returns the exit status and the error message for an outcome.

@@ -31,7 +31,15 @@ type corpus struct {
 	// Known are the keys of the behaviours.
 	Known         stateset.Keys `json:"known"`
 	KeptSchedules []schedule    `json:"kept_schedules"` // that mutants change; the latest last
-	Checksum      string        `json:"checksum"`       // of all the others
+	// Tried are the causes, before they were shrunk, of schedules whose failures are known.
+	Tried    []triedCause `json:"tried"`
+	Checksum string       `json:"checksum"` // of all the others
+}
+
+// A triedCause is that of a violation with a signature.
+type triedCause struct {
+	Signature string       `json:"signature"`
+	Cause     report.Cause `json:"cause"`
 }
 
 // checksum returns the checksum that the corpus should have.
@@ -88,7 +96,7 @@ func (d *deviations) UnmarshalText(text []byte) error {
 
 const (
 	corpusFormat  = "interlock-hunt"
-	corpusVersion = 3
+	corpusVersion = 4
 )
 
 // corpusPath returns the file with the corpus of a lock.
@@ -217,16 +225,34 @@ func (c *corpus) add(r *report.Campaign, target *Target, known *strategy.Corpus)
 	}
 }
 
-// unknown counts the schedules of known failures, and returns the others.
+// unknown counts the schedules of known failures, and returns those that may have another cause.
 func (c *corpus) unknown(failures report.DistinctFailures) (fresh report.DistinctFailures) {
 	for _, d := range failures {
-		known := slices.IndexFunc(c.Failures,
-			func(f Failure) bool { return f.Signature == d.Signature })
-		if known < 0 {
-			fresh = append(fresh, d)
-			continue
+		for i := range c.Failures {
+			if f := &c.Failures[i]; f.Signature == d.Signature {
+				f.Schedules += d.Schedules
+				d.Schedules = f.Schedules
+				d.Known = append(d.Known, f.Cause)
+			}
 		}
-		c.Failures[known].Schedules += d.Schedules
+		d.Candidates = slices.DeleteFunc(slices.Clone(d.Candidates), func(other report.Candidate) bool {
+			return !c.try(triedCause{d.Signature, other.Cause})
+		})
+		if len(d.Known) == 0 || len(d.Candidates) > 0 {
+			fresh = append(fresh, d)
+		}
 	}
 	return fresh
+}
+
+// try notes a cause, and reports whether it was never tried.
+func (c *corpus) try(cause triedCause) bool {
+	same := func(t triedCause) bool {
+		return t.Signature == cause.Signature && t.Cause.Compare(&cause.Cause) == 0
+	}
+	if slices.ContainsFunc(c.Tried, same) {
+		return false
+	}
+	c.Tried = append(c.Tried, cause)
+	return true
 }

@@ -165,7 +165,7 @@ func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 		}
 		for _, d := range group.Failures {
 			corpus.Failures = append(corpus.Failures,
-				Failure{d.Property, d.Signature, d.Schedules, turn, directory})
+				Failure{d.Property, d.Signature, d.Cause, d.Schedules, turn, directory})
 			h.Found(target.Name, &corpus.Failures[len(corpus.Failures)-1])
 		}
 	}

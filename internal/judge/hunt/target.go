@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // A Target is a lock that is hunted.
@@ -57,12 +58,13 @@ type Yield struct {
 	Behaviours int `json:"behaviours"`
 }
 
-// A Failure is all violations of a lock with the same signature.
+// A Failure is all violations of a lock with the same signature and the same cause.
 type Failure struct {
 	Property  history.Property `json:"property"`
 	Signature string           `json:"signature"`
-	Schedules int              `json:"schedules"`
-	Turn      int              `json:"turn"` // in which it was found
+	Cause     report.Cause     `json:"cause"`
+	Schedules int              `json:"schedules"` // that have the signature, by any cause
+	Turn      int              `json:"turn"`      // in which it was found
 	// Directory is that of the counterexample, below that of all, or empty if there is none.
 	Directory string `json:"directory"`
 }

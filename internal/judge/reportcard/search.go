@@ -237,6 +237,7 @@ func firstOfEach(failures report.DistinctFailures) report.DistinctFailures {
 				_, otherWay := cutWay(other.Signature)
 				return other.Property == f.Property && otherWay == way
 			}) {
+			f.Candidates = nil // One counterexample of each is enough, whatever its cause.
 			first = append(first, f)
 		}
 	}

@@ -319,7 +319,7 @@ func (c *Campaign) judge(outcome *chunk, scenario *scenarios.Scenario, failure *
 	}
 	if failed {
 		outcome.Fail(failure)
-		return !c.KeepGoing || outcome.Distinct.Add(failure)
+		return !c.KeepGoing || outcome.Distinct.Add(failure, result.Events)
 	}
 	outcome.OutOfContractSchedules++
 	if outcome.OutOfContract == nil {

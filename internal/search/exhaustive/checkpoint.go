@@ -62,7 +62,7 @@ type checkpoint struct {
 
 const (
 	checkpointFormat  = "interlock-checkpoint"
-	checkpointVersion = 7
+	checkpointVersion = 8
 	checkpointEvery   = time.Minute // how often a search writes a checkpoint
 )
 
@@ -78,6 +78,14 @@ type distinctRecord struct {
 	Signature string           `json:"signature"`
 	Schedules int              `json:"schedules"`
 	First     failureRecord    `json:"first"`
+	// Candidates are in the order of [report.DistinctFailure].
+	Candidates []candidateRecord `json:"candidates"`
+}
+
+// A candidateRecord is the stored form of a schedule that may have another cause.
+type candidateRecord struct {
+	Cause report.Cause `json:"cause"`
+	failureRecord
 }
 
 // A frameRecord is the stored form of a frame.
@@ -236,9 +244,18 @@ func (e *Search) recall(t *testing.T, c *checkpoint) (err error) {
 		if err != nil {
 			return err
 		}
-		e.distinct = append(e.distinct, report.DistinctFailure{
+		failure := report.DistinctFailure{
 			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules, First: first,
-		})
+		}
+		for _, other := range d.Candidates {
+			failure.Candidates = append(failure.Candidates, report.Candidate{
+				Cause: other.Cause, Failure: &report.Failure{
+					Schedule: other.Schedule, Strategy: strategy.ExhaustiveName,
+					Deviations: other.Deviations,
+				},
+			})
+		}
+		e.distinct = append(e.distinct, failure)
 	}
 	return nil
 }
@@ -303,10 +320,16 @@ func (x *dfs) save(r *report.Exhaustive) error {
 		c.OutOfContract = &failureRecord{b.Schedule, b.Deviations}
 	}
 	for _, d := range r.Distinct {
-		c.Distinct = append(c.Distinct, distinctRecord{
-			d.Property, d.Signature, d.Schedules,
-			failureRecord{d.First.Schedule, d.First.Deviations},
-		})
+		stored := distinctRecord{
+			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules,
+			First: failureRecord{d.First.Schedule, d.First.Deviations},
+		}
+		for _, other := range d.Candidates {
+			stored.Candidates = append(stored.Candidates, candidateRecord{
+				other.Cause, failureRecord{other.Failure.Schedule, other.Failure.Deviations},
+			})
+		}
+		c.Distinct = append(c.Distinct, stored)
 	}
 	for i := range x.path {
 		b := &x.path[i]

@@ -725,7 +725,7 @@ func (x *dfs) account(r *report.Exhaustive, result *engine.Result) {
 		if result.Fails(&x.search.Scenario) {
 			r.Failure = cmp.Or(r.Failure, failure)
 			if x.search.KeepGoing {
-				r.Distinct.Add(failure)
+				r.Distinct.Add(failure, result.Events)
 			}
 		} else if r.OutOfContractSchedules++; r.OutOfContract == nil {
 			r.OutOfContract = failure

@@ -40,7 +40,7 @@ type Record struct {
 
 const (
 	recordFormat  = "interlock-shard"
-	recordVersion = 3
+	recordVersion = 4
 )
 
 // Build names this program: its version, and a hash of the executable file.

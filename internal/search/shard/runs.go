@@ -63,6 +63,14 @@ type distinctFailure struct {
 	Signature string           `json:"signature"`
 	Schedules int              `json:"schedules"`
 	First     *failure         `json:"first"`
+	// Candidates are in the order of [report.DistinctFailure].
+	Candidates []candidate `json:"candidates"`
+}
+
+// A candidate is the stored form of a schedule that may have another cause.
+type candidate struct {
+	Cause   report.Cause `json:"cause"`
+	Failure *failure     `json:"failure"`
 }
 
 // newRuns returns the stored form of what a report says of its runs.
@@ -77,8 +85,15 @@ func newRuns(r *report.Runs) runs {
 		Differing:              r.Differing, DifferingLines: r.DifferingLines,
 	}
 	for _, d := range r.Distinct {
-		s.Distinct = append(s.Distinct,
-			distinctFailure{d.Property, d.Signature, d.Schedules, newFailure(d.First)})
+		stored := distinctFailure{
+			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules,
+			First: newFailure(d.First),
+		}
+		for _, other := range d.Candidates {
+			stored.Candidates = append(stored.Candidates,
+				candidate{other.Cause, newFailure(other.Failure)})
+		}
+		s.Distinct = append(s.Distinct, stored)
 	}
 	if r.Nondeterministic != nil {
 		s.Nondeterminism, s.RunTwice = r.Nondeterministic.Error(), r.RunTwice
@@ -102,10 +117,15 @@ func (s *runs) report(name string, offset int) report.Runs {
 		r.Nondeterministic = &engine.Nondeterminism{Text: name + ": " + s.Nondeterminism}
 	}
 	for _, d := range s.Distinct {
-		r.Distinct = append(r.Distinct, report.DistinctFailure{
+		failure := report.DistinctFailure{
 			Property: d.Property, Signature: d.Signature, Schedules: d.Schedules,
 			First: d.First.report(offset),
-		})
+		}
+		for _, other := range d.Candidates {
+			failure.Candidates = append(failure.Candidates,
+				report.Candidate{Cause: other.Cause, Failure: other.Failure.report(offset)})
+		}
+		r.Distinct = append(r.Distinct, failure)
 	}
 	return r
 }
@@ -119,6 +139,9 @@ func (s *runs) failures() (all []*failure) {
 	}
 	for i := range s.Distinct {
 		all = append(all, s.Distinct[i].First)
+		for _, other := range s.Distinct[i].Candidates {
+			all = append(all, other.Failure)
+		}
 	}
 	return all
 }

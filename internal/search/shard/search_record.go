@@ -37,7 +37,7 @@ type level struct {
 
 const (
 	searchFormat  = "interlock-search-shard"
-	searchVersion = 1
+	searchVersion = 2
 )
 
 // NewSearch returns the record of a shard of an exhaustive search, with the report that its Run

@@ -32,7 +32,7 @@ func (s *shrinker) try(scenario scenarios.Scenario, strategy engine.Strategy) bo
 		return false
 	}
 	size := sizeOf(&scenario, result)
-	if !size.less(s.size) {
+	if !size.less(s.size) || s.cause != nil && !s.keepsCause(result) {
 		return false
 	}
 	s.keep(scenario, result, size)

@@ -13,6 +13,7 @@ import (
 // defaultPolicy tries the default policy in all scenarios up to the present one, the smallest
 // first. If the failure is one of the fair phase, that phase begins at each decision in turn.
 func (s *shrinker) defaultPolicy() {
+	defer s.searchAnywhere()()
 	largest, remains := s.scenario, s.budget(searchCost)
 	for clients := 1; clients <= largest.Clients; clients++ {
 		for cycles := 1; cycles <= largest.Cycles && remains(); cycles++ {

@@ -22,6 +22,7 @@ const (
 
 // search looks for the failure in another scenario, which has other schedules.
 func (s *shrinker) search(scenario scenarios.Scenario) bool {
+	defer s.searchAnywhere()()
 	name := scenario.String()
 	if s.searched[name] {
 		return false
@@ -33,6 +34,7 @@ func (s *shrinker) search(scenario scenarios.Scenario) bool {
 
 // searchHere looks for a smaller schedule of the present scenario.
 func (s *shrinker) searchHere() bool {
+	defer s.searchAnywhere()()
 	fewer := s.size[units] - 1
 	return fewer > 0 && s.single(s.scenario) || fewer > 1 && (s.held(s.scenario) || s.pairs() ||
 		s.sparse(s.scenario, min(fewer, sparseMax)))
@@ -40,6 +42,7 @@ func (s *shrinker) searchHere() bool {
 
 // otherFault looks for a schedule with one fault of another kind that needs less besides.
 func (s *shrinker) otherFault() bool {
+	defer s.searchAnywhere()()
 	scenario := s.scenario
 	scenario.Faults = s.plan
 	if s.size[faultCount] != 1 || s.size[switches] == 0 || s.searched[scenario.String()] {

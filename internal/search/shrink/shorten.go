@@ -48,10 +48,17 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 	if failure.Unstable {
 		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
 	}
-	given := campaign.ScenarioOf(failure)
-	s := shrink(ctx, r, given, failure.Deviations, signature, budget)
+	s := shrink(ctx, r, campaign.ScenarioOf(failure), failure.Deviations, signature, budget)
+	return s.record(campaign, failure, signature, budget)
+}
+
+// record records the smallest schedule of a failure with a signature.
+func (s *shrinker) record(campaign *campaign.Campaign, failure *report.Failure, signature string,
+	budget int,
+) (*recording.Counterexample, error) {
+	r, given := s.runner, campaign.ScenarioOf(failure)
 	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
-		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+		return shortenUnstable(s.ctx, r, campaign, failure, signature, budget)
 	}
 	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
 		failure.Schedule)
@@ -60,7 +67,7 @@ func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
 			failure.Schedule)
 	}
 	if err != nil {
-		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+		return shortenUnstable(s.ctx, r, campaign, failure, signature, budget)
 	}
 	return c, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -62,13 +63,20 @@ func newShrinker(ctx context.Context, r *engine.Runner, scenario scenarios.Scena
 
 // start shrinks the given schedule.
 func (s *shrinker) start() {
+	s.withinPlan(func() {
+		if s.begin() {
+			s.shrink()
+		}
+	})
+}
+
+// withinPlan calls a function whose runs stay within the given plan.
+func (s *shrinker) withinPlan(perform func()) {
 	r := s.runner
 	above, keyless := r.PlanLimit, r.NoKeys
 	r.PlanLimit, r.NoKeys = &engine.PlanLimit{Plan: s.plan}, true
 	defer func() { r.PlanLimit, r.NoKeys = above, keyless }()
-	if s.begin() {
-		s.shrink()
-	}
+	perform()
 }
 
 // A shrinker holds the smallest schedule so far. The plan of its scenario is what the shrinker aims
@@ -79,6 +87,9 @@ type shrinker struct {
 	ctx       context.Context
 	signature string
 	plan      faults.Plan // as given
+
+	cause     *report.Cause // of the smallest schedule so far; nil if any will do
+	searching bool          // a search is under way, which may come upon any failure
 
 	scenario   scenarios.Scenario
 	deviations []engine.Deviation

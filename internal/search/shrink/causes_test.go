@@ -1,0 +1,62 @@
+package shrink_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/search/shrink"
+	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+)
+
+// Violations with the same text are as many failures as they have causes, whatever the seed.
+func TestCauses(t *testing.T) {
+	for _, test := range [][]string{
+		{},
+		{locktest.TakesDeleted},
+		{locktest.TakesUnanswered},
+		{locktest.IgnoresLoss},
+		{locktest.TakesDeleted, locktest.TakesUnanswered, locktest.IgnoresLoss},
+	} {
+		t.Run(strings.Join(test, "+"), func(t *testing.T) {
+			first := causesOf(t, 0, test...)
+			if len(first) != len(test) {
+				t.Errorf("causes %v, want %d", first, len(test))
+			}
+			for seed := range uint64(2) {
+				for _, cause := range causesOf(t, seed+1, test...) {
+					if !slices.ContainsFunc(first, func(known report.Cause) bool {
+						return known.Covers(&cause) || cause.Covers(&known)
+					}) {
+						t.Errorf("seed %d: cause %v, not one of %v", seed+1, cause, first)
+					}
+				}
+			}
+		})
+	}
+}
+
+func causesOf(t *testing.T, seed uint64, ways ...string) (causes []report.Cause) {
+	c := &campaign.Campaign{
+		Scenario: *locktest.Scenario(locktest.Causes(ways...), 2, 2, 2), Seed: seed,
+		Schedules: 1000, KeepGoing: true,
+	}
+	r := c.Run(context.Background(), t)
+	for group := range shrink.Distinct(context.Background(), t, c, r, func(int) {}) {
+		if group.Err != nil {
+			t.Fatal(group.Err)
+		}
+		c := group.Counterexample
+		if c.Result.OutOfContract(&c.Scenario, c.Result.Violations[0]) {
+			t.Errorf("%v is out of contract", c.Recording)
+		}
+		t.Logf("seed %d, schedule %d: %s: %v, %v", seed, group.Schedule.Schedule, group.Failures[0].Cause.String(), &c.Scenario, c.Recording.Deviations)
+		for _, f := range group.Failures {
+			causes = append(causes, f.Cause)
+		}
+	}
+	return causes
+}
