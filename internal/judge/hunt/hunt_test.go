@@ -93,6 +93,34 @@ func TestHunt(t *testing.T) {
 	}
 }
 
+// A failure whose cause is known is not found again, and one with another cause is new.
+func TestNewCause(t *testing.T) {
+	directory := t.TempDir()
+	turn := func(ways ...string) []string {
+		h := newHunt(t, directory)
+		h.Close()
+		h.Targets = []Target{{
+			Name: "causes", Schedules: 1000, Workers: 1, Configurations: []campaign.Configuration{{
+				Scenario: *locktest.Scenario(locktest.Causes(ways...), 2, 2, 2), Weight: 1,
+			}},
+		}}
+		if err := h.Open(); err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		return run(t, h, 1)
+	}
+	if found := turn(locktest.TakesUnanswered); len(found) != 1 {
+		t.Fatalf("found %q", found)
+	}
+	if again := turn(locktest.TakesUnanswered); len(again) > 0 {
+		t.Errorf("%q was found again", again)
+	}
+	if other := turn(locktest.TakesUnanswered, locktest.TakesDeleted); len(other) != 1 {
+		t.Errorf("found %q, want one with another cause", other)
+	}
+}
+
 // A directory belongs to one hunt at a time.
 func TestOneHuntPerDirectory(t *testing.T) {
 	h := newHunt(t, t.TempDir(), "textbook")
@@ -166,7 +194,7 @@ func TestWrongCorpus(t *testing.T) {
 	for content, want := range map[string]string{
 		`{`: "textbook.json is damaged: ",
 		`{"format": "interlock-hunt", "version": 0}`:                 "version 0",
-		`{"format": "interlock-hunt", "version": 3, "lock": "herd"}`: `is of the lock "herd"`,
+		`{"format": "interlock-hunt", "version": 4, "lock": "herd"}`: `is of the lock "herd"`,
 		`{"kept_schedules": [{"deviations": "3 serve c1,x tick"}]}`:  `deviation "x tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 tick,3 tick"}]}`:      `deviation "3 tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 sing c1"}]}`:          `"sing c1" is not the name of`,

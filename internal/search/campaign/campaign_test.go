@@ -172,6 +172,9 @@ func TestKeepGoing(t *testing.T) {
 				for _, d := range r.Distinct {
 					got += fmt.Sprintln(d.Signature, d.Schedules, d.First.Schedule,
 						d.First.Deviations)
+					for _, c := range d.Candidates {
+						got += fmt.Sprintln(c.Cause, c.Failure.Schedule, c.Failure.Deviations)
+					}
 				}
 				if want == "" {
 					want = got

@@ -77,8 +77,16 @@ func TestCheckpointKeepsFailures(t *testing.T) {
 		w := want.Distinct[i]
 		if d.Signature != w.Signature || d.Property != w.Property || d.Schedules != w.Schedules ||
 			d.First.Schedule != w.First.Schedule ||
-			!reflect.DeepEqual(d.First.Deviations, w.First.Deviations) {
-			t.Errorf("%+v, want %+v", d, w)
+			!reflect.DeepEqual(d.First.Deviations, w.First.Deviations) ||
+			len(d.Candidates) != len(w.Candidates) || len(d.Candidates) == 0 {
+			t.Fatalf("%+v, want %+v", d, w)
+		}
+		for j, c := range d.Candidates {
+			if other := w.Candidates[j]; !reflect.DeepEqual(c.Cause, other.Cause) ||
+				c.Failure.Schedule != other.Failure.Schedule ||
+				!reflect.DeepEqual(c.Failure.Deviations, other.Failure.Deviations) {
+				t.Errorf("candidate %+v, want %+v", c, other)
+			}
 		}
 	}
 	if got.Failure != got.Distinct[0].First {

@@ -171,6 +171,9 @@ func restore(ctx context.Context, t *testing.T, c *campaign.Campaign, r *report.
 	failures := []**report.Failure{&r.Failure, &r.OutOfContract}
 	for i := range r.Distinct {
 		failures = append(failures, &r.Distinct[i].First)
+		for j := range r.Distinct[i].Candidates {
+			failures = append(failures, &r.Distinct[i].Candidates[j].Failure)
+		}
 	}
 	for _, f := range failures {
 		if *f == nil {

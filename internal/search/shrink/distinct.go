@@ -15,10 +15,11 @@ import (
 
 const (
 	// distinctCostMin is the cost that each signature may take at least, however many there are.
-	// Its causes share it.
 	distinctCostMin = costMax / 6
 	// candidateCost bounds the cost of finding the cause of a candidate.
 	candidateCost = costMax / 24
+	// causeCost is the cost that each of several causes of a signature may take after that.
+	causeCost = costMax / 24
 )
 
 // A Failure stands for the violations of a search with the same signature and the same cause.
@@ -89,7 +90,10 @@ func (s *separator) groups(failure *report.DistinctFailure) (groups []*Group) {
 			failure.Signature, s.budget)
 		return []*Group{s.group(failure, failure.First, c, err)}
 	}
-	budget := s.budget / len(candidates)
+	budget := s.budget
+	if len(candidates) > 1 {
+		budget = causeCost
+	}
 	for _, one := range candidates {
 		// A counterexample is valid until the next run of its runner.
 		one.runner, one.costMax = engine.NewRunner(s.t), one.cost+budget
