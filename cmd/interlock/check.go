@@ -62,7 +62,7 @@ docs/tutorial.md. A schedule decides the order of messages, when servers
 apply transactions, the passing of time and the faults. Check ends at the
 first violation and shrinks its schedule to a minimal counterexample. With
 --keep-going it runs to its limits and shrinks a schedule of each distinct
-failure: all violations with the same signature are one.
+failure: of each signature and each cause.
 
 The schedules are shared among configurations with different numbers of
 clients, cycles and servers and different faults. --clients, --cycles,

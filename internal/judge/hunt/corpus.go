@@ -235,9 +235,10 @@ func (c *corpus) unknown(failures report.DistinctFailures) (fresh report.Distinc
 				d.Known = append(d.Known, f.Cause)
 			}
 		}
-		d.Candidates = slices.DeleteFunc(slices.Clone(d.Candidates), func(other report.Candidate) bool {
-			return !c.try(triedCause{d.Signature, other.Cause})
-		})
+		d.Candidates = slices.DeleteFunc(slices.Clone(d.Candidates),
+			func(other report.Candidate) bool {
+				return !c.try(triedCause{d.Signature, other.Cause})
+			})
 		if len(d.Known) == 0 || len(d.Candidates) > 0 {
 			fresh = append(fresh, d)
 		}

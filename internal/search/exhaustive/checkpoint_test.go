@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 

@@ -114,7 +114,8 @@ func (c *Cause) Covers(other *Cause) bool {
 	}
 	all := slices.Concat(other.Faults, other.Calls)
 	return len(c.disturbance()) > 0 &&
-		!slices.ContainsFunc(c.texts(), func(text string) bool { return !slices.Contains(all, text) })
+		!slices.ContainsFunc(c.texts(),
+			func(text string) bool { return !slices.Contains(all, text) })
 }
 
 // Within reports whether the cause has no call that another one lacks.

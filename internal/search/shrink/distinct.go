@@ -155,7 +155,8 @@ func (s *separator) candidates(failure *report.DistinctFailure) (found []*candid
 
 // distinct returns the candidates whose causes neither a group shows nor another candidate covers.
 // Of those with the same cause it returns the smallest.
-func (s *separator) distinct(failure *report.DistinctFailure, all []*candidate) (kept []*candidate) {
+func (s *separator) distinct(failure *report.DistinctFailure, all []*candidate,
+) (kept []*candidate) {
 	slices.SortStableFunc(all, func(a, b *candidate) int {
 		return cmp.Or(a.cause.Compare(&b.cause), slices.Compare(a.size[:], b.size[:]))
 	})
