@@ -2,7 +2,7 @@ package strategy
 
 import "github.com/interlock-sim/interlock/sim"
 
-// A faultSampler decides when a fault strikes and when time passes, for strategies that only order
+// A faultSampler decides when a fault strikes, when a pause ends and when time passes, for strategies that only order
 // the steps of threads. It samples as a random walk does, with probabilities drawn for each
 // schedule; see [Random].
 type faultSampler struct {
@@ -18,30 +18,37 @@ func newFaultSampler(seed uint64, schedule int) faultSampler {
 	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
 }
 
-// sample returns the index of a fault or of the tick if one of them is drawn, and the tick where
-// only faults are possible besides.
+// sample returns the index of a fault, of the tick or of the end of a pause if one of them is drawn,
+// and the default step where no thread can take a step.
 func (c *faultSampler) sample(enabled []sim.EnabledStep, defaultIndex int) (index int, ok bool) {
-	first, tick, total := len(enabled), -1, uint64(0)
+	first, passes, total := len(enabled), false, uint64(0)
 	for i := range enabled {
 		if enabled[i].Kind == sim.Fault {
 			first = i
 			break
 		}
-		if enabled[i].Kind == sim.Tick {
-			tick = i
-		}
+		passes = passes || enabled[i].Kind == sim.Tick
 		total += c.weights[enabled[i].Kind]
 	}
 	if i, ok := c.strikes(enabled, first); ok {
 		return i, true
 	}
 	switch {
-	case tick < 0:
+	case !passes:
 		return 0, false
 	case first == 1:
 		return defaultIndex, true
-	case c.Below(total) < c.weights[sim.Tick]:
-		return tick, true
+	}
+	draw := c.Below(total)
+	for i := range enabled[:first] {
+		if ofThread(enabled[i].Kind) {
+			continue
+		}
+		w := c.weights[enabled[i].Kind]
+		if draw < w {
+			return i, true
+		}
+		draw -= w
 	}
 	return 0, false
 }

@@ -45,8 +45,8 @@ func (p *POS) Choose(_ int, enabled []sim.EnabledStep, defaultIndex int) int {
 	}
 	best, highest := defaultIndex, uint64(0)
 	for i := range enabled {
-		if enabled[i].Kind >= sim.Tick {
-			break
+		if !ofThread(enabled[i].Kind) {
+			continue
 		}
 		if priority := p.priority(&enabled[i]); priority >= highest {
 			best, highest = i, priority

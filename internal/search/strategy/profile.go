@@ -16,8 +16,8 @@ import (
 // the server handles p's next request, p receives its next message, p enters or leaves its critical
 // section, p's link is healed. Of the enabled steps of a thread, the oldest is its next step.
 // Connections are FIFO in both directions, so this hides only the order among a request, a message
-// and a gate of the same process. The passing of time and faults belong to no thread; see
-// [faultSampler].
+// and a gate of the same process. The passing of time, the ends of pauses and faults belong to no
+// thread; see [faultSampler].
 type Profile struct {
 	Decisions int   // decisions that belong to a thread
 	Events    []int // the same, by thread
@@ -35,7 +35,7 @@ func Interesting(o *sim.EnabledStep) bool { return o.Kind == sim.Serve }
 
 // Add counts a decision.
 func (p *Profile) Add(o *sim.EnabledStep, interesting bool) {
-	if o.Kind >= sim.Tick {
+	if !ofThread(o.Kind) {
 		return
 	}
 	for len(p.Events) <= int(o.Thread()) {
@@ -69,14 +69,17 @@ func ProfileOf(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenar
 	return &strategy.profile
 }
 
+// ofThread reports whether steps of a kind belong to threads. If the end of a pause did, the order
+// of threads would end most pauses at once.
+func ofThread(kind sim.StepKind) bool { return kind < sim.Tick && kind != sim.Resume }
+
 // heads returns the next step of each thread that can take one, in the order of the enabled steps:
-// the index of the oldest step of each thread. Time and faults are left out. The slice that is
-// given is used again.
+// the index of the oldest step of each thread. The slice that is given is used again.
 func heads(enabled []sim.EnabledStep, space []int) []int {
 	found := space[:0]
 next:
 	for i := range enabled {
-		if enabled[i].Kind >= sim.Tick {
+		if !ofThread(enabled[i].Kind) {
 			continue
 		}
 		for n, j := range found {
