@@ -27,6 +27,7 @@ type Profile struct {
 	// the reachable cells in which the plan allows faults, with equal weights; nil for none
 	cells    *rareCells
 	instants bool // the plan has faults just before timers fire
+	expires  bool // the service lets data expire
 }
 
 // Interesting reports whether a step is one whose order locks depend on: the server handles a
@@ -65,6 +66,7 @@ func ProfileOf(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenar
 	strategy := new(profiler)
 	r.RunWithin(ctx, scenario, strategy)
 	_, strategy.profile.instants = scenario.Faults.TimedInstant()
+	strategy.profile.expires = scenario.Expires()
 	strategy.profile.cells = evenCells(scenario.Faults.Cells(scenario.FaultKinds()))
 	return &strategy.profile
 }

@@ -29,6 +29,8 @@ const (
 	// The leader is cut off while a process waits, and heals late: once the others have elected
 	// another, it tells clients that their sessions have ended, although they live on.
 	deposed
+	// A holder is paused until after its lock has expired, and others get the lock meanwhile.
+	overslept
 
 	shapes
 )
@@ -36,6 +38,7 @@ const (
 // shapeWeights are the weights of the shapes among the schedules of a campaign.
 var shapeWeights = [shapes]uint64{
 	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1, deposed: 1,
+	overslept: 4,
 }
 
 // The odds N mean that a step that is held back is allowed in one decision of N. Each schedule
@@ -63,6 +66,7 @@ type shaped struct {
 	attempt   int32 // of that process
 
 	heldOdds, soughtOdds uint64
+	struck               bool // a fault that the shape seeks
 
 	holding bool          // the last choice held a step back
 	last    time.Duration // when that was
@@ -76,7 +80,7 @@ type shaped struct {
 // schedule has none.
 func Shaped(s engine.Strategy, p *Profile, seed uint64, schedule int) engine.Strategy {
 	draw := NewRandom(seed^0x7368617065, schedule)
-	kind := drawShape(draw, len(p.Shifts) > 0)
+	kind := drawShape(draw, p)
 	if kind == shapeless {
 		return s
 	}
@@ -88,10 +92,13 @@ func Shaped(s engine.Strategy, p *Profile, seed uint64, schedule int) engine.Str
 
 func drawOdds(draw *Random, odds []uint64) uint64 { return odds[draw.Below(uint64(len(odds)))] }
 
-func drawShape(draw *Random, several bool) shape {
+func drawShape(draw *Random, p *Profile) shape {
 	weights := shapeWeights
-	if !several { // Nobody can depose the only server.
+	if len(p.Shifts) == 0 { // Nobody can depose the only server.
 		weights[deposed] = 0
+	}
+	if !p.expires {
+		weights[overslept] = 0
 	}
 	total := uint64(0)
 	for _, weight := range weights {
@@ -145,11 +152,14 @@ func (s *shaped) holds(step *sim.EnabledStep) bool {
 	}
 	process, _ := history.ProcessOf(step.Process)
 	switch step.Kind {
+	case sim.Resume:
+		return s.shape == overslept
 	case sim.Leave:
 		if s.shape == lateLeaver {
 			return s.view.Lost(step.Process) || !s.view.Client(process).Connected()
 		}
-		return s.shape == afterlife && s.any(s.view.Finished)
+		return s.shape == afterlife && s.any(s.view.Finished) ||
+			s.shape == overslept && !s.struck
 	case sim.Serve, sim.Deliver:
 		return s.shape == afterlife && s.view.Finished(process) && !s.any(s.view.Holds)
 	}
@@ -177,7 +187,7 @@ func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 	if len(s.indexes) == 0 || s.draw.Below(s.soughtOdds) > 0 {
 		return 0, false
 	}
-	s.soughtOdds = drawOdds(s.draw, soughtOdds[:])
+	s.soughtOdds, s.struck = drawOdds(s.draw, soughtOdds[:]), true
 	index = s.indexes[s.draw.Below(uint64(len(s.indexes)))]
 	if fault := &enabled[index]; s.shape == searchers && fault.Fault != faults.Cancel {
 		s.searching, s.attempt = fault.Process, s.view.State(fault.Process).Attempt
@@ -200,6 +210,8 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 		}
 		s.line.follow(s.view.Events())
 		return s.line.within(fault.Process)
+	case overslept:
+		return fault.Fault == faults.Pause && s.view.Holds(fault.Process)
 	case afterlife:
 		if fault.Fault == faults.Cancel {
 			return s.view.LastAttempt(fault.Process)
