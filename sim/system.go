@@ -49,6 +49,12 @@ type Bounded interface {
 	ServersMax() int
 }
 
+// A Dialing [System] knows whether processes reach it that open their clients themselves.
+type Dialing interface {
+	// Reached reports whether processes do not open clients, or one has dialed a server.
+	Reached() bool
+}
+
 // A Config says what a run asks of a system.
 type Config struct {
 	Servers    int  // at least 1

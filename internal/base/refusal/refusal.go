@@ -10,6 +10,14 @@ const Mark = "interlock does not control "
 // OtherRun is the owner of the goroutines of other runs.
 const OtherRun = -1
 
+// Libraries says which ZooKeeper clients code may open itself.
+const Libraries = "use github.com/go-zookeeper/zk or its forks samuel/go-zookeeper and " +
+	"z-division/go-zookeeper under their own paths, or Process.Client"
+
+// Unreached refuses code whose ZooKeeper client, if it has one, dials outside the simulation.
+const Unreached = Mark + "the ZooKeeper client of the lock: none reached the simulated servers; " +
+	"connect to Process.Servers and " + Libraries
+
 // DemandOwn refuses a goroutine that uses the connection of another process. Owner returns the
 // number of the process that the calling goroutine belongs to, 0 if it is unknown, or [OtherRun].
 // Owner may be nil.

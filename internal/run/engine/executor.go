@@ -174,8 +174,11 @@ func (e *liveExecutor) TearDown(judged bool) {
 		close(p.resume)
 	}
 	l.Cancel() // Until here every process is blocked, so that its fields can be read.
-	// Goroutines that sleep wake up once more and find that the run is over.
-	time.Sleep(teardownGrace)
+	// Goroutines that sleep wake up once more and find that the run is over, but no client that
+	// knows of no run does.
+	if _, strays := l.unreached(); !strays {
+		time.Sleep(teardownGrace)
+	}
 }
 
 // KeepStopped makes the code of processes that have not finished stay blocked in its calls and on

@@ -438,7 +438,7 @@ func (l *Loop) over() bool {
 	if l.fair && slices.ContainsFunc(l.Processes, isPaused) {
 		l.fairFrom = now // It cannot return before it resumes.
 	}
-	if l.exhausted(now) {
+	if l.exhausted(now) || l.strays(now) {
 		l.result.Unsettled = l.busy()
 		return true
 	}
@@ -548,5 +548,8 @@ func (l *Loop) tearDown(judged bool) {
 		if panics != "" && l.result.Panic == "" {
 			l.result.Panic, l.result.PanicProcess = panics, p.Number
 		}
+	}
+	if judged {
+		l.refuseUnreached()
 	}
 }

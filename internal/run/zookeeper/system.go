@@ -50,6 +50,7 @@ var (
 	_ sim.Snapshotter = (*System)(nil)
 	_ sim.Stubber     = (*System)(nil)
 	_ sim.Independent = (*System)(nil)
+	_ sim.Dialing     = (*System)(nil)
 )
 
 // Reset begins a run with an empty directory for the lock.
@@ -116,6 +117,14 @@ func (z *System) add(handle any, link *simzk.Link) sim.Client {
 	conn, _ := handle.(client.Client)
 	*z.clients[n] = processClient{Link: link, handle: handle, conn: conn, cluster: &z.cluster}
 	return z.clients[n]
+}
+
+// Reached reports whether processes do not open clients, or one has dialed a server. See
+// [sim.Dialing].
+func (z *System) Reached() bool {
+	return !z.config.OwnClients || slices.ContainsFunc(z.clients, func(c *processClient) bool {
+		return c.handle.(*real.Endpoint).Dialed()
+	})
 }
 
 // Servers returns the size of the ensemble.

@@ -57,6 +57,9 @@ func TestShapesOccur(t *testing.T) {
 	several.Servers = 3
 	plainOnes, shapedOnes := count(t, 1000, several)
 	plain[deposed], shaped[deposed] = plainOnes[deposed], shapedOnes[deposed]
+	expiring := locktest.Scenario(locktest.Named(t, "setnx-lease"), 3, 2, 2)
+	plainOnes, shapedOnes = count(t, 300, expiring)
+	plain[overslept], shaped[overslept] = plainOnes[overslept], shapedOnes[overslept]
 	for course, name := range courseNames {
 		if shaped[course] < 2*plain[course] || shaped[course] < 10 {
 			t.Errorf("%s: in %d schedules with shapes, %d without", name, shaped[course],
@@ -80,7 +83,7 @@ func count(t *testing.T, schedules int, scenario *scenarios.Scenario) (plain, sh
 }
 
 // courses counts the schedules in which each course of events occurs.
-type courses [5]int
+type courses [6]int
 
 const (
 	searchers = iota
@@ -88,6 +91,7 @@ const (
 	quitters
 	afterlife
 	deposed
+	overslept
 )
 
 var courseNames = [...]string{
@@ -96,11 +100,12 @@ var courseNames = [...]string{
 	quitters:   "two contenders in the middle give up",
 	afterlife:  "a process that has finished sends while another is inside",
 	deposed:    "a process is told that its session has ended while it is alive",
+	overslept:  "a process enters while a holder is paused inside",
 }
 
 // count notes the courses of a run.
 func (c *courses) count(events []history.Event) {
-	var queue, inside, told, finished []int32
+	var queue, inside, told, finished, paused []int32
 	quits, found := 0, [len(courses{})]bool{
 		searchers: stopsSearch(events), deposed: outlives(events),
 	}
@@ -116,6 +121,7 @@ func (c *courses) count(events []history.Event) {
 		case e.Kind == history.Enter:
 			found[lateLeaver] = found[lateLeaver] || slices.ContainsFunc(inside,
 				func(p int32) bool { return slices.Contains(told, p) })
+			found[overslept] = found[overslept] || len(paused) > 0
 			inside = append(inside, e.Process)
 		case e.Kind == history.Leave:
 			inside, told = without(inside, e.Process), without(told, e.Process)
@@ -126,6 +132,11 @@ func (c *courses) count(events []history.Event) {
 				quits++
 			}
 			found[quitters] = quits > 1
+		case e.Kind == history.Fault && e.Name == faults.Pause.String() &&
+			slices.Contains(inside, e.Process):
+			paused = append(paused, e.Process)
+		case e.Kind == history.Resumed:
+			paused = without(paused, e.Process)
 		case e.Kind == history.Finished:
 			finished = append(finished, e.Process)
 		case e.Kind == history.Send && len(inside) > 0:

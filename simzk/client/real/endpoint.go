@@ -39,6 +39,8 @@ type Endpoint struct {
 
 	mu    sync.Mutex
 	dials []dialRequest // by the process's clients
+	// A client library that is patched has dialed.
+	dialed bool
 
 	// Only the cluster's caller uses the fields below.
 
@@ -106,6 +108,7 @@ func (n network) Dial(address string, timeout time.Duration, patched bool) (net.
 		return nil, dial.ErrOver
 	}
 	r.dials = append(r.dials, dialRequest{server, answer, goroutine(), !patched})
+	r.dialed = r.dialed || patched
 	r.mu.Unlock()
 	r.notifyCluster()
 	var timedOut <-chan time.Time
@@ -192,6 +195,13 @@ func (r *Endpoint) notifyCluster() {
 	if link := r.Link(); !link.Crashed() && !r.isPaused.Load() {
 		link.Notify()
 	}
+}
+
+// Dialed reports whether a client of the process has dialed a server.
+func (r *Endpoint) Dialed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dialed
 }
 
 // awaited reports whether a client of the process waits for the answer to its dial request.

@@ -188,8 +188,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 // unknownClient refuses a client library that is not patched: it sends a frame of the protocol over
 // a connection that another function than its dialer has opened.
 const unknownClient = refusal.Mark + "the ZooKeeper client that dials here: its calls would not " +
-	"end with the run; use github.com/go-zookeeper/zk or its forks samuel/go-zookeeper and " +
-	"z-division/go-zookeeper under their own paths, or Process.Client"
+	"end with the run; " + refusal.Libraries
 
 // ping answers a ping, now or when pings are next answered. The caller holds the lock.
 func (p *pipe) ping() {
