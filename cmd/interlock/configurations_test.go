@@ -2,11 +2,15 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // A flag fixes its column of the default configurations and leaves the others. Together the flags
@@ -80,5 +84,24 @@ func TestMergedWeights(t *testing.T) {
 	}
 	if merged := distinctConfigurations(all); len(merged) >= len(all) || total(merged) != want {
 		t.Errorf("%d configurations of weight %d, want weight %d", len(merged), total(merged), want)
+	}
+}
+
+// By default a search finds locks whose holders outlive an expiry within a few hundred schedules,
+// which a busy machine runs in the default budget.
+func TestTimedLocksAreFound(t *testing.T) {
+	for _, lock := range []string{"redlock", "setnx-lease", "unique-index-owner"} {
+		for _, seed := range long.Sample([]int{1, 2, 3, 4, 5}, 1) {
+			var f checkFlags
+			f.defineFlags(new(cobra.Command))
+			f.lock, f.seed, f.schedules = lock, strconv.Itoa(seed), 300
+			c, err := f.campaign(func(flag string) bool { return flag == "schedules" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := c.Run(t.Context(), t); found.Failure == nil {
+				t.Errorf("%s, seed %d: nothing found in %d schedules", lock, seed, found.Schedules)
+			}
+		}
 	}
 }
