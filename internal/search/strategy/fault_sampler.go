@@ -2,9 +2,9 @@ package strategy
 
 import "github.com/interlock-sim/interlock/sim"
 
-// A faultSampler decides when a fault strikes, when a pause ends and when time passes, for strategies that only order
-// the steps of threads. It samples as a random walk does, with probabilities drawn for each
-// schedule; see [Random].
+// A faultSampler decides when a fault strikes, a pause ends or time passes, for strategies that
+// only order the steps of threads. It samples as a random walk does, with probabilities drawn for
+// each schedule; see [Random].
 type faultSampler struct {
 	*Random
 	buffer []int
@@ -18,8 +18,8 @@ func newFaultSampler(seed uint64, schedule int) faultSampler {
 	return faultSampler{Random: NewRandom(seed, schedule), buffer: make([]int, 0, threadsExpected)}
 }
 
-// sample returns the index of a fault, of the tick or of the end of a pause if one of them is drawn,
-// and the default step where no thread can take a step.
+// sample returns the index of a fault, of the tick or of the end of a pause if one is drawn, and
+// the default step where no thread can take one.
 func (c *faultSampler) sample(enabled []sim.EnabledStep, defaultIndex int) (index int, ok bool) {
 	first, passes, total := len(enabled), false, uint64(0)
 	for i := range enabled {

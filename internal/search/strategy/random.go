@@ -29,9 +29,9 @@ type Random struct {
 // were.
 const kindsDrawnFirst = faults.Unreachable
 
-// resumeWeights are the weights of the early end of a pause that runs draw from. In half of the runs
-// no pause ends early: a pause that outlasts a lock takes several ticks, before each of which it
-// could end.
+// resumeWeights are the weights of the early end of a pause that runs draw from. In half of the
+// runs no pause ends early: one that outlasts a lock takes several ticks, and could end before
+// each.
 var resumeWeights = [...]uint64{0, 0, 1, 4}
 
 // NewRandom returns the random walk for a seed and a schedule's number.
