@@ -24,7 +24,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -69,8 +68,6 @@ func TestChecked(t *testing.T) {
 		s = scenario(locktest.Named(t, "name-order"), 3, 2, 2)
 	case "alone":
 		s.Clients = 1
-	case "database":
-		s = scenario(sqllocks.UniqueIndex(), 2, 1, 0)
 	case "pair":
 		s = scenario(subjects.ExistsThenWait(), 2, 1, 0)
 	case "unsettled":
@@ -400,17 +397,6 @@ func TestCheckStrategy(t *testing.T) {
 			true,
 			"nothing found in 50 schedules of an exhaustive search, which is not complete: " +
 				"it reached its bound of schedules",
-		},
-		"all schedules, with the default idle tick of a database": {
-			[]string{exhaustive, variantVariable + "=database"},
-			true,
-			"while stored data wait for their expiry, where no message is in flight and no " +
-				"process is about to enter, and at 1 other moment of a schedule",
-		},
-		"all schedules, without idle ticks": {
-			[]string{exhaustive, variantVariable + "=database", "INTERLOCK_IDLE_TICKS=0"},
-			true,
-			"where no message is in flight and no process is about to enter\n",
 		},
 		"all schedules, with idle ticks": {
 			[]string{exhaustive, variantVariable + "=pair", "INTERLOCK_IDLE_TICKS=2"},

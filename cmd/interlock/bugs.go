@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/judge/trackrecord"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/trackrecord"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 

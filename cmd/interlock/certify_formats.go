@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/interlock-sim/interlock/internal/judge/certify"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/judge/certify"
 )
 
 // certifyInFormats certifies a plan in the working directory, and returns the status and the

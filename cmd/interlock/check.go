@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
@@ -173,7 +174,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 // flag. It leaves out default configurations that the lock or the flags do not fit; if none is
 // left, it returns the error of the first.
 func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configuration, error) {
-	subject, err := subjects.Named(f.lock)
+	subject, err := bundled.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -94,7 +95,7 @@ func checkSeveral(t *testing.T, locks []scenarios.Subject, arguments ...string) 
 // With --keep-going the line says how many distinct failures the report has.
 func TestOneOfSeveralLocksFails(t *testing.T) {
 	var nameOrder scenarios.Subject
-	for _, lock := range subjects.All() {
+	for _, lock := range bundled.All() {
 		if lock.Name == "name-order" {
 			nameOrder = lock
 		}

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // completions returns the values that shells complete, by the name of the flag.
@@ -22,7 +22,7 @@ var completions = map[string]func() []string{
 }
 
 func lockNames() (names []string) {
-	for _, s := range subjects.All() {
+	for _, s := range bundled.All() {
 		names = append(names, s.Name)
 	}
 	return names

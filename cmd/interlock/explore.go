@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -72,7 +72,7 @@ Exit status:
 
 // scenario returns the scenario that the flags describe, or an error that names a wrong flag.
 func (f *exploreFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
-	subject, err := subjects.Named(f.lock)
+	subject, err := bundled.Named(f.lock)
 	if err != nil {
 		return nil, fmt.Errorf("--lock: %w", err)
 	}

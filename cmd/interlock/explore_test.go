@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
-	"github.com/interlock-sim/interlock/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/yamlfile"
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/internal/base/yamlfile"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // A huntPlan declares what to hunt.
@@ -61,7 +61,7 @@ func readHuntPlan(path string) (*huntPlan, error) {
 			}
 		}
 		for n, name := range g.Names {
-			if _, err := subjects.Named(name); err != nil && name != allLocks {
+			if _, err := bundled.Named(name); err != nil && name != allLocks {
 				return nil, p.file.At(err, "locks", i, "names", n)
 			}
 		}

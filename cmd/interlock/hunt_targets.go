@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/judge/hunt"
-	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -64,7 +65,7 @@ func (p *huntPlan) names() (names []string) {
 // huntedByAll returns the names of the locks that all stands for: the bundled ones, and the broken
 // ones that interlock bugs knows besides.
 func huntedByAll() (names []string) {
-	for _, s := range subjects.All() {
+	for _, s := range bundled.All() {
 		if !(s.Real && real.RaceDetector) {
 			names = append(names, s.Name)
 		}
@@ -136,6 +137,6 @@ func withCardSearches(name string, configurations []campaign.Configuration,
 // brokenProperty returns the property that a lock is known to violate, empty if the lock violates
 // several, and whether it is known to be broken.
 func brokenProperty(name string) (property history.Property, broken bool) {
-	flaw, broken := subjects.KnownFlaw(name)
+	flaw, broken := bundled.KnownFlaw(name)
 	return flaw.Property, broken
 }

@@ -15,11 +15,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/judge/certify"
-	"github.com/interlock-sim/interlock/internal/judge/hunt"
-	"github.com/interlock-sim/interlock/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )

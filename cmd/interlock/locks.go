@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -32,7 +33,7 @@ func newLocks() *cobra.Command {
 			case asJSON:
 				return printLocksJSON(cmd)
 			}
-			for _, s := range subjects.All() {
+			for _, s := range bundled.All() {
 				fmt.Fprintf(cmd.OutOrStdout(), "%-23s%s\n%-23sclaims %s\n", s.Name, s.Summary, "",
 					claimsOf(s))
 			}
@@ -55,7 +56,7 @@ func claimsOf(s scenarios.Subject) string {
 }
 
 func printLocksJSON(cmd *cobra.Command) error {
-	all := subjects.All()
+	all := bundled.All()
 	list := make([]lockJSON, len(all))
 	for i, s := range all {
 		list[i] = lockJSON{s.Name, s.Summary, s.Claims}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -145,7 +145,7 @@ func (f *reportFlags) sparing(path string) error {
 
 // lockNamed returns a bundled lock for the engine.
 func lockNamed(name string) (scenarios.Subject, error) {
-	subject, err := subjects.Named(name)
+	subject, err := bundled.Named(name)
 	if err != nil {
 		return scenarios.Subject{}, err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/workqueue"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
-	"github.com/interlock-sim/interlock/internal/search/workqueue"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/testkit/natstest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
-	"github.com/interlock-sim/interlock/internal/testkit/natstest"
 )
 
 // queueCheck are the flags of a campaign that keeps going, so that all of its ranges count.

@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -78,7 +80,11 @@ type regression struct {
 	Artifact   string // the counterexample, relative to the package, with slashes
 	Recording  *recording.Recording
 	Real       bool
+	Locks      string // the package of a bundled lock, below the root of Interlock's module
 }
+
+// LocksName returns the name of the package of a bundled lock.
+func (r *regression) LocksName() string { return path.Base(r.Locks) }
 
 // newRegression returns the test for the counterexample in a directory. An empty package is the one
 // of the test that found it or, for a bundled lock, the current directory.
@@ -100,7 +106,7 @@ func newRegression(source, packaged string) (*regression, error) {
 		source: source, Recording: recorded, Real: recorded.Client == scenarios.Real,
 		Test: fmt.Sprintf("TestReplay%s_%s", camelCase(recorded.Lock), recorded.TraceHash),
 	}
-	if _, unknown := subjects.Named(recorded.Lock); unknown == nil {
+	if _, unknown := bundled.Named(recorded.Lock); unknown == nil {
 		err = r.ofBundled(packaged)
 	} else {
 		err = r.ofOwn(packaged)
@@ -113,6 +119,10 @@ func newRegression(source, packaged string) (*regression, error) {
 // ofBundled sets where the test of a bundled lock goes.
 func (r *regression) ofBundled(packaged string) error {
 	r.directory, r.copied = packaged, true
+	r.Locks = "scenarios/subjects" // Package bundled would add clients to the user's module.
+	if _, err := subjects.Named(r.Recording.Lock); err != nil {
+		r.Locks = "cmd/bundled"
+	}
 	if packaged == "" {
 		r.directory = "."
 	}
@@ -210,9 +220,9 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock"
-{{- if not .Found}}
+{{- if .Locks}}
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
+	"github.com/interlock-sim/interlock/{{.Locks}}"
 {{- end}}
 )
 
@@ -225,7 +235,7 @@ func {{.Test}}(t *testing.T) {
 	interlock.Replay(t, counterexample, {{.Found}})
 {{- else}}
 	interlock.Replay(t, counterexample, func(t *testing.T) {
-		lock, err := subjects.Named({{printf "%q" .Recording.Lock}}) // Put your lock here.
+		lock, err := {{.LocksName}}.Named({{printf "%q" .Recording.Lock}}) // Put your lock here.
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,9 +25,8 @@ func newUserModule(t *testing.T, files map[string]string) *userModule {
 		t.Fatal(err)
 	}
 	name := regexp.MustCompile(`(?m)^module .*$`)
-	tools := regexp.MustCompile(`(?s)\ntool \(.*?\n\)`)
-	mod := tools.ReplaceAllString(name.ReplaceAllString(
-		string(readFile(t, filepath.Join(here, "go.mod"))), "module example.org/user"), "") +
+	mod := name.ReplaceAllString(string(readFile(t, filepath.Join(here, "go.mod"))),
+		"module example.org/user") +
 		"\nrequire github.com/interlock-sim/interlock v0.0.0\n" +
 		"replace github.com/interlock-sim/interlock => " + here + "\n"
 	m := &userModule{t.TempDir()}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
@@ -21,7 +22,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/likelihood"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
@@ -116,7 +116,7 @@ func newReplayer(path string) (*replayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	subject, err := subjects.Named(recording.Lock)
+	subject, err := bundled.Named(recording.Lock)
 	if err != nil {
 		return nil, notBundled(path, recording.Lock, err)
 	}

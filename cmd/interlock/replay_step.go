@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/term"
 
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore/terminal"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/show/explore"
-	"github.com/interlock-sim/interlock/internal/show/explore/terminal"
 )
 
 // runStep shows a recorded schedule step by step in the terminal.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -14,7 +15,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // coverageTotal returns the number of faults that struck.
@@ -291,7 +291,7 @@ func lacking(c *campaign.Campaign, r report.Report) string {
 // a lock that is not known to be broken.
 func knownBroken(c *campaign.Campaign) string {
 	name := c.Scenario.Subject.Name
-	flaw, broken := subjects.KnownFlaw(name)
+	flaw, broken := bundled.KnownFlaw(name)
 	if !broken {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net"
 
+	"github.com/interlock-sim/interlock/cmd/internal/show/dashboard"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
-	"github.com/interlock-sim/interlock/internal/show/dashboard"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/interlock-sim/interlock/cmd/internal/otlp"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/otlp"
 )
 
 // A verifyInput is the histories that verify judges, with their names. Those of spans come last.

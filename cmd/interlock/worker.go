@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/workqueue"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
-	"github.com/interlock-sim/interlock/internal/search/workqueue"
 )
 
 // workerFlags holds the flags of worker as they were given.

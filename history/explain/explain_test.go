@@ -3,10 +3,6 @@ package explain_test
 import (
 	"bytes"
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,175 +11,27 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/history/timeline"
-	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/show/recording"
-	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
-	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// recordings returns the names of the recorded counterexamples, one for each broken lock.
-func recordings(t *testing.T) []string {
-	paths, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("recordings %v, error %v", paths, err)
-	}
-	for i, path := range paths {
-		paths[i] = strings.TrimSuffix(filepath.Base(path), ".json")
-	}
-	return paths
-}
-
-// replay runs a recorded counterexample and gathers its facts.
-func replay(t *testing.T, name string) ([]history.Event, []*history.Violation) {
-	recording, err := recording.Read(filepath.Join("testdata", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	subject, err := subjects.Named(recording.Lock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scenario, err := recording.Scenario(subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if scenario.Client == scenarios.Real && real.RaceDetector {
-		t.Skip("the real client is not deterministic under the race detector")
-	}
-	runner := engine.NewRunner(t)
-	runner.GatherFacts(true)
-	result := runner.Run(scenario, &engine.Replay{Deviations: recording.Deviations})
-	result.Lead(scenario, recording.Signature)
-	if len(result.Violations) == 0 || result.Violations[0].Signature() != recording.Signature {
-		t.Fatalf("violations %v, want %s", result.Violations, recording.Signature)
-	}
-	if got := engine.TraceHash(result.TraceHash); got != recording.TraceHash {
-		t.Errorf("trace hash %v with facts, recorded %v", got, recording.TraceHash)
-	}
-	events := slices.Clone(result.Events)
-	for i := range events {
-		if f := events[i].Facts; f != nil {
-			facts := *f
-			facts.Line = lineNumber.ReplaceAllStringFunc(f.Line, hidden)
-			facts.Waits = slices.Clone(f.Waits)
-			for n := range facts.Waits {
-				wait := &facts.Waits[n]
-				wait.Line = lineNumber.ReplaceAllStringFunc(wait.Line, hidden)
-			}
-			events[i].Facts = &facts
-		}
-	}
-	violations := make([]*history.Violation, len(result.Violations))
-	for i, v := range result.Violations {
-		one := *v
-		one.Detail = sourceLine.ReplaceAllString(v.Detail, ".go:N")
-		one.Evidence.Message = sourceLine.ReplaceAllString(v.Evidence.Message, ".go:N")
-		one.Evidence.Calls = slices.Clone(v.Evidence.Calls)
-		for n, call := range one.Evidence.Calls {
-			one.Evidence.Calls[n] = sourceLine.ReplaceAllString(call, ".go:N")
-		}
-		violations[i] = &one
-	}
-	return events, violations
-}
-
-// sourceLine matches the end of a file and the number of a line.
-var sourceLine = regexp.MustCompile(`\.go:[0-9]+`)
-
-// lineNumber matches the number of a line, which golden files leave out.
-var lineNumber = regexp.MustCompile(`[0-9]+$`)
-
-func hidden(number string) string { return strings.Repeat("N", len(number)) }
-
 // Every known defect has a golden explanation.
 func TestEveryDefectHasARecording(t *testing.T) {
-	names := recordings(t)
+	names := everylock.Recordings(t)
 	for _, d := range subjects.Museum() {
 		if !slices.Contains(names, d.Name) {
 			t.Errorf("%s has no recording: interlock check --lock %s, and copy its schedule.json",
 				d.Name, d.Name)
 		}
 	}
-	for _, s := range slices.Concat(redislocks.All(), sqllocks.All()) {
-		switch s.Name {
-		case "redlock-5": // as redlock, but slower
-		case "unique-index-fenced": // It breaks nothing that it claims.
-		default:
-			if !slices.Contains(names, s.Name) {
-				t.Errorf("%s has no recording", s.Name)
-			}
-		}
-	}
 }
 
-func TestGolden(t *testing.T) {
-	for _, name := range recordings(t) {
-		t.Run(name, func(t *testing.T) {
-			events, violations := replay(t, name)
-			x := explain.Of(events, violations)
-			for _, width := range []int{80, 120} {
-				var text bytes.Buffer
-				x.Write(&text, width) // A buffer takes everything.
-				text.WriteByte('\n')
-				lines := timeline.Timeline{
-					Events: events, Violations: violations, Show: x.Show, Width: width,
-				}
-				if err := lines.Decisive(&text); err != nil {
-					t.Fatal(err)
-				}
-				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes())
-			}
-		})
-	}
-}
+func TestGolden(t *testing.T) { everylock.Golden(t, subjects.All(), *update) }
 
 // Explanations depend on what checkers know of a violation, and not on the words of its detail.
-func TestWithoutDetail(t *testing.T) {
-	for _, name := range recordings(t) {
-		t.Run(name, func(t *testing.T) {
-			events, violations := replay(t, name)
-			want := explain.Of(events, violations)
-			for _, v := range violations {
-				v.Detail = ""
-			}
-			for i, got := range explain.Of(events, violations).Whys {
-				if got.Text != want.Whys[i].Text {
-					t.Errorf("%s without its detail: %q, with it %q", got.Violation.Property,
-						got.Text, want.Whys[i].Text)
-				}
-				if !slices.Equal(got.Events, want.Whys[i].Events) {
-					t.Errorf("%s: events %v without its detail, %v with it",
-						got.Violation.Property, got.Events, want.Whys[i].Events)
-				}
-			}
-		})
-	}
-}
-
-// golden compares a text with a golden file.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run go test -update, and read it\ngot:\n%s", name, got)
-	}
-}
+func TestWithoutDetail(t *testing.T) { everylock.WithoutDetail(t, subjects.All()) }
 
 // A stuck process is explained by where its goroutines are blocked, if the history says so.
 func TestBlockedGoroutines(t *testing.T) {

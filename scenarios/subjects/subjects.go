@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
-	"github.com/interlock-sim/interlock/scenarios/subjects/sqllocks"
 )
 
 // Correct returns the bundled locks on ZooKeeper that keep all that they claim, the production one
@@ -26,24 +24,27 @@ func Correct() []scenarios.Subject {
 	}
 }
 
-// All returns the bundled locks, the production one first. [Museum] has more broken ones.
+// All returns the bundled locks on ZooKeeper, the production one first. [Museum] has more broken
+// ones.
 func All() []scenarios.Subject {
 	all := Correct()
 	for _, d := range Defects() {
 		all = append(all, d.Broken)
 	}
-	all = append(all, Heartbeat(), ZKLock(), Authenticated(),
+	return append(all, Heartbeat(), ZKLock(), Authenticated(),
 		JavaZKLock(), JavaZKLockFinally(), ZKHerd(), ZKPredecessor(),
 		Curator(), CuratorTimed(), CuratorListener(), CuratorRWLock(), CuratorRWLock55(),
 		CuratorSemaphore(),
 	)
-	return slices.Concat(all, redislocks.All(), sqllocks.All())
 }
 
-// Named returns the bundled lock with the name, or an error that lists all names. The name of a
-// broken lock followed by -fixed names the same lock without the defect.
-func Named(name string) (scenarios.Subject, error) {
-	all := All()
+// Named returns the bundled lock on ZooKeeper with the name. See [Find].
+func Named(name string) (scenarios.Subject, error) { return Find(name, All()) }
+
+// Find returns the lock with the name, of the given ones or of [Museum], or an error that lists the
+// names of the given ones. The name of a broken lock of the museum followed by -fixed names the
+// same lock without the defect.
+func Find(name string, all []scenarios.Subject) (scenarios.Subject, error) {
 	for _, d := range Museum() {
 		switch name {
 		case d.Fixed.Name:

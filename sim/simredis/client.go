@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/base/callsite"
@@ -27,12 +25,12 @@ type Client struct {
 	system *System
 
 	// mu guards what the process's goroutines use beside the run's.
-	mu      sync.Mutex
-	conns   []*conn // open ones, and closed ones that the system has not noticed
-	dialed  []int   // number of connections so far, by server
-	reach   uint    // bit n is set if server n can be reached
-	slow    uint    // bit n is set if server n is stalled
-	handles []*redis.Client
+	mu     sync.Mutex
+	conns  []*conn // open ones, and closed ones that the system has not noticed
+	dialed []int   // number of connections so far, by server
+	reach  uint    // bit n is set if server n can be reached
+	slow   uint    // bit n is set if server n is stalled
+	opened []io.Closer
 
 	// Only the run uses the fields below.
 
@@ -92,33 +90,12 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 	return conn, nil
 }
 
-// Options returns the options of a go-redis client of a server. They differ from go-redis's
-// defaults only in what would make runs slow or nondeterministic: commands are not retried after a
-// random pause, buffers are small, and a connection opens with a single command.
-func (c *Client) Options(server int) *redis.Options {
-	return &redis.Options{
-		Addr: Address(server), Dialer: c.Dial, Protocol: 2, DisableIdentity: true, MaxRetries: -1,
-		DialerRetries: 1, PoolSize: poolSize,
-		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled,
-		},
-	}
-}
-
-const bufferSize = 1 << 10
-
-// poolSize is how many attempts to dial may fail before go-redis dials in the background, once a
-// second. Whether a command at such a moment succeeds would be a race.
-const poolSize = 1000
-
-// Redis returns a go-redis client of a server with [Client.Options]. The run closes it.
-func (c *Client) Redis(server int) *redis.Client {
-	client := redis.NewClient(c.Options(server))
+// CloseAtEnd makes the run close what the process has opened over its connections, such as a Redis
+// client.
+func (c *Client) CloseAtEnd(opened io.Closer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.handles = append(c.handles, client)
-	return client
+	c.opened = append(c.opened, opened)
 }
 
 // Handle returns the client itself.
@@ -204,14 +181,14 @@ func (c *Client) ShutDown() { c.TearDown() }
 func (c *Client) TearDown() {
 	c.Release()
 	c.mu.Lock()
-	conns, handles := c.conns, c.handles
+	conns, opened := c.conns, c.opened
 	c.mu.Unlock()
 	for _, conn := range conns {
 		conn.end()
 	}
 	c.AtEnd(func() {
-		for _, handle := range handles {
-			handle.Close()
+		for _, o := range opened {
+			o.Close()
 		}
 	})
 }

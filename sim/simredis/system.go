@@ -7,11 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -24,24 +20,19 @@ import (
 // A Service is a number of independent Redis servers as a [sim.Service].
 type Service struct{}
 
-// New returns simulated servers. It switches off the log of go-redis, which reports the faults of
-// runs.
-func (Service) New() sim.System {
-	silence()
-	return new(System)
+// New returns simulated servers.
+func (Service) New() sim.System { return new(System) }
+
+// owned are the prefixes of the full names of functions of this package and of go-redis.
+var owned = []string{
+	reflect.TypeFor[System]().PkgPath() + ".",
+	"github.com/redis/go-redis/", "github.com/go-redis/redis/", // since version 9, and before
 }
-
-var silence = sync.OnceFunc(logging.Disable)
-
-// The prefixes of the full names of functions of this package and of go-redis.
-var (
-	simulator = reflect.TypeFor[System]().PkgPath() + "."
-	library   = reflect.TypeFor[redis.Client]().PkgPath()
-)
 
 // OwnsFrame reports whether a function belongs to the simulated servers or to go-redis.
 func (Service) OwnsFrame(function string) bool {
-	return strings.HasPrefix(function, simulator) || strings.HasPrefix(function, library)
+	return slices.ContainsFunc(owned,
+		func(prefix string) bool { return strings.HasPrefix(function, prefix) })
 }
 
 // OwnsCall reports whether a function belongs to the simulated servers or to go-redis, which is
@@ -51,7 +42,7 @@ func (s Service) OwnsCall(function string) bool { return s.OwnsFrame(function) }
 // StepCost returns 12: a step runs go-redis and miniredis.
 func (Service) StepCost(bool) int { return 12 }
 
-// Determinize has nothing to do: [Client.Options] make go-redis deterministic.
+// Determinize has nothing to do: the options of a client make it deterministic.
 func (Service) Determinize() (restore func()) { return func() {} }
 
 // A System is a number of Redis servers with their clients.

@@ -17,50 +17,13 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
-
-// cancelInCall returns a context that is canceled in the given call of the subject's Lock or
-// Unlock, the instrumented subject, and the counter of calls.
-func cancelInCall(s scenarios.Subject, call int64) (context.Context, scenarios.Subject,
-	*atomic.Int64,
-) {
-	ctx, end := context.WithCancel(context.Background())
-	calls := new(atomic.Int64)
-	count := func() {
-		if calls.Add(1) == call {
-			end()
-		}
-	}
-	open := s.Open
-	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
-		locker, err := open(p)
-		return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
-			count()
-			hold, err := locker.Lock(ctx)
-			if err != nil {
-				return nil, err
-			}
-			counted := *hold
-			counted.Unlock = func(ctx context.Context) error {
-				count()
-				return hold.Unlock(ctx)
-			}
-			return &counted, nil
-		}), err
-	}
-	return ctx, s, calls
-}
-
-// bubbleGoroutines counts the goroutines in bubbles. Completed runs leave none.
-func bubbleGoroutines() int {
-	dump := make([]byte, 16<<20)
-	return bytes.Count(dump[:runtime.Stack(dump, true)], []byte("synctest bubble"))
-}
 
 // campaignOutcome formats all counts of a campaign.
 func campaignOutcome(r *report.Campaign) string {
@@ -92,8 +55,8 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 			{"in the third", 4*calls + calls/2, 2},
 		} {
 			t.Run(fmt.Sprint(client, " ", tc.name), func(t *testing.T) {
-				before := bubbleGoroutines()
-				ctx, subject, calls := cancelInCall(subjects.Textbook(), tc.call)
+				before := everylock.BubbleGoroutines()
+				ctx, subject, calls := everylock.CancelInCall(subjects.Textbook(), tc.call)
 				c := &campaign.Campaign{
 					Scenario: *locktest.Scenario(subject, clients, cycles, 0),
 					Seed:     4,
@@ -115,7 +78,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 					t.Errorf("interrupted %v after %d schedules, want %d", r.Interrupted,
 						r.Schedules, tc.schedules)
 				}
-				if left := bubbleGoroutines() - before; left != 0 {
+				if left := everylock.BubbleGoroutines() - before; left != 0 {
 					t.Errorf("%d goroutines remain", left)
 				}
 			})
@@ -124,35 +87,7 @@ func TestCampaignCanceledWithinSchedule(t *testing.T) {
 }
 
 // The goroutines of a lock end when its run is canceled at any point.
-func TestCanceledRunsEnd(t *testing.T) {
-	for _, s := range long.Sample(subjects.All(), 16) {
-		if s.Name == "forgotten-wait" {
-			continue // It always leaks a goroutine.
-		}
-		for _, client := range []scenarios.ClientKind{scenarios.Model, scenarios.Real} {
-			c := &campaign.Campaign{Scenario: *locktest.Scenario(s, 3, 2, 2), Seed: 1}
-			if c.Scenario.Client = client; c.Scenario.Validate() != nil ||
-				client == scenarios.Real &&
-					real.RaceDetector {
-				continue
-			}
-			t.Run(fmt.Sprint(s.Name, " ", client), func(t *testing.T) {
-				before := bubbleGoroutines()
-				for _, call := range []int64{1, 4, 7, 15, 22, 37, 60} {
-					ctx, subject, _ := cancelInCall(s, call)
-					c.Scenario.Subject = subject
-					if r := c.Run(ctx, t); r.Failure == nil && r.Nondeterministic == nil &&
-						!r.Interrupted {
-						t.Errorf("call %d: not interrupted, after %d schedules", call, r.Schedules)
-					}
-				}
-				if left := bubbleGoroutines() - before; left != 0 {
-					t.Errorf("%d goroutines remain", left)
-				}
-			})
-		}
-	}
-}
+func TestCanceledRunsEnd(t *testing.T) { everylock.CanceledRunsEnd(t, subjects.All()) }
 
 // A failure is reported although an earlier schedule was canceled.
 func TestFailureAfterCanceledSchedule(t *testing.T) {
@@ -260,14 +195,14 @@ func TestFailureAtCancellation(t *testing.T) {
 		}
 	}
 	e := exhaustive.Search{Scenario: *locktest.Scenario(locktest.NoLock(), 2, 1, 0)}
-	_, subject, calls := cancelInCall(locktest.NoLock(), 0)
+	_, subject, calls := everylock.CancelInCall(locktest.NoLock(), 0)
 	e.Scenario.Subject = subject
 	if r := e.Run(context.Background(), t); r.Failure == nil {
 		t.Fatal("the search found nothing")
 	}
 	var ctx context.Context
 	// The last call is in the confirming run.
-	ctx, subject, _ = cancelInCall(locktest.NoLock(), calls.Load())
+	ctx, subject, _ = everylock.CancelInCall(locktest.NoLock(), calls.Load())
 	e.Scenario.Subject = subject
 	if r := e.Run(ctx, t); r.Failure == nil {
 		t.Errorf("interrupted %v, and the failure was lost", r.Interrupted)
@@ -277,7 +212,7 @@ func TestFailureAtCancellation(t *testing.T) {
 // Shrinking, too, ends within a run and returns its best result so far.
 func TestShrinkCanceledWithinRun(t *testing.T) {
 	const clients, cycles, call = 3, 20, 60
-	ctx, subject, calls := cancelInCall(locktest.NoLock(), call)
+	ctx, subject, calls := everylock.CancelInCall(locktest.NoLock(), call)
 	s := locktest.Scenario(subject, clients, cycles, 0)
 	signature := engine.NewRunner(t).Run(locktest.Scenario(locktest.NoLock(), clients, cycles, 0),
 		&engine.Replay{}).Violations[0].Signature()
@@ -327,7 +262,7 @@ func TestCheckpointWithinSchedule(t *testing.T) {
 				if err := e.Resume(t); err != nil {
 					t.Fatal(err)
 				}
-				ctx, subject, calls := cancelInCall(subjects.Textbook(), call)
+				ctx, subject, calls := everylock.CancelInCall(subjects.Textbook(), call)
 				e.Scenario.Subject = subject
 				if r = e.Run(ctx, t); r.Unsaved != nil || r.Failure != nil ||
 					r.Nondeterministic != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -42,31 +43,7 @@ func TestDefaultPolicy(t *testing.T) {
 }
 
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
-func TestSameSeedSameBytes(t *testing.T) {
-	schedules := long.Count(12, 40)
-	if real.RaceDetector {
-		// With the race detector, each schedule takes ten times as long and covers the same code.
-		schedules = 10
-	}
-	for _, subject := range subjects.All() {
-		t.Run(subject.Name, func(t *testing.T) {
-			s := locktest.Scenario(subject, 3, 2, 3)
-			first, second := engine.NewRunner(t), engine.NewRunner(t)
-			for i := range schedules {
-				a := first.Run(s, strategy.NewRandom(9, i))
-				aHash, aKeys, aSteps := a.TraceHash, slices.Clone(a.Keys), a.Steps
-				b := second.Run(s, strategy.NewRandom(9, i))
-				if aHash != b.TraceHash || aSteps != b.Steps || !slices.Equal(aKeys, b.Keys) {
-					t.Fatalf("schedule %d differs", i)
-				}
-				c := second.Run(s, &engine.Replay{Deviations: slices.Clone(b.Deviations)})
-				if aHash != c.TraceHash {
-					t.Fatalf("the replay of schedule %d differs", i)
-				}
-			}
-		})
-	}
-}
+func TestSameSeedSameBytes(t *testing.T) { everylock.SameSeedSameBytes(t, subjects.All()) }
 
 // Every property that a run checks is violated by some lock.
 func TestEveryPropertyIsViolated(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
-	"github.com/interlock-sim/interlock/scenarios/subjects/redislocks"
 )
 
 // processHistories returns the history of each process until it finishes or the run ends. Whether
@@ -296,26 +295,6 @@ func TestSymmetryKeepsVerdicts(t *testing.T) {
 		e.Symmetry = true
 		if got := search(t, e); !maps.Equal(got.verdicts, want.verdicts) {
 			t.Errorf("%s: verdicts %v, want %v", subject.Name, got.verdicts, want.verdicts)
-		}
-	}
-}
-
-// Processes of which a plan names one are not interchangeable: the lock of the second process is
-// lost only if that one comes first.
-func TestSymmetryDistinguishesNamedProcesses(t *testing.T) {
-	for _, tc := range []struct {
-		plan   string
-		broken bool
-	}{
-		{"crash:c2=1", true}, {"crash:c1=1", true}, {"crash@hold=1", true}, {"none", false},
-	} {
-		e := exhaustive.Search{
-			Scenario: locktest.Planned(t, redislocks.SetNX(), 2, 1, tc.plan), Symmetry: true,
-		}
-		if r := e.Run(context.Background(), t); (r.Failure != nil) != tc.broken ||
-			r.Complete == tc.broken {
-			t.Errorf("%s: complete %v after %d schedules, failure %v", tc.plan, r.Complete,
-				r.Schedules, r.Failure)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/replay"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -53,35 +52,6 @@ func (e *Search) JumpsOnly() *Search {
 func (e *Search) Unsparing() *Search {
 	e.fairEverywhere = true
 	return e
-}
-
-// Mutate applies the mutation with the given number to all searches until restore is called.
-func Mutate(which int) (restore func()) {
-	searchmutation.Active = searchmutation.Mutation(which)
-	return func() { searchmutation.Active = searchmutation.None }
-}
-
-// MutationCount is the number of mutations.
-const MutationCount = int(searchmutation.Count) - 1
-
-// Mutations maps the names of mutations to their numbers for [Mutate].
-var Mutations = map[string]int{
-	"no step is visible":                           int(searchmutation.NothingVisible),
-	"an entry before tokens are checked":           int(searchmutation.EntryBeforeToken),
-	"a delivery before the process's own request":  int(searchmutation.OverRequest),
-	"a delivery without the faults of its process": int(searchmutation.WithoutFaults),
-	"others left out after a delivery":             int(searchmutation.AfterDelivery),
-	"deliveries from servers that may drop them":   int(searchmutation.IgnoreTimeouts),
-	"keys without what properties remember":        int(searchmutation.WithoutMonitorState),
-	"reactions cached without the time":            int(searchmutation.UntimedCache),
-	"keys without the step before":                 int(searchmutation.WithoutLastStep),
-	"local histories that only look the same":      int(searchmutation.ByAppearance),
-	"keys with the memory of holders only":         int(searchmutation.HoldersOnly),
-	"ways on that are forgotten":                   int(searchmutation.WithoutContinuations),
-	"grants that are invisible":                    int(searchmutation.GrantsInvisible),
-	"releases that are invisible":                  int(searchmutation.ReleasesInvisible),
-	"keys without the faults that are left":        int(searchmutation.WithoutBudget),
-	"a leaving while another holds the lock":       int(searchmutation.LeavingAmongHolders),
 }
 
 // A Sighting is a state in which a decision is made: its key and the steps that lead to it.

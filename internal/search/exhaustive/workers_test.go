@@ -2,38 +2,22 @@ package exhaustive_test
 
 import (
 	"context"
-	"reflect"
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
-// compareWorkers searches with one worker and with several, and requires the same verdict and the
-// same failure. The number of schedules must be the same to 1 %, except with fair suffixes: whether
-// one is tried depends on the step before. It returns the report of several.
+// compareWorkers searches with one worker and with several, and compares them. It returns the report
+// of several.
 func compareWorkers(t *testing.T, e exhaustive.Search, workers int) *report.Exhaustive {
 	t.Helper()
 	one, several := e, e
-	want := one.Run(context.Background(), t)
-	got := several.Crowded(workers).Run(context.Background(), t)
-	if got.Complete != want.Complete || got.Scope.String() != want.Scope.String() || got.Granted != want.Granted ||
-		got.Untried != want.Untried || got.Differing != want.Differing {
-		t.Errorf("%v: %d workers report %+v, one reports %+v", &e.Scenario, workers, got, want)
-	}
-	if !reflect.DeepEqual(got.Failure, want.Failure) {
-		t.Errorf("%v: %d workers find %+v, one finds %+v", &e.Scenario, workers, got.Failure,
-			want.Failure)
-	}
-	difference := got.Schedules - want.Schedules
-	if !e.FairSuffixes && max(difference, -difference)*100 > want.Schedules {
-		t.Errorf("%v: %d workers run %d schedules, one runs %d", &e.Scenario, workers,
-			got.Schedules, want.Schedules)
-	}
-	return got
+	return everylock.SameReport(t, &one, several.Crowded(workers))
 }
 
 func TestWorkersReportTheSame(t *testing.T) {
@@ -78,7 +62,7 @@ func searchOf(t *testing.T, name string, clients, cycles, servers int,
 	return exhaustive.Search{Scenario: s}
 }
 
-// Every bundled lock has the same verdict for one worker and for several, if its search ends within
+// Every bundled lock on ZooKeeper has the same verdict for one worker and for several, if its search ends within
 // some thousand schedules.
 func TestWorkersAgreeOnEveryLock(t *testing.T) {
 	long.Only(t)

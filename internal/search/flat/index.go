@@ -1,10 +1,9 @@
 package flat
 
-import (
-	"sync/atomic"
+import "sync/atomic"
 
-	"golang.org/x/sys/cpu"
-)
+// A cacheLine keeps apart what different processors use: at least the longest line of any.
+type cacheLine [128]byte
 
 // An Index finds records by a hash, at 11 to 21 bytes each: a hash table with linear probing that
 // holds the records' numbers and half of their hashes. Slots go by the lowest bits of a hash. The
@@ -14,9 +13,9 @@ import (
 // find replaced, they find in a synchronized call.
 type Index struct {
 	slots atomic.Pointer[[]uint64] // the length is a power of two
-	_     cpu.CacheLinePad         // Add would take slots from the processors that call Find.
+	_     cacheLine                // Add would take slots from the processors that call Find.
 	count int
-	_     cpu.CacheLinePad
+	_     cacheLine
 }
 
 // A slot holds the lower half of a hash, and the number of the record + 1; 0 is an empty one.

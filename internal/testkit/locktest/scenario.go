@@ -22,10 +22,16 @@ func Planned(t *testing.T, subject scenarios.Subject, clients, cycles int,
 	}
 }
 
-// Named returns the bundled lock of that name. An unknown name ends the test.
+// Named returns the bundled lock on ZooKeeper of that name. An unknown name ends the test.
 func Named(t testing.TB, name string) scenarios.Subject {
 	t.Helper()
-	subject, err := subjects.Named(name)
+	return Find(t, name, subjects.All())
+}
+
+// Find returns the lock of that name, as [subjects.Find] does. An unknown name ends the test.
+func Find(t testing.TB, name string, all []scenarios.Subject) scenarios.Subject {
+	t.Helper()
+	subject, err := subjects.Find(name, all)
 	if err != nil {
 		t.Fatal(err)
 	}

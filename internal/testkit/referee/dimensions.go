@@ -13,6 +13,7 @@ type Dimension struct {
 	Claims []history.Property // of which each lock claims one; those that break rarely are repeated
 	// what operations a program consists of; nil for those of a lock on ZooKeeper
 	verbList []Verb
+	service  Service // that all its locks use
 	// how many times more a run costs than one of the model of ZooKeeper; 0 for 1
 	runCost int
 	// draw changes the lock and returns the maximum length of its programs; nil for no change
@@ -71,7 +72,8 @@ func searched(v Variant) func(*generator, *Lock, int) int {
 	}
 }
 
-// Dimensions returns the table of dimensions. The first is one server of ZooKeeper.
+// Dimensions returns the table of dimensions, without those of services that [Backends] lacks. The
+// first is one server of ZooKeeper.
 func Dimensions() []*Dimension {
 	table := []*Dimension{
 		{Name: "one server", Claims: claims},
@@ -81,13 +83,12 @@ func Dimensions() []*Dimension {
 			verbList: slices.Concat(verbs, []Verb{Timer, Timer, Sleep, Await, Await, Await}),
 		},
 		{
-			Name: "redis", Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
-			draw:    drawRedis,
-			program: addLives,
+			Name: "redis", service: Redis, Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
+			draw: drawRedis, program: addLives,
 		},
 		{
-			Name: "sql", Claims: serviceClaims, runCost: 6, verbList: expiringVerbs, draw: drawSQL,
-			program: addLives,
+			Name: "sql", service: SQL, Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
+			draw: drawSQL, program: addLives,
 		},
 		{
 			Name: "extension", Claims: []history.Property{history.Extension, history.Validity},
@@ -128,7 +129,9 @@ func Dimensions() []*Dimension {
 			draw: drawGoroutines, program: addRace,
 		})
 	}
-	return table
+	return slices.DeleteFunc(table, func(d *Dimension) bool {
+		return d.service != ZooKeeper && Backends[d.service].Open == nil
+	})
 }
 
 func shorter(_ *generator, _ *Lock, longest int) int { return min(longest, 3) }

@@ -67,14 +67,14 @@ type interpreter struct {
 	began   time.Time
 	state   int
 	made    string // the path of what the process created last
-	store   store
+	store   Store
 }
 
 func (m *interpreter) path(name string) string {
 	if name == "" || name == ownNode {
 		return m.made
 	}
-	return m.store.path(name)
+	return m.store.Path(name)
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
@@ -166,7 +166,7 @@ func (m *interpreter) run(ctx context.Context, ops []Op) error {
 			continue
 		}
 		if op.Apart {
-			go m.store.use(ctx, op, m.path(op.Node))
+			go m.store.Use(ctx, op, m.path(op.Node))
 			continue
 		}
 		reaction := op.No
@@ -238,7 +238,7 @@ func (m *interpreter) do(ctx context.Context, op *Op) bool {
 		return true
 	}
 	path := m.path(op.Node)
-	made, ok := m.store.use(ctx, op, path)
+	made, ok := m.store.Use(ctx, op, path)
 	if ok && made != "" {
 		m.made = made
 	}
@@ -258,6 +258,6 @@ func (m *interpreter) sleep(ctx context.Context, d time.Duration) bool {
 // beat sends a request again and again until the run ends.
 func (m *interpreter) beat(op *Op) {
 	for ctx := m.Context(); m.sleep(ctx, seconds(op.Seconds)); {
-		m.store.use(ctx, &Op{Do: Exists}, m.store.path("x"))
+		m.store.Use(ctx, &Op{Do: Exists}, m.store.Path("x"))
 	}
 }

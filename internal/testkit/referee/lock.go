@@ -11,8 +11,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/sim/simredis"
-	"github.com/interlock-sim/interlock/sim/simsql"
 )
 
 // A Lock is a scenario whose processes run short programs instead of a lock, and a way to search
@@ -165,13 +163,7 @@ var errRefused = errors.New("refused")
 
 // service returns the simulated service, nil for ZooKeeper.
 func (l *Lock) service() sim.Service {
-	switch l.Service {
-	case Redis:
-		return simredis.Service{}
-	case SQL:
-		return simsql.Service{Schema: sqlSchema}
-	}
-	return nil
+	return Backends[l.Service].Service
 }
 
 // expires reports whether what the lock stores can expire.

@@ -2,32 +2,37 @@ package referee
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/sim/simredis"
-	"github.com/interlock-sim/interlock/sim/simsql"
+	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client"
 )
 
-// A store is what the program of a process uses. A path is "" if the process has created nothing.
-type store interface {
-	path(name string) string
-	// use runs an operation. It returns the path of what it has created, and whether it succeeded.
-	use(ctx context.Context, op *Op, path string) (made string, ok bool)
+// A Store is what the program of a process uses. A path is "" if the process has created nothing.
+type Store interface {
+	Path(name string) string
+	// Use runs an operation. It returns the path of what it has created, and whether it succeeded.
+	Use(ctx context.Context, op *Op, path string) (made string, ok bool)
 }
 
-func newStore(l *Lock, p *scenarios.Process) store {
-	switch l.Service {
-	case Redis:
-		return &keys{p.Name(), p.Handle.(*simredis.Client).Redis(0)}
-	case SQL:
-		return &rows{p.Name(), p.Handle.(*simsql.Client).DB(), &l.clock}
+// A Backend lets programs use a service other than ZooKeeper.
+type Backend struct {
+	Service sim.Service
+	// Open returns the store of a process. The store calls the function for each instant at which
+	// data expire that the service does not let expire itself.
+	Open func(p *scenarios.Process, expireAt func(time.Time)) Store
+}
+
+// Backends are the known services other than ZooKeeper. [Dimensions] omits the dimensions of others.
+var Backends = map[Service]Backend{}
+
+func newStore(l *Lock, p *scenarios.Process) Store {
+	if l.Service != ZooKeeper {
+		return Backends[l.Service].Open(p, l.clock.expireAt)
 	}
 	return &nodes{p, p.Client, &l.clock}
 }
@@ -39,9 +44,9 @@ type nodes struct {
 	clock  *clock
 }
 
-func (n *nodes) path(name string) string { return n.Directory + "/" + name }
+func (n *nodes) Path(name string) string { return n.Directory + "/" + name }
 
-func (n *nodes) use(ctx context.Context, op *Op, path string) (made string, ok bool) {
+func (n *nodes) Use(ctx context.Context, op *Op, path string) (made string, ok bool) {
 	c := n.client
 	switch op.Do {
 	case Create, Keep:
@@ -50,11 +55,11 @@ func (n *nodes) use(ctx context.Context, op *Op, path string) (made string, ok b
 			flags = zk.FlagEphemeral
 		}
 		if path == "" {
-			path = n.path(fmt.Sprintf("n%d", n.Number))
+			path = n.Path(fmt.Sprintf("n%d", n.Number))
 		}
 		return n.create(path, flags)
 	case Sequence:
-		return n.create(n.path("s-"), zk.FlagEphemeral|zk.FlagSequence)
+		return n.create(n.Path("s-"), zk.FlagEphemeral|zk.FlagSequence)
 	case Sync:
 		_, err := c.Sync(n.Directory)
 		return "", err == nil
@@ -184,105 +189,4 @@ func (n *nodes) resource(path string) *scenarios.Resource {
 			return stat.Mzxid, nil
 		},
 	}
-}
-
-// keys are the store of Redis.
-type keys struct {
-	owner string
-	redis *redis.Client
-}
-
-func (k *keys) path(name string) string { return name }
-
-func (k *keys) use(ctx context.Context, op *Op, path string) (made string, ok bool) {
-	if path == "" {
-		path = k.owner
-	}
-	life := seconds(op.Seconds)
-	switch op.Do {
-	case Create, Keep:
-		ok, _ = k.redis.SetNX(ctx, path, k.owner, life).Result()
-		return path, ok
-	case Delete:
-		n, _ := k.redis.Del(ctx, path).Result()
-		return "", n > 0
-	case Set:
-		err := k.redis.SetArgs(ctx, path, "1", redis.SetArgs{Mode: "XX", KeepTTL: true}).Err()
-		return "", err == nil
-	case Get, Own:
-		value, _ := k.redis.Get(ctx, path).Result()
-		return "", value == map[Verb]string{Get: "1", Own: k.owner}[op.Do]
-	case Exists:
-		n, _ := k.redis.Exists(ctx, path).Result()
-		return "", n > 0
-	case Renew:
-		ok, _ = k.redis.PExpire(ctx, path, life).Result()
-		return "", ok
-	}
-	panic(fmt.Sprintf("referee: Redis does not %q", op.Do))
-}
-
-// rows are the store of a database.
-type rows struct {
-	owner string
-	db    *sql.DB
-	clock *clock
-}
-
-const sqlSchema = "CREATE TABLE locks (name TEXT PRIMARY KEY, owner TEXT, expires REAL, data TEXT)"
-
-func (r *rows) path(name string) string { return name }
-
-const rowLives = " WHERE name = ? AND expires > unixepoch('subsec')"
-
-func (r *rows) use(ctx context.Context, op *Op, path string) (made string, ok bool) {
-	if path == "" {
-		path = r.owner
-	}
-	switch op.Do {
-	case Create, Keep:
-		return path, r.changes(ctx, "INSERT INTO locks VALUES (?1, ?2, ?3, '') ON CONFLICT (name) "+
-			"DO UPDATE SET owner = ?2, expires = ?3, data = '' "+
-			"WHERE locks.expires <= unixepoch('subsec')", path, r.owner, r.expiry(op))
-	case Delete:
-		return "", r.changes(ctx, "DELETE FROM locks WHERE name = ?", path)
-	case Set:
-		return "", r.changes(ctx, "UPDATE locks SET data = '1'"+rowLives, path)
-	case Renew:
-		return "", r.changes(ctx, "UPDATE locks SET expires = ?2 WHERE name = ?1", path,
-			r.expiry(op))
-	case Get:
-		return "", r.has(ctx, "data = '1' AND name = ?", path)
-	case Own:
-		return "", r.has(ctx, "owner = ?2 AND name = ?1 AND expires > unixepoch('subsec')", path,
-			r.owner)
-	case Exists:
-		return "", r.has(ctx, "name = ? AND expires > unixepoch('subsec')", path)
-	}
-	panic(fmt.Sprintf("referee: a database does not %q", op.Do))
-}
-
-// expiry returns when what an operation stores expires, by the clock of the process.
-func (r *rows) expiry(op *Op) float64 {
-	if op.Do == Keep {
-		return 1e15 // It is no instant.
-	}
-	at := time.Now().Add(seconds(op.Seconds))
-	r.clock.expireAt(at)
-	return float64(at.UnixMicro()) / 1e6
-}
-
-func (r *rows) changes(ctx context.Context, statement string, arguments ...any) bool {
-	result, err := r.db.ExecContext(ctx, statement, arguments...)
-	if err != nil {
-		return false
-	}
-	n, err := result.RowsAffected()
-	return err == nil && n > 0
-}
-
-func (r *rows) has(ctx context.Context, condition string, arguments ...any) bool {
-	n := 0
-	row := r.db.QueryRowContext(ctx, "SELECT count(*) FROM locks WHERE "+condition, arguments...)
-	return row.Scan(&n) == nil && n > 0
 }
