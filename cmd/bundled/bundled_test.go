@@ -65,6 +65,9 @@ func TestGolden(t *testing.T) { everylock.Golden(t, others(), *update) }
 // Explanations depend on what checkers know of a violation, and not on the words of its detail.
 func TestWithoutDetail(t *testing.T) { everylock.WithoutDetail(t, others()) }
 
+// A history in which events are missing, or in another order, is explained without an error.
+func TestDamagedHistories(t *testing.T) { everylock.DamagedHistories(t, others()) }
+
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
 func TestSameSeedSameBytes(t *testing.T) { everylock.SameSeedSameBytes(t, others()) }
 

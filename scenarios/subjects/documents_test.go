@@ -122,6 +122,11 @@ func TestJavaZKLockLeaks(t *testing.T) {
 	})
 }
 
+// exclusion are the properties that two simultaneous holders violate: at least one of them.
+var exclusion = []history.Property{
+	history.ServerMutualExclusion, history.ClientMutualExclusion, history.Linearizable,
+}
+
 // javaZKLockWithoutExclusion is the Java lock without the claims that its other defects violate.
 func javaZKLockWithoutExclusion() scenarios.Subject {
 	s := subjects.JavaZKLock()

@@ -1,11 +1,9 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +17,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
-	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"

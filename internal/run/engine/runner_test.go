@@ -16,11 +16,9 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
-	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // The default policy completes a run in the order of the calls to Lock, without faults or
