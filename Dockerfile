@@ -5,8 +5,6 @@
 #   docker build --target shell -t interlock-shell .
 FROM golang:1.26 AS build
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /interlock ./cmd/interlock
 

@@ -10,22 +10,22 @@ help: ## Show this help.
 build: ## Build bin/interlock.
 	go build -o bin/interlock ./cmd/interlock
 
-test: ## Run the tests.
-	go test ./...
+test: ## Run the tests of all modules.
+	go test work
 
 # What runs on several goroutines: what is around a connection or a process, and of the search the
 # tests of workers, threads, cancellations and servers.
-connections = ./history ./lock/... ./sim/... ./simzk ./simzk/client/... ./simzk/tcp \
-	./internal/run/supervise ./internal/show/dashboard
-searches = . ./internal/run/engine ./internal/show/explore \
-	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy workqueue)
+connections = ./history ./lock/... ./lock/lockotel ./sim/... ./sim/simredis ./sim/simsql ./simzk ./simzk/client/... ./simzk/tcp \
+	./internal/run/supervise ./cmd/internal/show/dashboard
+searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore ./cmd/internal/workqueue \
+	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy)
 concurrent = Workers|Threads|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|PartsJoin|Merge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
 # answer, see https://github.com/go-zookeeper/zk/pull/35: `make test` runs these tests.
 reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnection_is_survived|partitioned_holder_learns)
 
 long: ## Run everything that the tests can do; `make test` runs a sample of long tests.
-	INTERLOCK_LONG=1 go test -timeout=60m ./...
+	INTERLOCK_LONG=1 go test -timeout=60m work
 
 race: ## Run the tests of what is concurrent under the race detector.
 	go test -race -vet=off -run='^Test' -skip='$(reconnections)' $(connections)
@@ -33,7 +33,7 @@ race: ## Run the tests of what is concurrent under the race detector.
 	go test -race -vet=off -run='^TestScripts$$/^(serve|json|budget|real)' ./cmd/interlock
 
 race-all: ## Run all tests under the race detector.
-	go test -race -vet=off -timeout=60m -skip='$(reconnections)' ./...
+	go test -race -vet=off -timeout=60m -skip='$(reconnections)' work
 
 daily: long race-all ## Run what CI runs once a day: everything that the tests can do.
 
@@ -46,13 +46,13 @@ clean: ## Remove build products, profiles and counterexamples.
 lint: ## Run gofumpt, go vet, staticcheck and revive, and compare the API with the last release.
 	@unformatted=$$(go tool gofumpt -l .) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted with gofumpt:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go tool staticcheck ./...
+	go vet work
+	go tool staticcheck work
 	go tool revive -config revive.toml ./...
-	go run ./internal/tools/apicheck
+	go run ./cmd/internal/apicheck
 
 api-baseline: ## Make the exported API of now the one of the last release.
-	go run ./internal/tools/apicheck -write
+	go run ./cmd/internal/apicheck -write
 
 fuzz: ## Fuzz the locks, the protocol and the listener, 30 s each.
 	go test -fuzz=FuzzMutex -fuzztime=30s ./scenarios/subjects
@@ -88,7 +88,7 @@ bugs: ## Show how soon each known defect is found, by the median of 10 seeds; tw
 	go run ./cmd/interlock bugs --twins 20000
 
 costs: ## Measure what locks and operations cost, on the simulator and on Debian's ZooKeeper.
-	go test ./internal/judge/costs -count=1 -v -bench=. -benchtime=1x
+	go test ./cmd/internal/judge/costs -count=1 -v -bench=. -benchtime=1x
 
 report-card: ## Judge all published locks, and write docs/report-card.md, .html, .json and its counterexamples.
 	rm -f docs/report-card/*.json
@@ -112,12 +112,12 @@ mutation-score: ## Count the mutants of PACKAGE that its tests and searches find
 	internal/tools/mutationscore/score.sh $(PACKAGE) coverage/mutation/$(PACKAGE) $(FLAGS)
 
 referee: ## Compare the exhaustive search with plain runs on 10,000 random locks, and on 500 of each other dimension.
-	go test ./internal/testkit/referee -count=1 -timeout=24h -cpu=2 -v -args -locks=10000 -each=500
-	GOFLAGS="$$(go run ./cmd/interlock scheduler)" go test ./internal/testkit/referee -count=1 -timeout=5h \
+	go test ./cmd/internal/testkit/referee -count=1 -timeout=24h -cpu=2 -v -args -locks=10000 -each=500
+	GOFLAGS="$$(go run ./cmd/interlock scheduler)" go test ./cmd/internal/testkit/referee -count=1 -timeout=5h \
 		-v -args -dimension=goroutines -each=500
 
 mutations: ## Mutate the exhaustive search and verify that random locks expose it.
-	go test ./internal/search/exhaustive -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
+	go test ./cmd/internal/testkit/referee -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
 
 alarms: build ## Check all correct locks with three faults each, on one and three servers; any violation is a false alarm.
 	for servers in 1 3; do \
@@ -126,7 +126,7 @@ alarms: build ## Check all correct locks with three faults each, on one and thre
 ##@ Benchmarks
 
 bench: ## Run the benchmarks.
-	go test -run='^$$' -bench=. -benchmem -timeout=30m ./...
+	go test -run='^$$' -bench=. -benchmem -timeout=30m work
 
 bench-scheduler: SHELL := bash
 bench-scheduler: ## Compare schedules with and without the goroutine scheduler.
@@ -164,4 +164,4 @@ page-check: ## Rebuild the page's bundle and verify that it is the one checked i
 		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/show/page/$$file"; exit 1; }; done
 
 page-images: ## Take the screenshots in docs/images; needs Chromium.
-	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./internal/show/page ./internal/show/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images
+	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./cmd/internal/show/page ./cmd/internal/show/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images

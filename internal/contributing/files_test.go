@@ -13,19 +13,19 @@ import (
 // reason to do it themselves.
 func TestFilesAreWrittenInOnePackage(t *testing.T) {
 	reasons := map[string]string{
-		"internal/base/file":                    "the package itself",
-		"internal/run/gobuild":                  "a temporary directory, and copies by their hash",
-		"internal/tools/lockmutation":           "a temporary directory",
-		"internal/tools/chaos":                  "histories that grow",
-		"internal/run/flightrecorder":           "mapped into memory",
-		"internal/judge/hunt/directory_lock.go": "a lock, not a content",
-		"cmd/interlock/request_log.go":          "a log that grows",
-		"cmd/interlock/test.go":                 "a temporary file",
-		"verdict.go":                            "lines that processes append to a temporary file",
-		"internal/testkit/natstest":             "keys of a test",
-		"simzk/conform":                         "servers in a temporary directory",
-		"simzk/tcp/fleet.go":                    "a mark in the directory of a server",
-		"docs/output.go":                        "a temporary directory",
+		"internal/base/file":                        "the package itself",
+		"internal/run/gobuild":                      "a temporary directory, and copies by their hash",
+		"internal/tools/lockmutation":               "a temporary directory",
+		"internal/tools/chaos":                      "histories that grow",
+		"internal/run/flightrecorder":               "mapped into memory",
+		"cmd/internal/judge/hunt/directory_lock.go": "a lock, not a content",
+		"cmd/interlock/request_log.go":              "a log that grows",
+		"cmd/interlock/test.go":                     "a temporary file",
+		"verdict.go":                                "lines that processes append to a temporary file",
+		"cmd/internal/testkit/natstest":             "keys of a test",
+		"simzk/conform":                             "servers in a temporary directory",
+		"simzk/tcp/fleet.go":                        "a mark in the directory of a server",
+		"docs/output.go":                            "a temporary directory",
 	}
 	writes := regexp.MustCompile(`os\.(Create|CreateTemp|WriteFile|Rename)\(|os\.O_CREATE`)
 	used := make(map[string]bool)

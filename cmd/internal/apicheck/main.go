@@ -1,10 +1,10 @@
 // Command apicheck compares the exported API of the packages that users import with that of the
 // last release. It fails if a change is incompatible and CHANGELOG.md does not name it.
 //
-//	go run ./internal/tools/apicheck          compare
-//	go run ./internal/tools/apicheck -write   make the API of now the one of the last release
+//	go run ./cmd/internal/apicheck          compare
+//	go run ./cmd/internal/apicheck -write   make the API of now the one of the last release
 //
-// The API of the last release is in internal/tools/apicheck/baseline, as export data of the Go
+// The API of the last release is in cmd/internal/apicheck/baseline, as export data of the Go
 // tools.
 package main
 
@@ -30,7 +30,7 @@ import (
 
 const (
 	module   = "github.com/interlock-sim/interlock/"
-	baseline = "internal/tools/apicheck/baseline"
+	baseline = "cmd/internal/apicheck/baseline"
 )
 
 // stable are the packages whose API is kept; see docs/releases.md.

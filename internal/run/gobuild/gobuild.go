@@ -28,6 +28,9 @@ import (
 
 const modulePath = "github.com/interlock-sim/interlock"
 
+// nested are the folders of Interlock's other modules. A test may import their packages.
+var nested = []string{"cmd", "lock/lockotel", "sim/simredis", "sim/simsql"}
+
 // goNeeded is the version of Go in Interlock's go.mod.
 const goNeeded = "1.26.0"
 
@@ -184,10 +187,17 @@ func (b *Build) copyModule(ctx context.Context) error {
 	if err := os.WriteFile(b.file("go.mod"), mod, 0o644); err != nil {
 		return err
 	}
+	directories := []string{b.root}
+	if b.test.Interlock != "" {
+		directories = append(directories, b.test.Interlock)
+		for _, folder := range nested {
+			directories = append(directories, filepath.Join(b.test.Interlock, folder))
+		}
+	}
 	sums := map[string]bool{}
-	for _, directory := range []string{b.root, b.test.Interlock} {
+	for _, directory := range directories {
 		content, err := os.ReadFile(filepath.Join(directory, "go.sum"))
-		if err != nil && (directory != "" && !errors.Is(err, fs.ErrNotExist)) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for line := range strings.Lines(string(content)) {
@@ -287,7 +297,9 @@ func (b *Build) cacheDirectory() string {
 	return filepath.Join(directory, "interlock", "libraries")
 }
 
-// addInterlock adds Interlock to the copied go.mod.
+// addInterlock adds Interlock to the copied go.mod. It replaces the nested modules and does not
+// require them: the go command adds those that the tests import, and only these can raise versions
+// that the user's module selects.
 func (b *Build) addInterlock(ctx context.Context) error {
 	flags := []string{"-toolchain=none"}
 	if version.Compare(b.goVersion, "go"+goNeeded) < 0 {
@@ -302,6 +314,19 @@ func (b *Build) addInterlock(ctx context.Context) error {
 		}
 	default:
 		flags = append(flags, "-require="+modulePath+"@"+b.test.Version)
+	}
+	for _, folder := range nested {
+		module, directory := modulePath+"/"+folder, filepath.Join(b.test.Interlock, folder)
+		_, err := os.Stat(filepath.Join(directory, "go.mod"))
+		switch {
+		case b.module == module:
+		case b.test.Interlock == "":
+			flags = append(flags, "-replace="+module+"="+module+"@"+b.test.Version)
+		case err == nil: // The module cache has them elsewhere.
+			if err := b.replace(ctx, module, anyVersion, directory); err != nil {
+				return err
+			}
+		}
 	}
 	return b.edit(ctx, flags...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/timeline"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
@@ -147,7 +148,7 @@ func golden(t *testing.T, name string, got []byte, update bool) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
+		if err := file.WriteContent(path, got); err != nil {
 			t.Fatal(err)
 		}
 		return

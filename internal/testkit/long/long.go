@@ -1,4 +1,4 @@
-// Package long decides how much a test does: `go test ./...` runs a part, `make long` everything.
+// Package long decides how much a test does: `go test work` runs a part, `make long` everything.
 package long
 
 import (

@@ -91,7 +91,7 @@ func TestCommittedCardIsCurrent(t *testing.T) {
 		}
 		if !bytes.Equal(content, written.Bytes()) {
 			t.Errorf("docs/%s does not show docs/report-card.json: run go test "+
-				"./internal/judge/reportcard -run Current -args -update", page.name)
+				"./cmd/internal/judge/reportcard -run Current -args -update", page.name)
 		}
 	}
 }
