@@ -4,7 +4,7 @@
 //   - exhaustive tries all schedules, with replay (runs from cached reactions), flat and stateset
 //     (tables without pointers).
 //   - shrink shortens a failing schedule, and likelihood says which of its decisions matter.
-//   - shard and workqueue divide a campaign among machines.
+//   - shard divides a campaign; cmd/internal/workqueue gives the parts to machines.
 //   - report holds what a search has found and tested.
 //
 // # The way of a schedule, from the strategy to the recording and back

@@ -315,6 +315,7 @@ func (b *Build) addInterlock(ctx context.Context) error {
 	default:
 		flags = append(flags, "-require="+modulePath+"@"+b.test.Version)
 	}
+	var directories []string // that replace nested modules
 	for _, folder := range nested {
 		module, directory := modulePath+"/"+folder, filepath.Join(b.test.Interlock, folder)
 		_, err := os.Stat(filepath.Join(directory, "go.mod"))
@@ -323,30 +324,39 @@ func (b *Build) addInterlock(ctx context.Context) error {
 		case b.test.Interlock == "":
 			flags = append(flags, "-replace="+module+"="+module+"@"+b.test.Version)
 		case err == nil: // The module cache has them elsewhere.
-			if err := b.replace(ctx, module, anyVersion, directory); err != nil {
-				return err
-			}
+			flags = append(flags, "-dropreplace="+module)
+			directories = append(directories, module, directory)
 		}
 	}
-	return b.edit(ctx, flags...)
+	if err := b.edit(ctx, flags...); err != nil {
+		return err
+	}
+	return b.appendReplacements(directories...)
 }
 
 // anyVersion is a version of a module that is replaced by a directory.
 const anyVersion = "v0.0.0"
 
 // replace replaces a module by a directory in the copied go.mod. It removes other replacements of
-// the version, because one of a single version goes before one of all. The go command has no flag
-// that takes a path with an @, as in the module cache.
+// the version, because one of a single version goes before one of all.
 func (b *Build) replace(ctx context.Context, module, version, directory string) error {
 	err := b.edit(ctx, "-dropreplace="+module, "-dropreplace="+module+"@"+version)
 	if err != nil {
 		return err
 	}
+	return b.appendReplacements(module, directory)
+}
+
+// appendReplacements adds to the copied go.mod that each module of the pairs is in the directory
+// after it. The go command has no flag that takes a path with an @, as in the module cache.
+func (b *Build) appendReplacements(pairs ...string) error {
 	mod, err := os.ReadFile(b.file("go.mod"))
 	if err != nil {
 		return err
 	}
-	mod = append(mod, "\nreplace "+module+" => "+strconv.Quote(directory)+"\n"...)
+	for pair := range slices.Chunk(pairs, 2) {
+		mod = append(mod, "\nreplace "+pair[0]+" => "+strconv.Quote(pair[1])+"\n"...)
+	}
 	return os.WriteFile(b.file("go.mod"), mod, 0o644)
 }
 

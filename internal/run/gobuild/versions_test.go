@@ -12,13 +12,13 @@ import (
 )
 
 // A user's module with a client of Redis, Kubernetes or etcd selects the same versions with
-// Interlock as without. A requirement of the command's module would raise some.
+// Interlock as without. The module of the command
+// would raise some.
 func TestVersionsStand(t *testing.T) {
 	interlock, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	raisedByCommand := 0
 	for _, name := range []string{"redsync", "goredis", "clientgo", "etcd"} {
 		directory := filepath.Join("testdata", "modules", name)
 		list := exec.Command("go", "list", "-m", "all")
@@ -43,13 +43,15 @@ func TestVersionsStand(t *testing.T) {
 		if raised := raised(t, b, string(before)); len(raised) > 0 {
 			t.Errorf("%s: Interlock raises %q", name, raised)
 		}
+		if name != "redsync" {
+			continue
+		}
 		if err := b.edit(t.Context(), "-require="+modulePath+"/cmd@"+anyVersion); err != nil {
 			t.Fatal(err)
 		}
-		raisedByCommand += len(raised(t, b, string(before)))
-	}
-	if raisedByCommand < 10 {
-		t.Errorf("the module of the command raises only %d versions", raisedByCommand)
+		if raised := raised(t, b, string(before)); len(raised) < 3 {
+			t.Errorf("the module of the command raises only %q", raised)
+		}
 	}
 }
 
