@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
 )
@@ -79,18 +80,18 @@ func withScheduler(cmd *cobra.Command, arguments []string) (ran bool, err error)
 	if err != nil {
 		return true, &statusError{statusInternal, err}
 	}
-	program, err := buildScheduled(ctx, flags, stderr)
+	scheduled, err := buildScheduled(ctx, flags, stderr)
 	if err != nil {
 		return true, &statusError{statusInternal, err}
 	}
-	defer os.RemoveAll(filepath.Dir(program))
+	defer os.RemoveAll(filepath.Dir(scheduled))
 	again := []string{cmd.Name()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != schedulerFlag {
 			again = append(again, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	child := exec.CommandContext(ctx, program, append(append(again, "--"), arguments...)...)
+	child := exec.CommandContext(ctx, scheduled, append(append(again, "--"), arguments...)...)
 	child.Args[0] = os.Args[0] // for the commands that it prints
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), stderr
@@ -104,22 +105,26 @@ func withScheduler(cmd *cobra.Command, arguments []string) (ran bool, err error)
 	return true, nil
 }
 
-// buildScheduled builds this program with the flags, in a temporary directory. The module in the
-// working directory must be Interlock's, or require it.
+// buildScheduled builds this program with the flags, in a temporary directory, from its source if
+// that exists here.
 func buildScheduled(ctx context.Context, flags []string, stderr io.Writer) (string, error) {
 	directory, err := os.MkdirTemp("", "interlock")
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(directory, "interlock")
+	path := filepath.Join(directory, "interlock")
 	const command = "github.com/interlock-sim/interlock/cmd/interlock"
 	build := exec.CommandContext(ctx, "go",
-		append(append([]string{"build", "-o", program}, flags...), command)...)
+		append(append([]string{"build", "-o", path}, flags...), command)...)
+	if build.Dir = sourceDirectory(); build.Dir == "" {
+		build.Args = append(append([]string{"go", "install"}, flags...),
+			command+"@"+program.Version())
+		build.Env = append(os.Environ(), "GOBIN="+directory)
+	}
 	build.Stdout, build.Stderr = stderr, stderr
 	if err := build.Run(); err != nil {
 		os.RemoveAll(directory)
-		return "", fmt.Errorf("building %s with the scheduler: %w; the working directory must be "+
-			"in a module that has it", command, err)
+		return "", fmt.Errorf("building %s with the scheduler: %w", command, err)
 	}
-	return program, nil
+	return path, nil
 }

@@ -93,6 +93,9 @@ var build = sync.OnceValue(func() *debug.BuildInfo {
 	return info
 })
 
+// repository has several modules. The files of all are named relative to its root.
+const repository = "github.com/interlock-sim/interlock"
+
 // fileOf returns the file of a function as in [Site.Line]. The package of the function says in
 // which directory of its module the file is.
 func fileOf(function, file string, info *debug.BuildInfo) string {
@@ -102,6 +105,9 @@ func fileOf(function, file string, info *debug.BuildInfo) string {
 	main := ""
 	if info != nil {
 		main = info.Main.Path
+		if strings.HasPrefix(main, repository+"/") {
+			main = repository
+		}
 		if of == "main" {
 			of = info.Path
 		}
