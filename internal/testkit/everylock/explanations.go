@@ -21,7 +21,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
-// Recordings returns the names of the recorded counterexamples in testdata, one for each broken lock.
+// Recordings returns the names of the recorded counterexamples in testdata, one for each broken
+// lock.
 func Recordings(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.json")
@@ -94,8 +95,8 @@ var lineNumber = regexp.MustCompile(`[0-9]+$`)
 
 func hidden(number string) string { return strings.Repeat("N", len(number)) }
 
-// Golden tests the explanation and the decisive part of the timeline of each recorded counterexample
-// against golden files, or rewrites them. The lock is one of the given ones.
+// Golden tests the explanation and the decisive part of the timeline of each recorded
+// counterexample against golden files, or rewrites them. The lock is one of the given ones.
 func Golden(t *testing.T, all []scenarios.Subject, update bool) {
 	t.Helper()
 	for _, name := range Recordings(t) {

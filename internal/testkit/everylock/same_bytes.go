@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
-// SameSeedSameBytes tests that equal decisions yield equal histories, byte for byte, in every runner
-// and after any other runs.
+// SameSeedSameBytes tests that equal decisions yield equal histories, byte for byte, in every
+// runner and after any other runs.
 func SameSeedSameBytes(t *testing.T, locks []scenarios.Subject) {
 	t.Helper()
 	schedules := long.Count(12, 40)

@@ -19,7 +19,7 @@ type TimeTrap struct {
 	Clients int
 	Plan    string
 	Claim   history.Property // mutual exclusion of clients if ""
-	Lock    func(ctx context.Context, p *scenarios.Process, rare func(bool)) (*scenarios.Hold, error)
+	Lock    func(_ context.Context, _ *scenarios.Process, rare func(bool)) (*scenarios.Hold, error)
 }
 
 func (tr *TimeTrap) subject(defective bool) scenarios.Subject {

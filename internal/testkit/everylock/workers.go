@@ -17,7 +17,8 @@ func SameReport(t *testing.T, one, several *exhaustive.Search) *report.Exhaustiv
 	want := one.Run(context.Background(), t)
 	got := several.Run(context.Background(), t)
 	if got.Complete != want.Complete || got.Scope.String() != want.Scope.String() ||
-		got.Granted != want.Granted || got.Untried != want.Untried || got.Differing != want.Differing {
+		got.Granted != want.Granted || got.Untried != want.Untried ||
+		got.Differing != want.Differing {
 		t.Errorf("%v: %d workers report %+v, one reports %+v", &one.Scenario, several.Workers, got,
 			want)
 	}
