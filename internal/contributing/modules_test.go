@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,14 +92,13 @@ func TestRelease(t *testing.T) {
 	const version = "v0.0.0-test"
 	root, proxy, bin := filepath.Join(t.TempDir(), "interlock"), t.TempDir(), t.TempDir()
 	copyModule(t, root)
-	folders := modules(t)
 	script := filepath.Join(root, "internal", "tools", "release", "versions.sh")
 	write(t, script, readFile(t, filepath.Join(module, "internal", "tools", "release",
 		"versions.sh")))
 	run(t, root, 0, "bash", script, version)
-	for _, folder := range folders {
+	for _, folder := range modules(t) {
 		if folder != "cmd" {
-			publish(t, proxy, root, folder, version, folders)
+			publish(t, proxy, root, folder, version)
 		}
 	}
 	env := strings.Fields(run(t, root, 0, "go", "env", "GOPROXY", "GOMODCACHE"))
@@ -110,7 +110,7 @@ func TestRelease(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	run(t, root, 0, "bash", script, version, "command")
-	publish(t, proxy, root, "cmd", version, folders)
+	publish(t, proxy, root, "cmd", version)
 	run(t, t.TempDir(), 0, "go", "install", modulePath+"cmd/interlock@"+version)
 
 	user := t.TempDir()
@@ -130,6 +130,8 @@ func removeFromCache(t *testing.T, cache, version string) {
 		top := filepath.Join(below, filepath.Dir(filepath.FromSlash(modulePath)))
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
 			case err != nil:
 				return err
 			case strings.HasSuffix(path, "@"+version):
@@ -146,7 +148,7 @@ func removeFromCache(t *testing.T, cache, version string) {
 }
 
 // publish adds a module to a directory that the go command takes for a proxy.
-func publish(t *testing.T, proxy, root, folder, version string, folders []string) {
+func publish(t *testing.T, proxy, root, folder, version string) {
 	t.Helper()
 	path := strings.TrimSuffix(modulePath+strings.TrimPrefix(folder, "."), "/")
 	at := filepath.Join(proxy, path, "@v", version)
@@ -164,9 +166,10 @@ func publish(t *testing.T, proxy, root, folder, version string, folders []string
 	files := zip.NewWriter(archive)
 	top := filepath.Join(root, folder)
 	err = filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		relative, _ := filepath.Rel(root, file)
-		if err == nil && d.IsDir() && file != top && slices.Contains(folders, relative) {
-			return fs.SkipDir
+		if err == nil && d.IsDir() && file != top {
+			if _, none := os.Stat(filepath.Join(file, "go.mod")); none == nil {
+				return fs.SkipDir // another module
+			}
 		}
 		if err != nil || d.IsDir() {
 			return err
