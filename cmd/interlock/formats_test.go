@@ -187,6 +187,7 @@ func caseNamed(t *testing.T, s *junitSuite, name string) *junitCase {
 
 // The JUnit and SARIF reports have the violations of the JSON report, with the replay command.
 func TestFormatsOfFailures(t *testing.T) {
+	t.Chdir(filepath.Join("..", "..")) // Files are named relative to the root of the repository.
 	for _, keepGoing := range []bool{false, true} {
 		r, suite, run := checkInFormats(t, subjects.ExistsThenWait(), 2, 200, keepGoing)
 		if len(r.Violations) == 0 || len(run.Results) != len(r.Violations) {

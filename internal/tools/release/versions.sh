@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# Makes the modules require each other in a version; see docs/releases.md.
+# Makes the modules require each other in a version. A release tags all of them with it. go install
+# refuses a go.mod with replace, so the command is tagged on a commit of its own, after the others
+# are published; golang.org/x/tools releases gopls likewise.
 #
-#	versions.sh VERSION [command]
+#	internal/tools/release/versions.sh v0.1.0
+#	git commit -am "Version v0.1.0"
+#	for module in "" sim/simredis/ sim/simsql/ lock/lockotel/; do git tag ${module}v0.1.0; done
+#	git push --tags origin main
+#	internal/tools/release/versions.sh v0.1.0 command # replaces none of the published modules
+#	git commit -am "Version v0.1.0 of the command"
+#	git tag cmd/v0.1.0
+#	git push origin cmd/v0.1.0 && git reset --hard HEAD^
 #
-# With "command", the module of the command no longer replaces the others, which must have been
-# published.
+# INTERLOCK_LONG=1 go test ./internal/contributing -run Release installs the command from modules
+# that are published so on one machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 version=$1
