@@ -15,7 +15,8 @@ import (
 
 // The page reads only fields that the server writes.
 func TestTypeScript(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "page", "web", "src", "explore", "api.ts"))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "internal", "show", "page",
+		"web", "src", "explore", "api.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
