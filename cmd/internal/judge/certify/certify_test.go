@@ -246,7 +246,8 @@ func TestPartial(t *testing.T) {
 
 // The certificate is the same wherever the plan and the counterexamples are.
 func TestPlaces(t *testing.T) {
-	recordings, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "report-card", "zk-herd-*"))
+	recordings, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "docs", "report-card",
+		"zk-herd-*"))
 	if err != nil || len(recordings) == 0 {
 		t.Fatalf("%v: %d recordings", err, len(recordings))
 	}

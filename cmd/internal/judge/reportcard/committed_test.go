@@ -26,7 +26,7 @@ import (
 var update = flag.Bool("update", false, "write the pages of the committed card again")
 
 // root is the directory of the module, to which the paths in the committed card are relative.
-var root = filepath.Join("..", "..", "..")
+var root = filepath.Join("..", "..", "..", "..")
 
 // committed returns the card in docs, which make report-card writes.
 func committed(t *testing.T) *reportcard.Card {
