@@ -83,8 +83,8 @@ func Dimensions() []*Dimension {
 			verbList: slices.Concat(verbs, []Verb{Timer, Timer, Sleep, Await, Await, Await}),
 		},
 		{
-			Name: "redis", service: Redis, Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,
-			draw: drawRedis, program: addLives,
+			Name: "redis", service: Redis, Claims: serviceClaims, runCost: 6,
+			verbList: expiringVerbs, draw: drawRedis, program: addLives,
 		},
 		{
 			Name: "sql", service: SQL, Claims: serviceClaims, runCost: 6, verbList: expiringVerbs,

@@ -27,7 +27,7 @@ type Backend struct {
 	Open func(p *scenarios.Process, expireAt func(time.Time)) Store
 }
 
-// Backends are the known services other than ZooKeeper. [Dimensions] omits the dimensions of others.
+// Backends are the known services other than ZooKeeper. [Dimensions] omits dimensions of others.
 var Backends = map[Service]Backend{}
 
 func newStore(l *Lock, p *scenarios.Process) Store {
