@@ -338,14 +338,6 @@ func growStack(i int) byte {
 	return room[len(room)-1-i]
 }
 
-// threads returns all threads of a process.
-func (p *Process) threads() []*Process {
-	if len(p.Threads) == 0 {
-		return []*Process{p}
-	}
-	return p.Threads
-}
-
 // allDone reports whether no thread of a process will do anything more.
 func (p *Process) allDone() bool {
 	for _, thread := range p.Threads {
