@@ -38,7 +38,7 @@ func (x *dfs) tryFairSuffix() bool {
 		return true
 	}
 	for _, b := range slices.Backward(x.path) {
-		if _, onServer := b.step.Server(); b.step != b.defaultStep || onServer &&
+		if _, onServer := b.step.Server(); !b.followsDefault() || onServer &&
 			b.step.Kind == sim.Heal {
 			return true
 		}
@@ -47,4 +47,10 @@ func (x *dfs) tryFairSuffix() bool {
 		}
 	}
 	return true
+}
+
+// followsDefault reports whether the default policy leads to the state after the frame. Where it
+// lets time pass, it does so until a process acts, so it leads through each earlier instant.
+func (f *frame) followsDefault() bool {
+	return f.step == f.defaultStep || f.step.PassesTime() && f.defaultStep.PassesTime()
 }
