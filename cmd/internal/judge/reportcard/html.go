@@ -65,7 +65,9 @@ func (c *Card) First(index int) bool {
 }
 
 // Kept returns the cells of properties that hold, the last of them only within the contract.
-func (l *Lock) Kept() []*Cell { return slices.Concat(l.Of(report.Holds), l.Of(report.OutOfContract)) }
+func (l *Lock) Kept() []*Cell {
+	return slices.Concat(l.Of(report.Holds), l.Of(report.OutOfContract))
+}
 
 // Exhaustive returns the last complete exhaustive search of the lock, or nil.
 func (l *Lock) Exhaustive() *Searched {
@@ -88,7 +90,8 @@ func (l *Lock) Untested() []*Cell {
 
 // Refuted returns the cells of properties that the lock does not claim and that were violated.
 func (l *Lock) Refuted() []*Cell {
-	return slices.DeleteFunc(l.Of(report.NotClaimed), func(c *Cell) bool { return c.Refuted == nil })
+	unrefuted := func(c *Cell) bool { return c.Refuted == nil }
+	return slices.DeleteFunc(l.Of(report.NotClaimed), unrefuted)
 }
 
 // Meaning describes the cell for those who do not see its symbol.
