@@ -74,7 +74,7 @@ chaos: build ## Run package lock and zk.Lock on Debian's ZooKeeper, with the sam
 	go build -o bin/chaos ./internal/tools/chaos && bin/chaos
 
 agree: ## Compare checkers, porcupine and plain searches on 100,000 random histories each.
-	go test ./history/check -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
+	go test ./history/check ./history/production -count=1 -timeout=30m -run='Agree|Histories|Grants|WithinIsSound|EqualStates' -rapid.checks=100000
 
 release-check: ## Let GoReleaser check .goreleaser.yaml.
 	go run github.com/goreleaser/goreleaser/v2@v2.15.1 check

@@ -257,3 +257,12 @@ func FormatZxid(zxid int64) string {
 	}
 	return fmt.Sprint(zxid)
 }
+
+// Directory returns the path of a znode's parent, or "" if the path has no slash.
+func Directory(path string) string {
+	slash := strings.LastIndexByte(path, '/')
+	if slash == 0 {
+		return path[:1]
+	}
+	return path[:max(slash, 0)]
+}

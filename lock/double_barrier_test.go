@@ -12,8 +12,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/record"
 	"github.com/interlock-sim/interlock/simzk"
@@ -211,13 +211,13 @@ func TestDoubleBarrierQueuedLate(t *testing.T) {
 			}
 			logs = append(logs, must(history.Read(&recorded[i])))
 		}
-		logs, _, err := check.NumberProcesses(logs...)
+		logs, _, err := production.NumberProcesses(logs...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := check.Merge(logs...).Events()
-		for _, p := range check.WithinClocks {
-			if v, _ := check.Within(p, events, check.Clocks{}, models.Limits{}); v != nil {
+		events := production.Merge(logs...).Events()
+		for _, p := range production.WithinClocks {
+			if v, _ := production.Within(p, events, production.Clocks{}, models.Limits{}); v != nil {
 				t.Errorf("%+v", v)
 			}
 		}

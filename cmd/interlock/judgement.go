@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 )
 
 // A judgement is the verdict of verify on a property or a model.
@@ -46,7 +47,7 @@ func (j *judgement) list(w io.Writer) {
 }
 
 // nameProcesses adds the names of processes to the violations.
-func (j *judgement) nameProcesses(processes *check.Processes) {
+func (j *judgement) nameProcesses(processes *production.Processes) {
 	for i, v := range j.all {
 		for _, number := range [...]int32{v.Evidence.Process, v.Evidence.Other} {
 			if name := processes.Name(number); name != "" {
@@ -62,12 +63,12 @@ const notJudged = "not judged within clocks"
 
 // judge judges the properties and the models.
 func (f *verifyFlags) judge(events []history.Event, properties []history.Property,
-	clocks *check.Clocks,
+	clocks *production.Clocks,
 ) []judgement {
 	locks := locksOf(events, clocks)
 	var vacuity check.Vacuity
 	for one := range locks {
-		vacuity.Add(one.Events, history.Limits{Places: check.Places(one.Events)})
+		vacuity.Add(one.Events, history.Limits{Places: production.Places(one.Events)})
 	}
 	var judgements []judgement
 	for _, property := range properties {
@@ -78,7 +79,7 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 		switch {
 		case clocks == nil:
 			j = j.conclude(judgeInOrder(property, locks))
-		case slices.Contains(check.WithinClocks, property):
+		case slices.Contains(production.WithinClocks, property):
 			j = f.judgeWithin(j, property, events, clocks)
 		default:
 			j.Verdict = notJudged
@@ -94,12 +95,12 @@ func (f *verifyFlags) judge(events []history.Event, properties []history.Propert
 }
 
 // locksOf returns the history of each lock. A simulated run has one lock.
-func locksOf(events []history.Event, clocks *check.Clocks) iter.Seq[*check.LockHistory] {
+func locksOf(events []history.Event, clocks *production.Clocks) iter.Seq[*production.LockHistory] {
 	if clocks == nil && opensSession(events) {
-		one := &check.LockHistory{Events: events}
-		return func(yield func(*check.LockHistory) bool) { yield(one) }
+		one := &production.LockHistory{Events: events}
+		return func(yield func(*production.LockHistory) bool) { yield(one) }
 	}
-	return check.ByLock(events)
+	return production.ByLock(events)
 }
 
 // opensSession reports whether a history has events of an ensemble.
@@ -111,7 +112,7 @@ func opensSession(events []history.Event) bool {
 // judgeInOrder judges a property of each lock by the order of the events. It returns the first
 // violation of each.
 func judgeInOrder(property history.Property,
-	locks iter.Seq[*check.LockHistory],
+	locks iter.Seq[*production.LockHistory],
 ) (all []*history.Violation, decided bool) {
 	var checker check.Checker
 	decided = true
@@ -131,17 +132,17 @@ func judgeInOrder(property history.Property,
 // judgeWithin judges a property within the uncertainty of the clocks. A violation that only a long
 // pause explains is out of contract.
 func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events []history.Event,
-	clocks *check.Clocks,
+	clocks *production.Clocks,
 ) judgement {
 	limits := models.Limits{Time: f.limit}
-	all, decided := check.AllWithin(property, events, *clocks, limits)
+	all, decided := production.AllWithin(property, events, *clocks, limits)
 	j = j.conclude(all, decided)
 	if len(all) > 0 || property != history.ClientMutualExclusion {
 		return j
 	}
 	always := *clocks
 	always.Pause = math.MaxInt64
-	if all, _ := check.AllWithin(property, events, always, limits); len(all) > 0 {
+	if all, _ := production.AllWithin(property, events, always, limits); len(all) > 0 {
 		j.describe(all)
 		j.Verdict = report.OutOfContract
 	}
@@ -150,7 +151,7 @@ func (f *verifyFlags) judgeWithin(j judgement, property history.Property, events
 
 // judgeModel judges the history of each lock by a model.
 func (f *verifyFlags) judgeModel(m *check.ModelOperations,
-	locks iter.Seq[*check.LockHistory],
+	locks iter.Seq[*production.LockHistory],
 ) judgement {
 	j := judgement{Name: "model " + m.Name, Verdict: report.Holds}
 	var all []*history.Violation

@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/production"
 )
 
 // verifyFlags holds the flags of verify as they were given.
@@ -126,10 +127,10 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		return errors.New("spans require --clocks: each process has a clock of its own")
 	}
 	logs := recorded.logs
-	log, processes := logs[0], new(check.Processes)
-	var clocks *check.Clocks
+	log, processes := logs[0], new(production.Processes)
+	var clocks *production.Clocks
 	if f.clocks != "" {
-		if logs, processes, err = check.NumberProcesses(logs...); err != nil {
+		if logs, processes, err = production.NumberProcesses(logs...); err != nil {
 			return err
 		}
 		if clocks, err = f.parseClocks(processes); err != nil {
@@ -139,12 +140,12 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 			return err
 		}
 		fmt.Fprint(stderr, untimed(recorded.names, logs))
-		log = check.Merge(logs...)
+		log = production.Merge(logs...)
 	} else if !opensSession(log.Events()) {
 		fmt.Fprintln(stderr, "the history opens no session; if it comes from a service, judge it "+
 			"with --clocks")
 	}
-	if locks, nameless := check.Locks(log.Events()); nameless > 0 {
+	if locks, nameless := production.Locks(log.Events()); nameless > 0 {
 		fmt.Fprintf(stderr, "not judged, because they name none of the locks %s: %s\n",
 			strings.Join(locks, ", "), counted(nameless, "attempt"))
 	}
@@ -162,14 +163,14 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 }
 
 // parseClocks returns the clocks and the pauses of the flags.
-func (f *verifyFlags) parseClocks(processes *check.Processes) (*check.Clocks, error) {
-	clocks, err := check.ParseClocks(f.clocks, processes)
+func (f *verifyFlags) parseClocks(processes *production.Processes) (*production.Clocks, error) {
+	clocks, err := production.ParseClocks(f.clocks, processes)
 	if err != nil {
 		return nil, fmt.Errorf("--clocks: %w", err)
 	}
 	clocks.Pause = f.pause
 	for _, text := range f.pauses {
-		pauses, err := check.ParsePause(text, processes)
+		pauses, err := production.ParsePause(text, processes)
 		if err != nil {
 			return nil, fmt.Errorf("--pause: %w", err)
 		}
@@ -206,7 +207,7 @@ func checkAttempts(names []string, logs []*history.Log) error {
 // untimed says which grants in the histories lack the time of their call of Lock, or returns "".
 func untimed(names []string, logs []*history.Log) (text string) {
 	for i, log := range logs {
-		grants := check.Untimed(log.Events())
+		grants := production.Untimed(log.Events())
 		if len(grants) == 0 {
 			continue
 		}
@@ -234,7 +235,7 @@ func statusOf(judgements []judgement) error {
 	return outcome
 }
 
-func printJudgements(w io.Writer, log *history.Log, processes *check.Processes,
+func printJudgements(w io.Writer, log *history.Log, processes *production.Processes,
 	judgements []judgement,
 ) error {
 	fmt.Fprintf(w, "%d events, trace hash %016x\n", log.Len(), log.Hash())
@@ -275,7 +276,7 @@ func printJudgements(w io.Writer, log *history.Log, processes *check.Processes,
 }
 
 // printNames prints the names of the processes of all violations.
-func printNames(w io.Writer, processes *check.Processes, judgements []judgement) {
+func printNames(w io.Writer, processes *production.Processes, judgements []judgement) {
 	var numbers []int32
 	for i := range judgements {
 		for _, v := range judgements[i].all {

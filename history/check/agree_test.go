@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 // queuers draws the histories of processes that queue: each creates a node, and then cancels, is
@@ -180,9 +181,9 @@ func TestSoonerGrantsAgree(t *testing.T) {
 	verdicts := map[models.Verdict]int{}
 	defer wantBoth(t, verdicts)
 	rapid.Check(t, func(t *rapid.T) {
-		fair := playFairLock(t, false)
-		fair.finish()
-		events := fair.events
+		fair := eventtest.PlayFairLock(t, false)
+		fair.Finish()
+		events := fair.Events
 		i := pick(t, events, of(history.LockReturn, true))
 		if i < 0 {
 			return

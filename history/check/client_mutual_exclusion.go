@@ -7,9 +7,10 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The reasons of violations of [history.ClientMutualExclusion].
 const (
-	reasonTwoInside = "a process entered its critical section while another was inside"
-	reasonAllInside = "a process entered its critical section while as many were inside as the " +
+	ReasonTwoInside = "a process entered its critical section while another was inside"
+	ReasonAllInside = "a process entered its critical section while as many were inside as the " +
 		"lock has places"
 )
 
@@ -83,9 +84,9 @@ func (m *clientExclusionMonitor) observe(_ *queue, log []history.Event, i int) *
 		if m.config.limits.Admits(e.Shared(), exclusive, sharing) {
 			continue
 		}
-		reason, others, count := reasonTwoInside, "", 0
+		reason, others, count := ReasonTwoInside, "", 0
 		if exclusive > 1 {
-			reason, count = reasonAllInside, exclusive
+			reason, count = ReasonAllInside, exclusive
 			others = fmt.Sprintf(", as were %d others", exclusive-1)
 		}
 		return &history.Violation{

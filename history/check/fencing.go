@@ -6,7 +6,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-const reasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
+// ReasonLateWrite is a reason of violations of [history.Fencing].
+const ReasonLateWrite = "a write of an older holder was accepted after one of a newer holder"
 
 // A lastGrant is the position of a process's last grant in the order of holders: the transaction
 // that created the node of the grant, or its token if no node is known.
@@ -103,7 +104,7 @@ func (m *fencingMonitor) observe(q *queue, log []history.Event, i int) *history.
 	newest := &m.resources[n]
 	if zxid := m.lastGrants[f].zxid; zxid < newest.version {
 		return &history.Violation{
-			Property: history.Fencing, Event: i, Reason: reasonLateWrite,
+			Property: history.Fencing, Event: i, Reason: ReasonLateWrite,
 			Detail: lateWriteDetail(log, i, newest.writer),
 			Evidence: history.Evidence{
 				Process: e.Process, Other: newest.writer, Zxid: zxid, After: newest.version,

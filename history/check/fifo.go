@@ -9,7 +9,8 @@ import (
 const reasonOvertookHolder = "the lock was granted by a deleted node while a process with " +
 	"an older node held it"
 
-const reasonOvertaken = "the lock was granted while a process with an older node was waiting"
+// ReasonOvertaken is a reason of violations of [history.FIFO].
+const ReasonOvertaken = "the lock was granted while a process with an older node was waiting"
 
 // FIFO decides [history.FIFO]: the lock is granted in the order in which the ensemble created the
 // nodes of the processes that wait, as far as their modes and the lock's places make them wait for
@@ -72,7 +73,7 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 	if n < 0 {
 		return nil
 	}
-	o, reason, had := q.older(n, e, &m.config.limits), reasonOvertaken, "waited with"
+	o, reason, had := q.older(n, e, &m.config.limits), ReasonOvertaken, "waited with"
 	if o < 0 && m.config.exclusive && q.nodes[n].deleted != 0 {
 		o, reason, had = q.olderHolder(n, e, &m.config.limits), reasonOvertookHolder, "had it by"
 	}

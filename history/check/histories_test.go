@@ -7,171 +7,46 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
-// The following functions construct the events of test histories. A process p has the session
-// 100+p.
-
-func lockCall(p, attempt int32) history.Event {
-	return history.Event{Kind: history.LockCall, Process: p, Attempt: attempt}
-}
-
-// in returns the event as one of an attempt in the mode.
-func in(mode string, e history.Event) history.Event {
-	e.Op = mode
-	return e
-}
-
-func shared(e history.Event) history.Event { return in(history.SharedMode, e) }
-
-func lockOK(p, attempt int32, path string) history.Event {
-	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Path: path}
-}
-
-func lockFailed(p, attempt int32) history.Event {
-	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Err: "timeout"}
-}
-
-// observed is the observation of a leader by a node, in a term; of none if the term is 0.
-func observed(p, leader int32, path string, term int64) history.Event {
-	e := history.Event{Kind: history.Observed, Process: p, Path: path, Zxid: term}
-	if term != 0 {
-		e.Name = history.ProcessName(leader)
-	}
-	return e
-}
-
-func unlockCall(p, attempt int32) history.Event {
-	return history.Event{Kind: history.UnlockCall, Process: p, Attempt: attempt}
-}
-
-func unlockOK(p, attempt int32) history.Event {
-	return history.Event{Kind: history.UnlockReturn, Process: p, Attempt: attempt}
-}
-
-func unlockFailed(p, attempt int32) history.Event {
-	return history.Event{
-		Kind: history.UnlockReturn, Process: p, Attempt: attempt,
-		Err: "connection loss",
-	}
-}
-
-func on(kind history.Kind, p int32) history.Event { return history.Event{Kind: kind, Process: p} }
-
-func cancelled(p int32) history.Event {
-	return history.Event{Kind: history.Fault, Process: p, Name: "cancel"}
-}
-
-func crash(p int32) history.Event { return on(history.Crashed, p) }
-
-func session(p int32) int64 { return 100 + int64(p) }
-
-func created(p int32, path string, zxid int64) history.Event {
-	return history.Event{
-		Kind: history.NodeCreated, Process: p, Path: path, Zxid: zxid,
-		Session: session(p),
-	}
-}
-
-func persistent(p int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.NodeCreated, Process: p, Path: path, Zxid: zxid}
-}
-
-func deleted(p int32, path string, zxid int64) history.Event {
-	return history.Event{
-		Kind: history.NodeDeleted, Process: p, Path: path, Zxid: zxid,
-		Session: session(p),
-	}
-}
-
-func changed(p int32, path string, zxid int64) history.Event {
-	return history.Event{Kind: history.NodeChanged, Process: p, Path: path, Zxid: zxid}
-}
-
-func expired(p int32) history.Event {
-	return history.Event{Kind: history.SessionExpired, Process: p, Session: session(p)}
-}
-
-func state(p int32, name string) history.Event {
-	return history.Event{Kind: history.SessionState, Process: p, Name: name, Session: session(p)}
-}
-
-func armed(p, watch int32, path, kind string) history.Event {
-	return history.Event{
-		Kind: history.WatchArmed, Process: p, Watch: watch, Path: path, Name: kind,
-		Session: session(p),
-	}
-}
-
-func fired(p, watch int32, path string, zxid int64) history.Event {
-	return history.Event{
-		Kind: history.WatchFired, Process: p, Watch: watch, Path: path, Zxid: zxid,
-		Name: "deleted",
-	}
-}
-
-func gone(p, watch int32, path string) history.Event {
-	return history.Event{Kind: history.WatchGone, Process: p, Watch: watch, Path: path}
-}
-
-func delivered(p, watch int32, path string, zxid int64) history.Event {
-	return history.Event{
-		Kind: history.WatchEvent, Process: p, Watch: watch, Path: path, Zxid: zxid,
-		Name: "deleted",
-	}
-}
-
-func notWatching(p, watch int32, path string) history.Event {
-	return history.Event{
-		Kind: history.WatchEvent, Process: p, Watch: watch, Path: path,
-		Name: "not-watching",
-	}
-}
-
-func reply(p int32, zxid int64) history.Event {
-	return history.Event{Kind: history.Reply, Process: p, Zxid: zxid}
-}
-
-func token(p, attempt int32, token int64) history.Event {
-	return history.Event{Kind: history.LockReturn, Process: p, Attempt: attempt, Zxid: token}
-}
-
-func lost(p, attempt int32) history.Event {
-	return history.Event{Kind: history.Lost, Process: p, Attempt: attempt}
-}
-
-func reenter(p, attempt int32) history.Event {
-	return history.Event{Kind: history.ReenterCall, Process: p, Attempt: attempt}
-}
-
-func reentered(p, attempt int32) history.Event {
-	return history.Event{Kind: history.ReenterReturn, Process: p, Attempt: attempt}
-}
-
-func reenterFailed(p, attempt int32) history.Event {
-	return history.Event{Kind: history.ReenterReturn, Process: p, Attempt: attempt, Err: "no"}
-}
-
-func exited(p, attempt int32) history.Event {
-	return history.Event{Kind: history.Exited, Process: p, Attempt: attempt}
-}
-
-func read(p, attempt int32, version int64) history.Event {
-	return history.Event{Kind: history.ResourceRead, Process: p, Attempt: attempt, Zxid: version}
-}
-
-func wrote(p, attempt int32, version int64) history.Event {
-	return history.Event{Kind: history.ResourceWrite, Process: p, Attempt: attempt, Zxid: version}
-}
-
-func refused(e history.Event) history.Event {
-	e.Err = "stale token"
-	return e
-}
-
-func enter(p, attempt int32) history.Event {
-	return history.Event{Kind: history.Enter, Process: p, Attempt: attempt}
-}
+var (
+	lockCall      = eventtest.LockCall
+	in            = eventtest.In
+	shared        = eventtest.Shared
+	lockOK        = eventtest.LockOK
+	lockFailed    = eventtest.LockFailed
+	observed      = eventtest.Observed
+	unlockCall    = eventtest.UnlockCall
+	unlockOK      = eventtest.UnlockOK
+	unlockFailed  = eventtest.UnlockFailed
+	on            = eventtest.On
+	cancelled     = eventtest.Cancelled
+	crash         = eventtest.Crash
+	session       = eventtest.Session
+	created       = eventtest.Created
+	persistent    = eventtest.Persistent
+	deleted       = eventtest.Deleted
+	changed       = eventtest.Changed
+	expired       = eventtest.Expired
+	state         = eventtest.State
+	armed         = eventtest.Armed
+	fired         = eventtest.Fired
+	gone          = eventtest.Gone
+	delivered     = eventtest.Delivered
+	notWatching   = eventtest.NotWatching
+	reply         = eventtest.Reply
+	token         = eventtest.Token
+	lost          = eventtest.Lost
+	reenter       = eventtest.Reenter
+	reentered     = eventtest.Reentered
+	reenterFailed = eventtest.ReenterFailed
+	exited        = eventtest.Exited
+	read          = eventtest.Read
+	wrote         = eventtest.Wrote
+	refused       = eventtest.Refused
+	enter         = eventtest.Enter
+)
 
 // A verdict is a history and the expected result of a checker.
 type verdict struct {

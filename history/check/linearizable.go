@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 )
 
-const reasonNoOrder = "no order of the operations is one that a lock allows"
+// ReasonNoOrder is a reason of violations of [history.Linearizable].
+const ReasonNoOrder = "no order of the operations is one that a lock allows"
 
 const (
 	// maxVerdicts bounds the cache of a LinearizableChecker. A key takes about two bytes for each
@@ -167,7 +168,7 @@ func (c *LinearizableChecker) Check(events []history.Event) *history.Violation {
 	}
 	last := &c.operations[c.endpoints[wrong-1].operation]
 	return &history.Violation{
-		Property: history.Linearizable, Event: last.event, Reason: reasonNoOrder,
+		Property: history.Linearizable, Event: last.event, Reason: ReasonNoOrder,
 		Detail: fmt.Sprintf("%s, as event %d shows, which no order of the acquires and releases "+
 			"so far allows",
 			models.Owner.DescribeOperation(last.input(), nil), last.event),

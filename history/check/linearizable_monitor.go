@@ -130,7 +130,7 @@ func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *his
 
 func (m *linearizableMonitor) violation(e *history.Event, i int) *history.Violation {
 	return &history.Violation{
-		Property: history.Linearizable, Event: i, Reason: reasonNoOrder,
+		Property: history.Linearizable, Event: i, Reason: ReasonNoOrder,
 		Detail:   "more grants held the lock at once than it admits",
 		Evidence: history.Evidence{Process: e.Process},
 	}

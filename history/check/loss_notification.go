@@ -7,14 +7,15 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The reasons of violations of [history.LossNotification].
 const (
 	reasonNotTold    = "Unlock returned success to a holder whose node had been deleted"
-	reasonUnsaid     = "Unlock returned success to a holder that was notified of its loss"
-	reasonReentered  = "a holder that had lost the lock was granted it again"
+	ReasonUnsaid     = "Unlock returned success to a holder that was notified of its loss"
+	ReasonReentered  = "a holder that had lost the lock was granted it again"
 	reasonDeadGrant  = "the lock was granted by a deleted node"
 	reasonNoSuchNode = "the lock was granted by a node that did not exist"
 	reasonNoNode     = "the lock was granted to a process that had no node"
-	reasonEnteredOut = "a process entered its critical section after it was notified of its loss"
+	ReasonEnteredOut = "a process entered its critical section after it was notified of its loss"
 )
 
 // LossNotification decides [history.LossNotification]: a holder that loses the lock is notified,
@@ -102,7 +103,7 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	if reason != "" {
 		return &history.Violation{
 			Property: history.LossNotification, Event: i, Reason: reason,
-			Detail:   lossDetail(e),
+			Detail:   LossDetail(e),
 			Evidence: history.Evidence{Process: e.Process},
 		}
 	}
@@ -113,8 +114,8 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	return nil
 }
 
-// lossDetail says what a process was granted, or did, without having the lock.
-func lossDetail(e *history.Event) string {
+// LossDetail says what a process was granted, or did, without having the lock.
+func LossDetail(e *history.Event) string {
 	what := "%s's Lock of attempt %d returned without an error"
 	switch e.Kind {
 	case history.UnlockReturn:
@@ -132,7 +133,7 @@ func (m *lossMonitor) created(e *history.Event) {
 	if e.Session != 0 && !slices.Contains(m.creators, e.Process) {
 		m.creators = append(m.creators, e.Process)
 	}
-	if in := directory(e.Path); e.Zxid != 0 && !slices.Contains(m.directories, in) {
+	if in := history.Directory(e.Path); e.Zxid != 0 && !slices.Contains(m.directories, in) {
 		m.directories = append(m.directories, in)
 	}
 }
@@ -146,14 +147,14 @@ func (m *lossMonitor) checkNotified(e *history.Event) string {
 	lost := &m.holds[h]
 	switch {
 	case e.Kind == history.UnlockReturn && lost.notified:
-		return reasonUnsaid
+		return ReasonUnsaid
 	case e.Kind == history.UnlockReturn && lost.lost:
 		return reasonNotTold
 	case e.Kind == history.Enter && lost.notified:
-		return reasonEnteredOut
+		return ReasonEnteredOut
 	case e.Kind == history.ReenterReturn && lost.reentering &&
 		(lost.notifiedAtReenter || lost.lostAtReenter):
-		return reasonReentered
+		return ReasonReentered
 	}
 	return ""
 }
@@ -167,7 +168,7 @@ func (m *lossMonitor) checkGrant(q *queue, before []history.Event, e *history.Ev
 		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.nodes, own) {
 			return reasonNoNode // An older node of the process could hold the lock.
 		}
-	case q.live(e.Path) < 0 && slices.Contains(m.directories, directory(e.Path)):
+	case q.live(e.Path) < 0 && slices.Contains(m.directories, history.Directory(e.Path)):
 		if slices.ContainsFunc(before, func(b history.Event) bool {
 			return b.Kind == history.NodeDeleted &&
 				b.Path == e.Path

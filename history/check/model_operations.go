@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -229,24 +228,6 @@ func timed(spans []interval) []porcupine.Operation {
 		operations[i] = porcupine.Operation{
 			ClientId: max(0, int(s.input.Process)-1), Input: s.input, Output: s.output,
 			Call: int64(s.from), Return: int64(s.to),
-		}
-	}
-	return operations
-}
-
-// A timedOperation is an operation with the times between which it took effect.
-type timedOperation struct {
-	input      models.Input
-	from, till time.Duration
-}
-
-// fromTimed returns the operations of timedOperations.
-func fromTimed(all []timedOperation) []porcupine.Operation {
-	operations := make([]porcupine.Operation, len(all))
-	for i, o := range all {
-		operations[i] = porcupine.Operation{
-			ClientId: max(0, int(o.input.Process)-1), Input: o.input,
-			Call: int64(o.from), Return: int64(o.till),
 		}
 	}
 	return operations

@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-const reasonTokenFell = "a fencing token is not higher than one of an earlier grant"
+// ReasonTokenFell is a reason of violations of [history.MonotonicToken].
+const ReasonTokenFell = "a fencing token is not higher than one of an earlier grant"
 
 // MonotonicToken decides [history.MonotonicToken]: fencing tokens increase strictly from grant to
 // grant.
@@ -113,7 +114,7 @@ func (m *tokenMonitor) observe(q *queue, log []history.Event, i int) *history.Vi
 	}
 	if e.Zxid <= floor || slices.Contains(m.tokens, e.Zxid) {
 		return &history.Violation{
-			Property: history.MonotonicToken, Event: i, Reason: reasonTokenFell,
+			Property: history.MonotonicToken, Event: i, Reason: ReasonTokenFell,
 			Detail: fmt.Sprintf("c%d was granted the lock with token %d after c%d with %d",
 				e.Process,
 				e.Zxid, m.holder, m.highest),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 // A mutation changes one event of a legal history so that it breaks a property. It returns nil if
@@ -233,10 +234,10 @@ var mutations = []mutation{
 func TestMutatedHistories(t *testing.T) {
 	var c check.Checker
 	rapid.Check(t, func(t *rapid.T) {
-		fair := playFairLock(t, false)
-		fair.finish()
+		fair := eventtest.PlayFairLock(t, false)
+		fair.Finish()
 		change := rapid.SampledFrom(mutations).Draw(t, "change")
-		events := change.of(t, fair.events)
+		events := change.of(t, fair.Events)
 		if events == nil {
 			return
 		}

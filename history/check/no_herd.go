@@ -298,7 +298,7 @@ func (m *herdMonitor) releaseOf(e *history.Event) *release {
 	for r := range m.releases {
 		released := &m.releases[r]
 		if released.zxid == e.Zxid && (released.path == e.Path ||
-			directory(released.path) == e.Path) &&
+			history.Directory(released.path) == e.Path) &&
 			released.holder != 0 && released.holder != e.Process {
 			return released
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-const reasonLostUpdate = "a write was accepted that did not take an earlier write into account"
+// ReasonLostUpdate is a reason of violations of [history.NoLostUpdate].
+const ReasonLostUpdate = "a write was accepted that did not take an earlier write into account"
 
 // NoLostUpdate decides [history.NoLostUpdate]: no process overwrites a version of the resource that
 // it has not read. This is the effect of mutual exclusion, measured at the resource.
@@ -110,7 +111,7 @@ func (m *updateMonitor) observe(_ *queue, log []history.Event, i int) *history.V
 		return nil
 	}
 	return &history.Violation{
-		Property: history.NoLostUpdate, Event: i, Reason: reasonLostUpdate,
+		Property: history.NoLostUpdate, Event: i, Reason: ReasonLostUpdate,
 		Detail: fmt.Sprintf("c%d made version %d of version %d, and overwrote version %d of c%d",
 			e.Process, e.Zxid, base, before.version, before.writer),
 		Evidence: history.Evidence{

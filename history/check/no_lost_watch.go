@@ -255,7 +255,7 @@ func (m *watchMonitor) change(e *history.Event) {
 		setFirst(&c.data, e.Zxid)
 		return
 	}
-	setFirst(&m.changesOf(directory(e.Path)).children, e.Zxid)
+	setFirst(&m.changesOf(history.Directory(e.Path)).children, e.Zxid)
 }
 
 func setFirst(at *int64, zxid int64) {
@@ -464,7 +464,7 @@ func triggers(e *history.Event, w *watch) bool {
 	case "child":
 		return e.Kind == history.NodeDeleted && e.Path == w.path ||
 			(e.Kind == history.NodeCreated || e.Kind == history.NodeDeleted) && e.Path != w.path &&
-				directory(e.Path) == w.path
+				history.Directory(e.Path) == w.path
 	}
 	return false
 }

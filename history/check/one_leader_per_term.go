@@ -84,12 +84,12 @@ func (m *leaderMonitor) observe(q *queue, log []history.Event, i int) *history.V
 	e := &log[i]
 	switch e.Kind {
 	case history.NodeCreated:
-		if e.Session != 0 && q.earliest(directory(e.Path), -1) < 0 {
+		if e.Session != 0 && q.earliest(history.Directory(e.Path), -1) < 0 {
 			m.elected = append(m.elected, electedNode{e.Path, e.Zxid, e.Process, 0})
 		}
 	case history.NodeDeleted:
 		if n := q.live(e.Path); n >= 0 {
-			m.elect(q, q.earliest(directory(e.Path), n))
+			m.elect(q, q.earliest(history.Directory(e.Path), n))
 		}
 	case history.LockReturn:
 		if n := q.granted(e); n >= 0 && e.Zxid != 0 {

@@ -1,5 +1,3 @@
-// Package check decides properties of a history. Each property is in a file of its name: its
-// checker or monitor, a pure function of the events; the property table lists them.
 package check
 
 import (

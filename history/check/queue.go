@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 )
@@ -68,7 +67,7 @@ func (q *queue) observe(e *history.Event, i int) {
 		q.nodes = append(q.nodes, node{
 			path: e.Path, zxid: e.Zxid, process: e.Process, ephemeral: e.Session != 0, created: i,
 			waiting: o >= 0, shared: o >= 0 && q.open[o].shared,
-			directoryEnds: len(directory(e.Path)),
+			directoryEnds: len(history.Directory(e.Path)),
 		})
 	case history.NodeDeleted:
 		q.delete(e.Path, i)
@@ -165,15 +164,6 @@ func (n *node) mode() (shared bool) {
 // sameDirectory reports whether two nodes contend for the same lock.
 func sameDirectory(a, b *node) bool {
 	return a.path[:a.directoryEnds] == b.path[:b.directoryEnds]
-}
-
-// directory returns the path of the parent.
-func directory(path string) string {
-	slash := strings.LastIndexByte(path, '/')
-	if slash == 0 {
-		return path[:1]
-	}
-	return path[:max(slash, 0)]
 }
 
 // live returns the index of the live node at the path, or -1.

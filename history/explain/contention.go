@@ -230,7 +230,7 @@ func (s *story) nextInLine(change int) {
 	for i := range s.Events[:change] {
 		n := &s.Events[i]
 		if n.Kind == history.NodeCreated && s.Live(n.Path, change) && number(n.Path) != "" &&
-			directory(n.Path) == directory(s.Events[change].Path) &&
+			history.Directory(n.Path) == history.Directory(s.Events[change].Path) &&
 			(first == "" || before(n.Path, first)) {
 			first = n.Path
 		}

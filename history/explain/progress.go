@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -434,7 +433,7 @@ func (s *story) silent(w *cause.Watch, reply int) {
 func (s *story) unfired(w *cause.Watch) {
 	concerns := func(e *history.Event) bool {
 		return (e.Kind == history.NodeCreated || e.Kind == history.NodeDeleted) &&
-			(e.Path == w.Path || w.Kind == "child" && directory(e.Path) == w.Path)
+			(e.Path == w.Path || w.Kind == "child" && history.Directory(e.Path) == w.Path)
 	}
 	for i := w.Armed; i < len(s.Events); i++ {
 		if e := &s.Events[i]; concerns(e) {
@@ -507,13 +506,4 @@ func (s *story) acted(p int32, after int) bool {
 	return s.next(p, after, func(e *history.Event) bool {
 		return e.Kind == history.Send && e.Op != "connect" && e.Op != "set-watches"
 	}) >= 0
-}
-
-// directory returns the path of a znode's parent.
-func directory(path string) string {
-	last := strings.LastIndexByte(path, '/')
-	if last <= 0 {
-		return path[:last+1]
-	}
-	return path[:last]
 }

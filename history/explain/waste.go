@@ -10,7 +10,8 @@ func (s *story) longName() bool {
 		process(e.Process), s.node(e.Path), s.cite(created), len(base(e.Path)))
 	earlier := s.last(e.Process, created, func(o *history.Event) bool {
 		return o.Kind == history.NodeCreated && o.Session != 0 &&
-			directory(o.Path) == directory(e.Path) && len(base(o.Path)) < len(base(e.Path))
+			history.Directory(o.Path) == history.Directory(e.Path) &&
+			len(base(o.Path)) < len(base(e.Path))
 	})
 	if earlier >= 0 {
 		s.say("An earlier node of it in the same directory, created at %s, has a name of %d bytes.",

@@ -255,7 +255,8 @@ func reports(w *cause.Watch, e *history.Event) bool {
 	case "exist":
 		return created && e.Path == w.Path
 	case "child":
-		return deleted && e.Path == w.Path || (created || deleted) && directory(e.Path) == w.Path
+		return deleted && e.Path == w.Path ||
+			(created || deleted) && history.Directory(e.Path) == w.Path
 	}
 	return (deleted || e.Kind == history.NodeChanged) && e.Path == w.Path
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/record"
 )
@@ -70,9 +71,9 @@ func TestAllLocks(t *testing.T) {
 // tested.
 func wantExercised(t *testing.T, log *history.Log, grants map[string]int) {
 	t.Helper()
-	for one := range check.ByLock(log.Events()) {
+	for one := range production.ByLock(log.Events()) {
 		var vacuity check.Vacuity
-		vacuity.Add(one.Events, history.Limits{Places: check.Places(one.Events)})
+		vacuity.Add(one.Events, history.Limits{Places: production.Places(one.Events)})
 		for _, p := range []history.Property{
 			history.ClientMutualExclusion, history.MonotonicToken, history.Linearizable,
 		} {

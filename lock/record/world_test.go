@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/record"
 	"github.com/interlock-sim/interlock/simzk"
@@ -104,11 +104,11 @@ func (s *service) merge() *history.Log {
 		}
 		logs = append(logs, log)
 	}
-	numbered, _, err := check.NumberProcesses(logs...)
+	numbered, _, err := production.NumberProcesses(logs...)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return check.Merge(numbered...)
+	return production.Merge(numbered...)
 }
 
 // pass lets time pass, in which messages are delivered every ten milliseconds.
@@ -142,8 +142,8 @@ func work(context.Context) error {
 func violations(t *testing.T, log *history.Log) map[history.Property][]*history.Violation {
 	t.Helper()
 	found := make(map[history.Property][]*history.Violation)
-	for _, p := range check.WithinClocks {
-		all, decided := check.AllWithin(p, log.Events(), check.Clocks{}, models.Limits{})
+	for _, p := range production.WithinClocks {
+		all, decided := production.AllWithin(p, log.Events(), production.Clocks{}, models.Limits{})
 		if !decided {
 			t.Errorf("%s: undecided", p)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 )
 
@@ -116,7 +117,7 @@ func TestSharing(t *testing.T) {
 	if all := violated(t, log); len(all) > 0 {
 		t.Errorf("violated: %v", all)
 	}
-	if names, _ := check.Locks(log.Events()); !slices.Equal(names,
+	if names, _ := production.Locks(log.Events()); !slices.Equal(names,
 		[]string{"/locks/pool", "/locks/table", "/barrier"}) {
 		t.Errorf("locks %v", names)
 	}

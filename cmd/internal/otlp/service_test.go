@@ -22,8 +22,8 @@ import (
 
 	"github.com/interlock-sim/interlock/cmd/internal/otlp"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/lockotel"
 	"github.com/interlock-sim/interlock/simzk/tcp"
@@ -154,18 +154,18 @@ func merged(t *testing.T, texts ...string) *history.Log {
 	if incomplete > 0 {
 		t.Errorf("%d leases without an attempt", incomplete)
 	}
-	logs, _, err := check.NumberProcesses(logs...)
+	logs, _, err := production.NumberProcesses(logs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return check.Merge(logs...)
+	return production.Merge(logs...)
 }
 
 // violated returns the properties that the history violates, within exact clocks.
 func violated(t *testing.T, log *history.Log) (all []history.Property) {
 	t.Helper()
-	for _, p := range check.WithinClocks {
-		v, decided := check.Within(p, log.Events(), check.Clocks{}, models.Limits{})
+	for _, p := range production.WithinClocks {
+		v, decided := production.Within(p, log.Events(), production.Clocks{}, models.Limits{})
 		if !decided {
 			t.Errorf("%s: undecided", p)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -88,8 +88,8 @@ func TestPauseOutOfContractOfService(t *testing.T) {
 	for i := range 3000 {
 		r := runner.Run(&s, strategy.NewRandom(1, i))
 		judge := func(pause time.Duration) *history.Violation {
-			v, _ := check.Within(history.ClientMutualExclusion, r.Events,
-				check.Clocks{Pause: pause}, models.Limits{})
+			v, _ := production.Within(history.ClientMutualExclusion, r.Events,
+				production.Clocks{Pause: pause}, models.Limits{})
 			return v
 		}
 		if v := judge(s.Contract().Pause); v != nil {

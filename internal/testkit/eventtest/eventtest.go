@@ -1,4 +1,5 @@
-// Package eventtest changes events, for tests of their hashes.
+// Package eventtest makes events and histories for tests of what judges them, and changes events
+// for tests of their hashes. A process p of its events has the session 100+p.
 package eventtest
 
 import (

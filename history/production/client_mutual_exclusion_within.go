@@ -1,4 +1,4 @@
-package check
+package production
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // An insideSpan is a period that a process certainly spent in its critical section.
@@ -48,14 +49,17 @@ func (v *insideSpan) conflict(others []insideSpan) *history.Violation {
 		o := &others[i]
 		both := min(o.till, v.till) - max(o.from, v.from)
 		limits := history.Limits{Places: max(v.places, o.places)}
-		exclusive, sharing := counted(o.shared, 0, 0)
+		exclusive, sharing := 1, 0
+		if o.shared {
+			exclusive, sharing = 0, 1
+		}
 		if both <= 0 || o.process == v.process || limits.Admits(v.shared, exclusive, sharing) {
 			continue
 		}
 		detail := fmt.Sprintf("%s and %s, which entered at event %d, were both inside for at "+
 			"least %v", history.ProcessName(v.process), history.ProcessName(o.process), o.enter,
 			both)
-		return v.violation(reasonTwoInside, detail, o, 0)
+		return v.violation(check.ReasonTwoInside, detail, o, 0)
 	}
 	if v.places > 1 {
 		return v.crowd(others)
@@ -83,7 +87,7 @@ func (v *insideSpan) crowd(others []insideSpan) *history.Violation {
 		}
 		detail := fmt.Sprintf("%s and %d others were inside for at least %v, which is more than "+
 			"the lock's %d places", history.ProcessName(v.process), len(inside), till-at, places)
-		return v.violation(reasonAllInside, detail, inside[0], len(inside))
+		return v.violation(check.ReasonAllInside, detail, inside[0], len(inside))
 	}
 	return nil
 }

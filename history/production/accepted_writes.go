@@ -1,4 +1,4 @@
-package check
+package production
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // A revision is a write that a resource accepted, with what its process knew by then, in the order
@@ -104,7 +105,7 @@ func lostUpdateByVersion(events []history.Event) []*history.Violation {
 					w.version, w.base, before.version,
 					history.ProcessName(events[before.event].Process))
 				violations = append(violations, &history.Violation{
-					Property: history.NoLostUpdate, Event: w.event, Reason: reasonLostUpdate,
+					Property: history.NoLostUpdate, Event: w.event, Reason: check.ReasonLostUpdate,
 					Detail: detail,
 					Evidence: history.Evidence{
 						Process: events[w.event].Process, Other: events[before.event].Process,
@@ -131,7 +132,7 @@ func fencingByVersion(events []history.Event) []*history.Violation {
 					history.ProcessName(events[newest.event].Process), newest.token)
 				violations = append(violations, &history.Violation{
 					Property: history.Fencing, Event: w.event,
-					Reason: reasonLateWrite, Detail: detail,
+					Reason: check.ReasonLateWrite, Detail: detail,
 					Evidence: history.Evidence{
 						Process: events[w.event].Process, Other: events[newest.event].Process,
 						Events: []int{newest.event}, Zxid: w.token, After: newest.token,

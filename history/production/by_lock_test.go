@@ -1,4 +1,4 @@
-package check_test
+package production_test
 
 import (
 	"fmt"
@@ -10,15 +10,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 // within decides a property of events whose times are exact.
 func within(t *testing.T, property history.Property, events []history.Event) *history.Violation {
 	t.Helper()
-	v, decided := check.Within(property, check.Merge(history.NewLog(events)).Events(),
-		check.Clocks{}, models.Limits{})
+	v, decided := production.Within(property, production.Merge(history.NewLog(events)).Events(),
+		production.Clocks{}, models.Limits{})
 	if !decided {
 		t.Errorf("%s is not decided", property)
 	}
@@ -93,7 +94,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 	}
 	third := slices.Concat(used(3, 1, "/third", 1, 41, 6), used(1, 9, "/third", 45, 95, 8),
 		used(4, 1, "/third", 96, 160, 9))
-	for _, property := range check.WithinClocks {
+	for _, property := range production.WithinClocks {
 		events := cases[property]
 		for _, beside := range [][]history.Event{nil, third} {
 			together := within(t, property, slices.Concat(events("/locks/a", "/locks/a"), beside))
@@ -118,7 +119,7 @@ func TestLocksAreJudgedApart(t *testing.T) {
 // The event of a violation, and the events that its text names, have the indexes of the whole
 // history.
 func TestEventsOfOneOfSeveralLocks(t *testing.T) {
-	events := check.Merge(history.NewLog(slices.Concat(used(3, 1, "/b", 0, 45, 1),
+	events := production.Merge(history.NewLog(slices.Concat(used(3, 1, "/b", 0, 45, 1),
 		used(1, 1, "/a", 10, 90, 5), used(2, 1, "/a", 50, 95, 7)))).Events()
 	v := within(t, history.ClientMutualExclusion, events)
 	if v == nil || events[v.Event].Kind != history.Enter || events[v.Event].Process != 2 {
@@ -192,7 +193,7 @@ func TestWhatNamesALock(t *testing.T) {
 		if v := within(t, history.ClientMutualExclusion, events); (v != nil) != test.broken {
 			t.Errorf("%s: %+v", test.name, v)
 		}
-		locks, nameless := check.Locks(events)
+		locks, nameless := production.Locks(events)
 		if fmt.Sprint(locks) != test.locks || nameless != test.nameless {
 			t.Errorf("%s: %v, and %d nameless", test.name, locks, nameless)
 		}
@@ -226,7 +227,7 @@ func TestAttemptsOpenAtOnce(t *testing.T) {
 			later(3, enter(1, 2)), later(4, unlockCall(1, 2), unlockCall(1, 1)),
 			later(5, unlockOK(1, 2), unlockFailed(1, 1))),
 	} {
-		for _, property := range check.WithinClocks {
+		for _, property := range production.WithinClocks {
 			if v := within(t, property, events); v != nil {
 				t.Errorf("%s: %+v", name, v)
 			}
@@ -279,10 +280,10 @@ func TestResourcesByName(t *testing.T) {
 	}
 }
 
-// production returns the events of a fairLock that its processes could record in production.
-func production(c *fairLock, lock string, attempts int32) (events []history.Event) {
+// recordings returns the events of a fairLock that its processes could record in production.
+func recordings(c *eventtest.FairLock, lock string, attempts int32) (events []history.Event) {
 	current := map[int32]int32{}
-	for i, e := range c.events {
+	for i, e := range c.Events {
 		if e.Process == 0 || e.Kind > history.Finished && e.Kind != history.NodeCreated &&
 			e.Kind < history.ReenterCall {
 			continue
@@ -304,9 +305,9 @@ func TestTwoLocksAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var logs []*history.Log
 		for i, lock := range []string{"/a", "/b"} {
-			fair := playFairLock(t, false)
-			fair.finish()
-			events := production(fair, lock, int32(1000*i))
+			fair := eventtest.PlayFairLock(t, false)
+			fair.Finish()
+			events := recordings(fair, lock, int32(1000*i))
 			step := rapid.IntRange(1, 4).Draw(t, "step")
 			from := rapid.IntRange(0, 40).Draw(t, "from")
 			for n := range events {
@@ -314,9 +315,9 @@ func TestTwoLocksAreSound(t *testing.T) {
 			}
 			logs = append(logs, history.NewLog(events))
 		}
-		events := check.Merge(logs...).Events()
-		for _, property := range check.WithinClocks {
-			v, decided := check.Within(property, events, check.Clocks{}, models.Limits{})
+		events := production.Merge(logs...).Events()
+		for _, property := range production.WithinClocks {
+			v, decided := production.Within(property, events, production.Clocks{}, models.Limits{})
 			if v != nil || !decided {
 				t.Fatalf("%+v, decided %v, in\n%v", v, decided, events)
 			}
@@ -330,13 +331,13 @@ func TestByLock(t *testing.T) {
 	events := slices.Concat(used(1, 1, "/a", 0, 10, 1), used(1, 2, "/b", 0, 10, 2), pause,
 		later(4, history.Event{Kind: history.NodeCreated, Process: 1, Path: "/b/x"}))
 	var said []string
-	for one := range check.ByLock(events) {
+	for one := range production.ByLock(events) {
 		said = append(said, fmt.Sprintf("%s %d", one.Lock, len(one.Events)))
 	}
 	if want := []string{"/a 8", "/b 9"}; !slices.Equal(said, want) {
 		t.Errorf("%v, want %v", said, want)
 	}
-	for one := range check.ByLock(events) {
+	for one := range production.ByLock(events) {
 		if one.Lock != "/a" {
 			t.Errorf("%s after the end", one.Lock)
 		}

@@ -1,4 +1,4 @@
-package check
+package production
 
 import (
 	"slices"
@@ -70,7 +70,7 @@ func openAttemptSpans(events []history.Event) map[attemptKey]*openAttemptSpan {
 		}
 		s.last = i
 		if e.Path != "" && (e.Kind == history.NodeCreated || e.Kind == history.LockReturn) {
-			s.node, s.lock = e.Path, directory(e.Path)
+			s.node, s.lock = e.Path, history.Directory(e.Path)
 		}
 		if e.Name != "" && e.Kind == history.LockReturn {
 			s.lock = e.Name

@@ -1,4 +1,4 @@
-package check_test
+package production_test
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 )
 
 // started returns the event of a recorder that starts.
@@ -18,7 +18,7 @@ func started(name string) history.Event {
 
 // Each recorder that starts is another process. A history without one keeps its numbers.
 func TestNumberProcesses(t *testing.T) {
-	logs, processes, err := check.NumberProcesses(
+	logs, processes, err := production.NumberProcesses(
 		history.NewLog([]history.Event{started("a"), enter(1, 1), started("a"), enter(1, 1)}),
 		history.NewLog([]history.Event{enter(2, 1), enter(7, 1)}),
 		history.NewLog([]history.Event{started("b"), enter(1, 1), on(history.Tick, 0)}),
@@ -45,7 +45,7 @@ func TestNumberProcesses(t *testing.T) {
 	if processes.Name(history.ThreadNumber(4, 2)) != "b" || processes.Name(2) != "" {
 		t.Error("the names are wrong")
 	}
-	clocks, err := check.ParseClocks("1ms,a=2ms,c2=3ms", processes)
+	clocks, err := production.ParseClocks("1ms,a=2ms,c2=3ms", processes)
 	if err != nil || len(clocks.Of) != 3 || clocks.Of[1] != 2e6 || clocks.Of[3] != 2e6 ||
 		clocks.Of[2] != 3e6 {
 		t.Errorf("%+v, %v", clocks, err)
@@ -54,22 +54,22 @@ func TestNumberProcesses(t *testing.T) {
 	for range 10_001 {
 		many = append(many, started("a"))
 	}
-	if _, _, err := check.NumberProcesses(history.NewLog(many)); err == nil {
+	if _, _, err := production.NumberProcesses(history.NewLog(many)); err == nil {
 		t.Error("10,001 processes are accepted")
 	}
 }
 
 func TestParsePause(t *testing.T) {
 	events := history.NewLog([]history.Event{started("a=b"), started("a=b")})
-	_, processes, _ := check.NumberProcesses(events)
-	for text, want := range map[string][]check.Pause{
+	_, processes, _ := production.NumberProcesses(events)
+	for text, want := range map[string][]production.Pause{
 		"c1=5..7":   {{Process: 1, From: 5, Till: 7}},
 		"a=b=-5..7": {{Process: 1, From: -5, Till: 7}, {Process: 2, From: -5, Till: 7}},
 		"c9=1970-01-01T00:00:01Z..1970-01-01T01:00:01.5+01:00": {
 			{Process: 9, From: time.Second, Till: 1500 * time.Millisecond},
 		},
 	} {
-		if got, err := check.ParsePause(text, processes); err != nil || !slices.Equal(got, want) {
+		if got, err := production.ParsePause(text, processes); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestParsePause(t *testing.T) {
 		"c1=..":            `"" is not a time`,
 		"c1=2026-01-31..5": `"2026-01-31" is not a time`,
 	} {
-		_, err := check.ParsePause(text, processes)
+		_, err := production.ParsePause(text, processes)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -96,23 +96,23 @@ func TestParsePause(t *testing.T) {
 // A pause has the same effect whether the history records it or not. It covers all goroutines of
 // the process.
 func TestKnownPause(t *testing.T) {
-	events := check.Merge(history.NewLog(slices.Concat(
+	events := production.Merge(history.NewLog(slices.Concat(
 		used(1, 1, "/b", 0, 9000, 4), used(1, 2, "/a", 0, 9000, 5), used(1, 3, "/a", 9, 20, 5),
 		used(2, 1, "/a", 5000, 6000, 6)))).Events()
 	for _, test := range []struct {
-		pauses []check.Pause
+		pauses []production.Pause
 		want   int
 	}{
 		{nil, 2},
-		{[]check.Pause{{1, 4e9, 8e9}}, 1},
-		{[]check.Pause{{1, 5.5e9, 8e9}, {1, 4e9, 5.5e9}}, 1},
-		{[]check.Pause{{1, 0, 8e9}}, 0},
-		{[]check.Pause{{2, 4e9, 8e9}}, 1},
-		{[]check.Pause{{3, 4e9, 8e9}}, 2},
-		{[]check.Pause{{1, 4e9, 4.1e9}}, 2},
+		{[]production.Pause{{1, 4e9, 8e9}}, 1},
+		{[]production.Pause{{1, 5.5e9, 8e9}, {1, 4e9, 5.5e9}}, 1},
+		{[]production.Pause{{1, 0, 8e9}}, 0},
+		{[]production.Pause{{2, 4e9, 8e9}}, 1},
+		{[]production.Pause{{3, 4e9, 8e9}}, 2},
+		{[]production.Pause{{1, 4e9, 4.1e9}}, 2},
 	} {
-		clocks := check.Clocks{Pause: 200 * time.Millisecond, Pauses: test.pauses}
-		all, _ := check.AllWithin(history.ClientMutualExclusion, events, clocks, models.Limits{})
+		clocks := production.Clocks{Pause: 200 * time.Millisecond, Pauses: test.pauses}
+		all, _ := production.AllWithin(history.ClientMutualExclusion, events, clocks, models.Limits{})
 		if len(all) != test.want {
 			t.Errorf("%v: %d violations, want %d", test.pauses, len(all), test.want)
 		}

@@ -1,4 +1,4 @@
-package check_test
+package production_test
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/record"
 	"github.com/interlock-sim/interlock/simzk/tcp"
@@ -19,7 +19,7 @@ import (
 
 // Two processes of a service use a lock and record their histories. Their clocks are the same in
 // this example; assume that they are off by up to 50 ms.
-func Example_production() {
+func Example() {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {
 		panic(err)
@@ -56,17 +56,17 @@ func Example_production() {
 		}
 		logs = append(logs, log)
 	}
-	logs, _, err = check.NumberProcesses(logs...)
+	logs, _, err = production.NumberProcesses(logs...)
 	if err != nil {
 		panic(err)
 	}
-	clocks := check.Clocks{Default: 50 * time.Millisecond, Pause: 200 * time.Millisecond}
-	events := check.Merge(logs...).Events()
+	clocks := production.Clocks{Default: 50 * time.Millisecond, Pause: 200 * time.Millisecond}
+	events := production.Merge(logs...).Events()
 	for _, property := range []history.Property{
 		history.ClientMutualExclusion, history.FIFO,
 		history.MonotonicToken, history.Linearizable,
 	} {
-		violation, decided := check.Within(property, events, clocks,
+		violation, decided := production.Within(property, events, clocks,
 			models.Limits{Time: time.Minute})
 		fmt.Println(property, violation == nil && decided)
 	}

@@ -1,4 +1,4 @@
-package check_test
+package production_test
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 )
 
 // A holder that was paused for longer than the lock tolerates is out of contract during the pause,
@@ -116,12 +116,12 @@ func TestPausedHolder(t *testing.T) {
 		for _, events := range test.events {
 			logs = append(logs, history.NewLog(events))
 		}
-		events := check.Merge(logs...).Events()
+		events := production.Merge(logs...).Events()
 		const promised = 200 * time.Millisecond
 		wanted := map[time.Duration]bool{promised: test.broken, math.MaxInt64: test.without}
 		for pause, want := range wanted {
-			v, _ := check.Within(history.ClientMutualExclusion, events,
-				check.Clocks{Pause: pause}, models.Limits{})
+			v, _ := production.Within(history.ClientMutualExclusion, events,
+				production.Clocks{Pause: pause}, models.Limits{})
 			if (v != nil) != want {
 				t.Errorf("%s, if the lock tolerates %v: %+v", test.name, pause, v)
 			}
@@ -136,16 +136,16 @@ func TestPausedHolder(t *testing.T) {
 // certain.
 func TestPausedHolderWithinClocks(t *testing.T) {
 	for uncertainty, broken := range map[int]bool{0: true, 50: true, 51: false} {
-		events := check.Merge(history.NewLog(slices.Concat(
+		events := production.Merge(history.NewLog(slices.Concat(
 			later(0, enter(1, 1)),
 			later(100, history.Event{Kind: history.Fault, Process: 1, Name: "pause"}),
 			later(5000, on(history.Resumed, 1)), later(5400, leave(1, 1)),
 			later(4000, enter(2, 1)), later(6000, leave(2, 1))))).Events()
-		clocks := check.Clocks{
+		clocks := production.Clocks{
 			Default: time.Duration(uncertainty) * time.Millisecond,
 			Pause:   299 * time.Millisecond,
 		}
-		v, _ := check.Within(history.ClientMutualExclusion, events, clocks, models.Limits{})
+		v, _ := production.Within(history.ClientMutualExclusion, events, clocks, models.Limits{})
 		if (v != nil) != broken {
 			t.Errorf("within %d ms: %+v", uncertainty, v)
 		}

@@ -1,4 +1,4 @@
-package check
+package production
 
 import (
 	"fmt"
@@ -145,7 +145,7 @@ func lockNames(events []history.Event) *lockNaming {
 		}
 		name := e.Name
 		if name == "" {
-			name = directory(e.Path)
+			name = history.Directory(e.Path)
 		}
 		if name == "" {
 			continue
@@ -182,7 +182,7 @@ func (n *lockNaming) lock(e *history.Event) (lock int, known bool) {
 		lock, known = n.of[attemptKey{e.Process, e.Attempt}]
 		return lock, known
 	}
-	lock, known = n.number[directory(e.Path)]
+	lock, known = n.number[history.Directory(e.Path)]
 	return lock, known
 }
 

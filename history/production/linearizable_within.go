@@ -1,10 +1,13 @@
-package check
+package production
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
 )
 
@@ -59,11 +62,29 @@ func linearizableWithin(events []history.Event, clocks *Clocks,
 		detail := fmt.Sprintf("%d acquires and releases of %s and others", len(spans),
 			history.ProcessName(spans[0].input.Process))
 		return []*history.Violation{{
-			Property: history.Linearizable, Event: len(events) - 1, Reason: reasonNoOrder,
+			Property: history.Linearizable, Event: len(events) - 1, Reason: check.ReasonNoOrder,
 			Detail: detail,
 		}}, true
 	}
 	return nil, true
+}
+
+// A timedOperation is an operation with the times between which it took effect.
+type timedOperation struct {
+	input      models.Input
+	from, till time.Duration
+}
+
+// fromTimed returns the operations of timedOperations.
+func fromTimed(all []timedOperation) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(all))
+	for i, o := range all {
+		operations[i] = porcupine.Operation{
+			ClientId: max(0, int(o.input.Process)-1), Input: o.input,
+			Call: int64(o.from), Return: int64(o.till),
+		}
+	}
+	return operations
 }
 
 // A nodeKey identifies a node of a process.

@@ -1,4 +1,4 @@
-package check_test
+package production_test
 
 import (
 	"fmt"
@@ -12,18 +12,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
 )
 
 func TestParseClocks(t *testing.T) {
-	clocks, err := check.ParseClocks("20ms,c3=1s", new(check.Processes))
+	clocks, err := production.ParseClocks("20ms,c3=1s", new(production.Processes))
 	if err != nil || clocks.Default != 20*time.Millisecond || clocks.Of[3] != time.Second ||
 		len(clocks.Of) != 1 {
 		t.Errorf("%+v, %v", clocks, err)
 	}
 	for _, text := range []string{"", "20", "-1ms", "c1", "3=1s", "c0=1s", "c1=", "1ms,,"} {
-		if clocks, err := check.ParseClocks(text, new(check.Processes)); err == nil {
+		if clocks, err := production.ParseClocks(text, new(production.Processes)); err == nil {
 			t.Errorf("%q: %+v", text, clocks)
 		}
 	}
@@ -165,10 +166,10 @@ func TestCheckWithin(t *testing.T) {
 			for _, events := range test.events {
 				logs = append(logs, history.NewLog(events))
 			}
-			events := check.Merge(logs...).Events()
+			events := production.Merge(logs...).Events()
 			for _, within := range []time.Duration{0, test.surely, test.surely + 1} {
-				clocks := check.Clocks{Default: max(0, within) * time.Millisecond}
-				v, decided := check.Within(test.property, events, clocks, models.Limits{})
+				clocks := production.Clocks{Default: max(0, within) * time.Millisecond}
+				v, decided := production.Within(test.property, events, clocks, models.Limits{})
 				if broken := test.surely >= 0 && within <= test.surely; !decided ||
 					(v != nil) != (broken || test.surely == 10000) {
 					t.Errorf("within %v: %+v, decided %v", clocks.Default, v, decided)
@@ -182,9 +183,9 @@ func TestCheckWithin(t *testing.T) {
 // must break nothing.
 func TestWithinIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fair := playFairLock(t, false)
-		fair.finish()
-		clocks := check.Clocks{Of: map[int32]time.Duration{}}
+		fair := eventtest.PlayFairLock(t, false)
+		fair.Finish()
+		clocks := production.Clocks{Of: map[int32]time.Duration{}}
 		off := map[int32]time.Duration{}
 		for p := int32(1); p <= 4; p++ {
 			clocks.Of[p] = time.Duration(rapid.IntRange(0, 30).Draw(t, "uncertainty"))
@@ -195,7 +196,7 @@ func TestWithinIsSound(t *testing.T) {
 		var logs []*history.Log
 		for p := int32(1); p <= 4; p++ {
 			log := new(history.Log)
-			for i, e := range fair.events {
+			for i, e := range fair.Events {
 				if e.Process == p && (e.Kind <= history.Finished || e.Kind == history.NodeCreated ||
 					e.Kind >= history.ReenterCall) {
 					e.At = time.Duration(i) + off[p]
@@ -204,9 +205,9 @@ func TestWithinIsSound(t *testing.T) {
 			}
 			logs = append(logs, log)
 		}
-		events := check.Merge(logs...).Events()
-		for _, property := range check.WithinClocks {
-			if v, decided := check.Within(property, events, clocks,
+		events := production.Merge(logs...).Events()
+		for _, property := range production.WithinClocks {
+			if v, decided := production.Within(property, events, clocks,
 				models.Limits{}); v != nil ||
 				!decided {
 				t.Fatalf("%+v, decided %v, in\n%v", v, decided, events)
@@ -246,10 +247,10 @@ func TestWithinAgrees(t *testing.T) {
 			}
 			events = append(events, e)
 		}
-		events = check.Merge(history.NewLog(events)).Events()
+		events = production.Merge(history.NewLog(events)).Events()
 		within := time.Duration(random.IntN(3))
 		for property, plain := range plain {
-			v, _ := check.Within(property, events, check.Clocks{Default: within},
+			v, _ := production.Within(property, events, production.Clocks{Default: within},
 				models.Limits{})
 			want := slices.ContainsFunc(plainLocks(events),
 				func(one []history.Event) bool { return plain(one, within) })
@@ -419,10 +420,10 @@ func TestProductionHistories(t *testing.T) {
 			}
 			logs = append(logs, history.NewLog(events))
 		}
-		return check.Merge(logs...).Events()
+		return production.Merge(logs...).Events()
 	}
-	within := func(milliseconds int) check.Clocks {
-		return check.Clocks{
+	within := func(milliseconds int) production.Clocks {
+		return production.Clocks{
 			Default: time.Millisecond,
 			Of:      map[int32]time.Duration{2: time.Duration(milliseconds) * time.Millisecond},
 		}
@@ -441,8 +442,8 @@ func TestProductionHistories(t *testing.T) {
 		{10 * time.Millisecond, 11, nil},
 	} {
 		events := merged(test.forward)
-		for _, property := range check.WithinClocks {
-			v, decided := check.Within(property, events, within(test.within),
+		for _, property := range production.WithinClocks {
+			v, decided := production.Within(property, events, within(test.within),
 				models.Limits{})
 			if want := slices.Contains(test.broken, property); !decided || (v != nil) != want {
 				t.Errorf("forward %v, within %d ms: %s: %+v, want a violation: %v", test.forward,
@@ -459,5 +460,5 @@ func TestCheckWithinPanics(t *testing.T) {
 			t.Error("no panic for a property that clocks say nothing of")
 		}
 	}()
-	check.Within(history.Progress, nil, check.Clocks{}, models.Limits{})
+	production.Within(history.Progress, nil, production.Clocks{}, models.Limits{})
 }

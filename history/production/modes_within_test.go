@@ -1,12 +1,12 @@
-package check_test
+package production_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
+	"github.com/interlock-sim/interlock/history/production"
 )
 
 // inMode returns events of an attempt in a mode.
@@ -96,9 +96,9 @@ func TestModesWithinClocks(t *testing.T) {
 		for _, events := range test.events {
 			logs = append(logs, history.NewLog(events))
 		}
-		events := check.Merge(logs...).Events()
-		for _, property := range check.WithinClocks {
-			v, decided := check.Within(property, events, check.Clocks{}, models.Limits{})
+		events := production.Merge(logs...).Events()
+		for _, property := range production.WithinClocks {
+			v, decided := production.Within(property, events, production.Clocks{}, models.Limits{})
 			if want := slices.Contains(test.broken, property); (v != nil) != want || !decided {
 				t.Errorf("%s: %s: %+v", name, property, v)
 			}
@@ -139,11 +139,11 @@ func TestAllViolations(t *testing.T) {
 			logs = append(logs, history.NewLog(events))
 		}
 	}
-	events := check.Merge(logs...).Events()
+	events := production.Merge(logs...).Events()
 	for property, want := range map[history.Property]int{
 		history.ClientMutualExclusion: 4, history.MonotonicToken: 4, history.Linearizable: 2,
 	} {
-		all, decided := check.AllWithin(property, events, check.Clocks{}, models.Limits{})
+		all, decided := production.AllWithin(property, events, production.Clocks{}, models.Limits{})
 		if len(all) != want || !decided {
 			t.Errorf("%s: %d violations, want %d", property, len(all), want)
 		}

@@ -1,10 +1,11 @@
-package check
+package production
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/models"
 )
 
@@ -220,7 +221,7 @@ func fifoWithin(events []history.Event, clocks *Clocks) []*history.Violation {
 			}
 			waited, granted := &events[w.granted], &events[g.granted]
 			violations = append(violations, &history.Violation{
-				Property: history.FIFO, Event: g.granted, Reason: reasonOvertaken,
+				Property: history.FIFO, Event: g.granted, Reason: check.ReasonOvertaken,
 				Detail: fmt.Sprintf("%s was granted the lock with token %d, while %s waited "+
 					"with %d", history.ProcessName(granted.Process), granted.Zxid,
 					history.ProcessName(waited.Process), waited.Zxid),
@@ -307,7 +308,7 @@ func tokenWithin(events []history.Event, clocks *Clocks) []*history.Violation {
 
 func tokenViolation(before, after *history.Event, event int) *history.Violation {
 	return &history.Violation{
-		Property: history.MonotonicToken, Event: event, Reason: reasonTokenFell,
+		Property: history.MonotonicToken, Event: event, Reason: check.ReasonTokenFell,
 		Detail: fmt.Sprintf("%s was granted the lock with token %d, %s before it with %d",
 			history.ProcessName(after.Process), after.Zxid, history.ProcessName(before.Process),
 			before.Zxid),
@@ -345,18 +346,18 @@ func lossNotificationByProcess(events []history.Event) []*history.Violation {
 			h.reentered = i
 			holds[key] = h
 		case history.UnlockReturn:
-			reason = reasonUnsaid
+			reason = check.ReasonUnsaid
 		case history.Enter:
-			reason = reasonEnteredOut
+			reason = check.ReasonEnteredOut
 		case history.ReenterReturn:
 			if h.lost < h.reentered {
-				reason = reasonReentered
+				reason = check.ReasonReentered
 			}
 		}
 		if reason != "" && h.lost != 0 {
 			all = append(all, &history.Violation{
 				Property: history.LossNotification, Event: i, Reason: reason,
-				Detail:   lossDetail(e),
+				Detail:   check.LossDetail(e),
 				Evidence: history.Evidence{Process: e.Process},
 			})
 		}
