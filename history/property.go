@@ -53,7 +53,7 @@ type Violation struct {
 	Reason   string // the kind of failure, the same for every history that fails in this way
 	Detail   string // what went wrong in this history: the processes, the nodes
 
-	// of a violation of [NoLostWatch], the guarantee that is broken, such as [check.ErrUnique]
+	// of a violation of [NoLostWatch], the guarantee that is broken, such as [guarantee.ErrUnique]
 	Guarantee error
 
 	Evidence Evidence

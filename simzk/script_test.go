@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 				s := newEnsembleHarness(t, servers)
 				defer s.tearDown()
 				datadriven.RunTest(t, path, s.runBlock)
-				if v := check.NoLostWatch(s.log.Events()); v != nil {
+				if v := guarantee.NoLostWatch(s.log.Events()); v != nil {
 					t.Errorf("the history violates no-lost-watch: %+v", v)
 				}
 				// A script injects faults without recording them, and the check allows more time
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 					Relaxes: true,
 				}},
 					s.log.Events()...)
-				if v := check.ZooKeeperConsistency(disturbed); v != nil {
+				if v := guarantee.ZooKeeperConsistency(disturbed); v != nil {
 					t.Errorf("the history violates zookeeper-consistency: %+v", v)
 				}
 			})

@@ -6,5 +6,7 @@
 // [Monitor] event by event, for a search that goes back and compares states. Most monitors read the
 // queue of the lock (queue.go): who waits and who holds, by which nodes.
 //
-// Package production judges histories of services, whose clocks differ.
+// Package guarantee, below this one, decides what the service itself guarantees; guarantees.go
+// brings it into the table. Package production, above, judges histories of services, whose clocks
+// differ.
 package check

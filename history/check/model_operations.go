@@ -6,6 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/guarantee"
 	"github.com/interlock-sim/interlock/history/models"
 )
 
@@ -30,7 +31,7 @@ func Models() []ModelOperations {
 		{"reentrant", models.Reentrant, NestedOperations, nil},
 		{"queue", models.Queue, QueueOperations, nil},
 		{"register", models.Register, ResourceOperations, nil},
-		{"tree", models.Tree, TreeOperations, SessionReads},
+		{"tree", models.Tree, guarantee.TreeOperations, guarantee.SessionReads},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/guarantee"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -45,15 +46,15 @@ var paths = []string{"", "/l", "/l/n-0000000000", "/l/n-0000000001", "/x"}
 
 // reasons are those that generators distinguish, and another.
 var reasons = []string{
-	"reason", check.ReasonNeverArmed, check.ReasonFiredTwice, check.ReasonFiredGone,
-	check.ReasonFiredUncaused, check.ReasonNotFired, check.ReasonFiredInPart,
-	check.ReasonWrongType, check.ReasonEventOrder, check.ReasonEventInvented,
-	check.ReasonEventTwice, check.ReasonReplyFirst, check.ReasonEventLost,
-	check.ReasonGoneSilently, check.ReasonRequestOrder, check.ReasonLostCreate,
-	check.ReasonReplyOrder, check.ReasonOlderState, check.ReasonStaleSync,
-	check.ReasonCommitOrder, check.ReasonAppliedEarly, check.ReasonNoMajority,
-	check.ReasonApplyOrder, check.ReasonEndedSession, check.ReasonCreatedTwice,
-	check.ReasonEphemeralLeft, check.ReasonExpiredEarly,
+	"reason", guarantee.ReasonNeverArmed, guarantee.ReasonFiredTwice, guarantee.ReasonFiredGone,
+	guarantee.ReasonFiredUncaused, guarantee.ReasonNotFired, guarantee.ReasonFiredInPart,
+	guarantee.ReasonWrongType, guarantee.ReasonEventOrder, guarantee.ReasonEventInvented,
+	guarantee.ReasonEventTwice, guarantee.ReasonReplyFirst, guarantee.ReasonEventLost,
+	guarantee.ReasonGoneSilently, guarantee.ReasonRequestOrder, guarantee.ReasonLostCreate,
+	guarantee.ReasonReplyOrder, guarantee.ReasonOlderState, guarantee.ReasonStaleSync,
+	guarantee.ReasonCommitOrder, guarantee.ReasonAppliedEarly, guarantee.ReasonNoMajority,
+	guarantee.ReasonApplyOrder, guarantee.ReasonEndedSession, guarantee.ReasonCreatedTwice,
+	guarantee.ReasonEphemeralLeft, guarantee.ReasonExpiredEarly,
 }
 
 func arbitraryEvent(t *rapid.T) history.Event {

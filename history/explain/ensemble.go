@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 )
 
 // zookeeperConsistency explains an ensemble that breaks a guarantee of ZooKeeper.
 func (s *story) zookeeperConsistency() bool {
 	tell := map[string]func(e *history.Event) bool{
-		check.ReasonRequestOrder:  s.requestOrder,
-		check.ReasonLostCreate:    s.lostCreate,
-		check.ReasonReplyOrder:    s.replyOrder,
-		check.ReasonOlderState:    s.olderState,
-		check.ReasonStaleSync:     s.staleSync,
-		check.ReasonCommitOrder:   s.commitOrder,
-		check.ReasonAppliedEarly:  s.appliedEarly,
-		check.ReasonNoMajority:    s.noMajority,
-		check.ReasonApplyOrder:    s.applyOrder,
-		check.ReasonEndedSession:  s.endedSession,
-		check.ReasonCreatedTwice:  s.createdTwice,
-		check.ReasonEphemeralLeft: s.ephemeralLeft,
-		check.ReasonExpiredEarly:  s.expiredEarly,
+		guarantee.ReasonRequestOrder:  s.requestOrder,
+		guarantee.ReasonLostCreate:    s.lostCreate,
+		guarantee.ReasonReplyOrder:    s.replyOrder,
+		guarantee.ReasonOlderState:    s.olderState,
+		guarantee.ReasonStaleSync:     s.staleSync,
+		guarantee.ReasonCommitOrder:   s.commitOrder,
+		guarantee.ReasonAppliedEarly:  s.appliedEarly,
+		guarantee.ReasonNoMajority:    s.noMajority,
+		guarantee.ReasonApplyOrder:    s.applyOrder,
+		guarantee.ReasonEndedSession:  s.endedSession,
+		guarantee.ReasonCreatedTwice:  s.createdTwice,
+		guarantee.ReasonEphemeralLeft: s.ephemeralLeft,
+		guarantee.ReasonExpiredEarly:  s.expiredEarly,
 	}[s.v.Reason]
 	if tell == nil || !tell(&s.Events[s.v.Event]) {
 		return false

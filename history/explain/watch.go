@@ -6,7 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 )
 
 // noLostWatch explains a watch that did not report a change, or reported one wrongly.
@@ -15,11 +15,11 @@ func (s *story) noLostWatch() bool {
 	w := s.Watch(s.v.Evidence.Watch)
 	p, znode := process(s.v.Evidence.Process), s.node(s.v.Evidence.Path)
 	switch {
-	case s.v.Reason == check.ReasonNeverArmed:
+	case s.v.Reason == guarantee.ReasonNeverArmed:
 		s.say("A watch of %s on %s fired (event %d) that %s had never set.", p, znode, s.cite(v), p)
 		s.notTheLock()
 		return true
-	case w == nil && s.v.Reason == check.ReasonEventInvented:
+	case w == nil && s.v.Reason == guarantee.ReasonEventInvented:
 		s.say("%s received an event of a watch on %s (event %d) that it had never set.", p, znode,
 			s.cite(v))
 		s.notTheLock()
@@ -28,18 +28,18 @@ func (s *story) noLostWatch() bool {
 		return false
 	}
 	tell := map[string]func(*cause.Watch, *watchTale) bool{
-		check.ReasonNotFired:      s.unfiredWatch,
-		check.ReasonFiredInPart:   s.unfiredWatch,
-		check.ReasonEventLost:     s.lostEvent,
-		check.ReasonGoneSilently:  s.goneWatch,
-		check.ReasonFiredTwice:    s.firedTwice,
-		check.ReasonEventTwice:    s.deliveredTwice,
-		check.ReasonFiredGone:     s.firedGone,
-		check.ReasonFiredUncaused: s.uncaused,
-		check.ReasonWrongType:     s.wrongType,
-		check.ReasonEventOrder:    s.eventOrder,
-		check.ReasonEventInvented: s.inventedEvent,
-		check.ReasonReplyFirst:    s.replyFirst,
+		guarantee.ReasonNotFired:      s.unfiredWatch,
+		guarantee.ReasonFiredInPart:   s.unfiredWatch,
+		guarantee.ReasonEventLost:     s.lostEvent,
+		guarantee.ReasonGoneSilently:  s.goneWatch,
+		guarantee.ReasonFiredTwice:    s.firedTwice,
+		guarantee.ReasonEventTwice:    s.deliveredTwice,
+		guarantee.ReasonFiredGone:     s.firedGone,
+		guarantee.ReasonFiredUncaused: s.uncaused,
+		guarantee.ReasonWrongType:     s.wrongType,
+		guarantee.ReasonEventOrder:    s.eventOrder,
+		guarantee.ReasonEventInvented: s.inventedEvent,
+		guarantee.ReasonReplyFirst:    s.replyFirst,
 	}[s.v.Reason]
 	t := &watchTale{
 		process: process(w.Process), znode: s.node(w.Path),

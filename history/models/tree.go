@@ -20,7 +20,7 @@ const (
 //   - [Read], whose output has the version, [Absent] or [Present].
 //
 // Other reads are not linearizable, because a server may reply from an older state. They are
-// ordered within each session; see check.SessionReads.
+// ordered within each session; see guarantee.SessionReads.
 //
 // Source: the consistency guarantees of the ZooKeeper Programmer's Guide.
 var Tree = porcupine.Model{

@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -41,8 +42,8 @@ func TestWatchIsChecked(t *testing.T) {
 		func(e history.Event) bool { return e.Kind == history.WatchEvent })
 	fired := slices.IndexFunc(events,
 		func(e history.Event) bool { return e.Kind == history.WatchFired })
-	if delivered < 0 || fired < 0 || check.NoLostWatch(events) != nil {
-		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, check.NoLostWatch(events))
+	if delivered < 0 || fired < 0 || guarantee.NoLostWatch(events) != nil {
+		t.Fatalf("watch event %d, fired %d, %v", delivered, fired, guarantee.NoLostWatch(events))
 	}
 	for name, changed := range map[string][]history.Event{
 		"not delivered":   slices.Delete(slices.Clone(events), delivered, delivered+1),
@@ -50,7 +51,7 @@ func TestWatchIsChecked(t *testing.T) {
 		"not fired":       slices.Delete(slices.Clone(events), fired, fired+1),
 		"invented":        slices.Insert(slices.Clone(events), 0, events[delivered]),
 	} {
-		if check.NoLostWatch(changed) == nil {
+		if guarantee.NoLostWatch(changed) == nil {
 			t.Errorf("%s: no violation", name)
 		}
 	}

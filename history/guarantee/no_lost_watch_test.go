@@ -1,11 +1,11 @@
-package check_test
+package guarantee_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 )
 
 func TestWatch(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWatch(t *testing.T) {
 		delivered(1, 8, "/l/b", 6)
 	broken := make(map[error]bool)
 	c := func(events []history.Event) *history.Violation {
-		v := check.NoLostWatch(events)
+		v := guarantee.NoLostWatch(events)
 		if v != nil {
 			broken[v.Guarantee] = true
 		}
@@ -363,9 +363,9 @@ func TestWatch(t *testing.T) {
 		{name: "gone and no state known", events: events{data, lost}},
 	})
 	for _, guarantee := range []error{
-		check.ErrOrdered, check.ErrUnique, check.ErrAtomic, check.ErrReliable,
-		check.ErrResumable,
-		check.ErrBookmarkable, check.ErrPrevKV, check.ErrIsCreate, check.ErrFilter,
+		guarantee.ErrOrdered, guarantee.ErrUnique, guarantee.ErrAtomic, guarantee.ErrReliable,
+		guarantee.ErrResumable,
+		guarantee.ErrBookmarkable, guarantee.ErrPrevKV, guarantee.ErrIsCreate, guarantee.ErrFilter,
 	} {
 		if !broken[guarantee] || !strings.HasPrefix(guarantee.Error(), "broke ") {
 			t.Errorf("no history above has %q", guarantee)

@@ -1,10 +1,10 @@
-package check_test
+package guarantee_test
 
 import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 )
 
 // Requests are handled in order on each connection of a process, and not across its connections.
@@ -30,14 +30,14 @@ func TestConsistencyOfConnections(t *testing.T) {
 		}, ""},
 		{"one connection out of order", []history.Event{
 			message(history.Serve, 3, 0, 5), message(history.Serve, 1, 0, 5),
-		}, check.ReasonRequestOrder},
+		}, guarantee.ReasonRequestOrder},
 		{"one connection goes back", []history.Event{
 			message(history.Serve, 1, 0, 5), message(history.Serve, 3, 0, 4),
 			message(history.Reply, 1, 0, 5), message(history.Reply, 3, 0, 4),
-		}, check.ReasonOlderState},
+		}, guarantee.ReasonOlderState},
 	} {
 		got := ""
-		if v := check.ZooKeeperConsistency(append(send[:3:3], test.then...)); v != nil {
+		if v := guarantee.ZooKeeperConsistency(append(send[:3:3], test.then...)); v != nil {
 			got = v.Reason
 		}
 		if got != test.reason {
@@ -57,7 +57,7 @@ func TestWatchesOfConnections(t *testing.T) {
 	for _, connection := range []int32{0, 2} {
 		arm, rearm := event(history.WatchArmed, 1, 0, 0), event(history.WatchArmed, 2, connection, 0)
 		arm.Name, rearm.Name = "data", "data"
-		v := check.NoLostWatch([]history.Event{
+		v := guarantee.NoLostWatch([]history.Event{
 			arm,
 			{Kind: history.NodeChanged, Process: 2, Path: "/l", Zxid: 5},
 			event(history.WatchFired, 1, 0, 5),
@@ -66,7 +66,7 @@ func TestWatchesOfConnections(t *testing.T) {
 			event(history.WatchFired, 2, connection, 6),
 			event(history.WatchEvent, 2, connection, 6), event(history.WatchEvent, 1, 0, 5),
 		})
-		if got := v != nil && v.Reason == check.ReasonEventOrder; got != (connection == 0) {
+		if got := v != nil && v.Reason == guarantee.ReasonEventOrder; got != (connection == 0) {
 			t.Errorf("connection %d: %+v", connection, v)
 		}
 	}

@@ -1,11 +1,11 @@
-package check_test
+package guarantee_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/guarantee"
 )
 
 // With one server, a reply shows when the server has heard of a client. With several, the reply to
@@ -24,7 +24,7 @@ func TestEnsembleSessionTimes(t *testing.T) {
 	expired := func(at time.Duration) history.Event {
 		return history.Event{At: at, Kind: history.SessionExpired, Process: 1, Session: 7, Zxid: 3}
 	}
-	judge(t, history.ZooKeeperConsistency, check.ZooKeeperConsistency, []verdict{
+	judge(t, history.ZooKeeperConsistency, guarantee.ZooKeeperConsistency, []verdict{
 		{name: "one server, too early", reason: early, event: 4, events: []history.Event{
 			opened, sent,
 			crashed, exclusion, expired(6 * time.Second),
@@ -62,7 +62,7 @@ func TestEnsembleMajority(t *testing.T) {
 		Zxid: 1<<32 + 4,
 	}
 	called := history.Event{Kind: history.LockCall, Process: 1, Attempt: 1}
-	judge(t, history.ZooKeeperConsistency, check.ZooKeeperConsistency, []verdict{
+	judge(t, history.ZooKeeperConsistency, guarantee.ZooKeeperConsistency, []verdict{
 		{name: "logged", events: []history.Event{
 			opened(1), opened(2), opened(3), called, logged(1, 4),
 			created,
@@ -142,7 +142,7 @@ func TestEnsemble(t *testing.T) {
 		return run(append(first[:len(first):len(first)], rest...)...)
 	}
 	closed := history.Event{Kind: history.SessionClosed, Process: 1, Session: session(1), Zxid: 9}
-	judge(t, history.ZooKeeperConsistency, check.ZooKeeperConsistency, []verdict{
+	judge(t, history.ZooKeeperConsistency, guarantee.ZooKeeperConsistency, []verdict{
 		{name: "nothing"},
 		{name: "in order", events: with(two, serve(1, "get", 1), serve(2, "get", 1),
 			answer(1, "get", 1),

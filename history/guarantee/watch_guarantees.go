@@ -1,4 +1,4 @@
-package check
+package guarantee
 
 import "errors"
 

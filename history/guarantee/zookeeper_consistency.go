@@ -1,4 +1,4 @@
-package check
+package guarantee
 
 import (
 	"fmt"
@@ -55,18 +55,26 @@ const (
 //
 // The check takes time linear in the events, times the number of live ephemeral nodes.
 func ZooKeeperConsistency(events []history.Event) *history.Violation {
-	return decide(history.ZooKeeperConsistency, &consistencyMonitor{strict: true}, events)
+	var c Consistency
+	for i := range events {
+		if v := c.Observe(events, i); v != nil {
+			return v
+		}
+	}
+	return nil
 }
 
-func (c *consistencyMonitor) reset() {
-	*c = consistencyMonitor{
+// Reset makes the value that of an empty history.
+func (c *Consistency) Reset() {
+	*c = Consistency{
 		clients: c.clients[:0], further: c.further[:0], sessions: c.sessions[:0],
-		ephemerals: c.ephemerals[:0], strict: true,
+		ephemerals: c.ephemerals[:0],
 	}
 }
 
-func (c *consistencyMonitor) copy(from monitor) {
-	other, old := from.(*consistencyMonitor), *c
+// Copy makes the value a copy of another, in its own memory.
+func (c *Consistency) Copy(other *Consistency) {
+	old := *c
 	*c = *other
 	c.clients, c.sessions = append(old.clients[:0], other.clients...),
 		append(old.sessions[:0], other.sessions...)
@@ -74,13 +82,9 @@ func (c *consistencyMonitor) copy(from monitor) {
 	c.further = append(old.further[:0], other.further...)
 }
 
-func (c *consistencyMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
-func (c *consistencyMonitor) state(*queue, *State)                              {}
-
-// freedom: no lock claims the property, and no process changes the order of what it is told.
-func (c *consistencyMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
-
-func (c *consistencyMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+// Observe processes event i of the log, after all before it, and returns how it breaks a guarantee,
+// or nil.
+func (c *Consistency) Observe(log []history.Event, i int) *history.Violation {
 	c.event = i
 	if e := ofClient(&log[i]); e != nil {
 		c.check(e)
@@ -127,7 +131,9 @@ type ephemeralView struct {
 	session int64
 }
 
-type consistencyMonitor struct {
+// A Consistency decides [history.ZooKeeperConsistency] event by event. The zero value is that of an
+// empty history. It is not safe for concurrent use.
+type Consistency struct {
 	event          int
 	violation      *history.Violation
 	clients        []clientView
@@ -141,13 +147,13 @@ type consistencyMonitor struct {
 	highestApplied int64 // the last transaction that a server has applied
 	// an event other than SessionOpened has occurred: from then on majorities count
 	started bool
-	strict  bool // no fault has relaxed the guarantees of the ensemble
+	relaxed bool // a fault has relaxed the guarantees of the ensemble
 }
 
 // maxServers is an upper bound of the number of servers in a history.
 const maxServers = 64
 
-func (c *consistencyMonitor) fail(reason string, evidence history.Evidence, format string,
+func (c *Consistency) fail(reason string, evidence history.Evidence, format string,
 	values ...any,
 ) {
 	c.violation = &history.Violation{
@@ -166,7 +172,7 @@ func disorder(e *history.Event, after int64) history.Evidence {
 	return history.Evidence{Process: e.Process, Zxid: e.Zxid, After: after}
 }
 
-func (c *consistencyMonitor) client(process int32) *clientView {
+func (c *Consistency) client(process int32) *clientView {
 	for int(process) >= len(c.clients) {
 		c.clients = append(c.clients, clientView{})
 	}
@@ -174,7 +180,7 @@ func (c *consistencyMonitor) client(process int32) *clientView {
 }
 
 // connection returns the state of the connection of a request or a reply.
-func (c *consistencyMonitor) connection(e *history.Event) *clientView {
+func (c *Consistency) connection(e *history.Event) *clientView {
 	if e.Connection == 0 {
 		return c.client(e.Process)
 	}
@@ -188,7 +194,7 @@ func (c *consistencyMonitor) connection(e *history.Event) *clientView {
 	return &c.further[len(c.further)-1].clientView
 }
 
-func (c *consistencyMonitor) check(e *history.Event) {
+func (c *Consistency) check(e *history.Event) {
 	if e.Server > 0 && e.Server < maxServers {
 		c.servers = max(c.servers, int(e.Server))
 	}
@@ -207,7 +213,7 @@ func (c *consistencyMonitor) check(e *history.Event) {
 			c.logged[i] = max(c.logged[i], e.Zxid)
 		}
 	case history.Fault:
-		c.strict = c.strict && !e.Relaxes
+		c.relaxed = c.relaxed || e.Relaxes
 	case history.Crashed:
 		c.client(e.Process).crashed = true
 	case history.WatchArmed:
@@ -218,7 +224,7 @@ func (c *consistencyMonitor) check(e *history.Event) {
 	}
 }
 
-func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) {
+func (c *Consistency) checkRequest(e *history.Event, client *clientView) {
 	switch e.Kind {
 	case history.Send:
 		client.sent = e.Request
@@ -237,7 +243,7 @@ func (c *consistencyMonitor) checkRequest(e *history.Event, client *clientView) 
 	}
 }
 
-func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
+func (c *Consistency) checkServe(e *history.Event, client *clientView) {
 	process := c.client(e.Process)
 	if keepsSession(e.Op) {
 		client.lastServe = moment{e.At, c.event}
@@ -267,7 +273,7 @@ func (c *consistencyMonitor) checkServe(e *history.Event, client *clientView) {
 // ZooKeeper answers auth and sasl before they reach its sessions.
 func keepsSession(op string) bool { return op != "auth" && op != "sasl" }
 
-func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
+func (c *Consistency) checkReply(e *history.Event, client *clientView) {
 	synced := e.Request == client.syncRequest
 	if synced {
 		client.syncRequest = 0
@@ -290,7 +296,7 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 		c.fail(ReasonOlderState, disorder(e, client.lastZxid),
 			"c%d saw transaction %s after it had seen %s",
 			e.Process, history.FormatZxid(e.Zxid), history.FormatZxid(client.lastZxid))
-	case synced && e.Err == "" && c.strict && e.Zxid < client.syncZxid:
+	case synced && e.Err == "" && !c.relaxed && e.Zxid < client.syncZxid:
 		c.fail(ReasonStaleSync, disorder(e, client.syncZxid),
 			"c%d sent a sync when transaction %s was committed, and the reply shows %s",
 			e.Process, history.FormatZxid(client.syncZxid), history.FormatZxid(e.Zxid))
@@ -298,7 +304,7 @@ func (c *consistencyMonitor) checkReply(e *history.Event, client *clientView) {
 	client.replied, client.lastZxid = e.Request, e.Zxid
 }
 
-func (c *consistencyMonitor) session(id int64) *sessionView {
+func (c *Consistency) session(id int64) *sessionView {
 	for i := range c.sessions {
 		if c.sessions[i].id == id {
 			return &c.sessions[i]
@@ -307,7 +313,7 @@ func (c *consistencyMonitor) session(id int64) *sessionView {
 	return nil
 }
 
-func (c *consistencyMonitor) checkCommit(e *history.Event) {
+func (c *Consistency) checkCommit(e *history.Event) {
 	switch {
 	case e.Zxid < c.committed:
 		c.fail(ReasonCommitOrder, disorder(e, c.committed),
@@ -349,7 +355,7 @@ func (c *consistencyMonitor) checkCommit(e *history.Event) {
 
 // hasMajority reports whether a majority of the servers, which includes the leader, has logged a
 // transaction. The number of servers is known only from the events so far.
-func (c *consistencyMonitor) hasMajority(zxid int64) bool {
+func (c *Consistency) hasMajority(zxid int64) bool {
 	if c.servers < 2 {
 		return true
 	}
@@ -362,7 +368,7 @@ func (c *consistencyMonitor) hasMajority(zxid int64) bool {
 	return known > c.servers/2
 }
 
-func (c *consistencyMonitor) checkCreated(e *history.Event) {
+func (c *Consistency) checkCreated(e *history.Event) {
 	client := c.client(e.Process)
 	if client.created++; e.Session == 0 {
 		return
@@ -382,7 +388,7 @@ func (c *consistencyMonitor) checkCreated(e *history.Event) {
 	c.ephemerals = append(c.ephemerals, ephemeralView{e.Path, e.Session})
 }
 
-func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
+func (c *Consistency) checkSessionEnd(e *history.Event) {
 	for i := range c.ephemerals {
 		if c.ephemerals[i].session == e.Session {
 			c.fail(ReasonEphemeralLeft, history.Evidence{
@@ -415,8 +421,8 @@ func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	} else if lastMessage != (moment{}) {
 		heard = []int{lastMessage.event}
 	}
-	if e.Kind == history.SessionExpired && c.strict && client.session == s.id && !client.several &&
-		e.At < lastMessage.at+s.timeout {
+	if e.Kind == history.SessionExpired && !c.relaxed && client.session == s.id &&
+		!client.several && e.At < lastMessage.at+s.timeout {
 		c.fail(ReasonExpiredEarly, history.Evidence{
 			Process: s.process, Events: heard,
 		},
@@ -425,7 +431,7 @@ func (c *consistencyMonitor) checkSessionEnd(e *history.Event) {
 	}
 }
 
-func (c *consistencyMonitor) checkServer(e *history.Event) {
+func (c *Consistency) checkServer(e *history.Event) {
 	if e.Server < 1 || e.Server >= maxServers {
 		return
 	}

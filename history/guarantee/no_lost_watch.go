@@ -1,11 +1,11 @@
-package check
+package guarantee
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // The reasons of violations of [history.NoLostWatch].
@@ -24,31 +24,6 @@ const (
 	ReasonEventLost     = "a watch fired and its event was never delivered"
 	ReasonGoneSilently  = "a watch was gone and its owner was not told"
 )
-
-// notWatching is the name of the WatchEvent by which a client library reports that a watch is gone.
-const notWatching = "not-watching"
-
-// A watch is a watch that is not settled: its event has not been delivered, or it is gone and its
-// owner has not been notified.
-type watch struct {
-	path    string
-	kind    string // data, exist or child
-	zxid    int64  // of the change that fired it
-	number  int32
-	process int32
-	request int32 // the last request for it
-	server  int32 // the server that holds it, of several
-	// the zxid of a change that must fire it when its server applies the change, or 0
-	pendingZxid int64
-	index       int    // the index of the last event that armed it, fired it or ended it
-	name        string // the type that its event must have, or empty if unknown
-	due         bool   // a change has triggered it, and it must fire next
-	fired       bool
-	gone        bool
-	notified    bool // its owner was notified that it is gone
-	covered     bool // the client library has reported the change by the event of another watch
-	answered    bool // the last request for it has a reply
-}
 
 // NoLostWatch decides [history.NoLostWatch]: every change fires the watches on it exactly once, and
 // their owners receive the events in order, before any reply that shows the change.
@@ -87,10 +62,18 @@ type watch struct {
 // watch that fires without a change right before it, and a violation, cost another pass. The check
 // allocates only if more than a few watches are not settled at once.
 func NoLostWatch(events []history.Event) *history.Violation {
-	return decide(history.NoLostWatch, new(watchMonitor), events)
+	var w Watches
+	for i := range events {
+		if v := w.Observe(events, i); v != nil {
+			return v
+		}
+	}
+	return w.Finish()
 }
 
-type watchMonitor struct {
+// A Watches decides [history.NoLostWatch] event by event. The zero value is that of an empty
+// history. It is not safe for concurrent use.
+type Watches struct {
 	watches        []watch // not settled
 	due            int     // the number of watches that must fire next
 	changed        int64   // the transaction that has triggered them
@@ -117,15 +100,16 @@ type watchOwner struct {
 	hasSession bool // by the last report of its client library
 }
 
-func (m *watchMonitor) reset() {
-	*m = watchMonitor{
+// Reset makes the value that of an empty history.
+func (m *Watches) Reset() {
+	*m = Watches{
 		watches: m.watches[:0], delivered: m.delivered[:0], pendingReplies: m.pendingReplies[:0],
 		changes: m.changes[:0], owners: m.owners[:0],
 	}
 }
 
-func (m *watchMonitor) copy(from monitor) {
-	other := from.(*watchMonitor)
+// Copy makes the value a copy of another, in its own memory.
+func (m *Watches) Copy(other *Watches) {
 	m.watches, m.due, m.changed = append(m.watches[:0], other.watches...), other.due, other.changed
 	m.delivered, m.pendingReplies = append(m.delivered[:0], other.delivered...),
 		append(m.pendingReplies[:0], other.pendingReplies...)
@@ -133,43 +117,38 @@ func (m *watchMonitor) copy(from monitor) {
 		append(m.owners[:0], other.owners...)
 }
 
-// state does not fold in which changes a lagging server has not applied, because the state of the
-// ensemble holds them.
-func (m *watchMonitor) state(_ *queue, s *State) {
+// State folds into a hash all that decides how later events can break the property. The function
+// returns a hash of a string. State does not fold in which changes a lagging server has not
+// applied, because the state of the ensemble holds them.
+func (m *Watches) State(key uint64, text func(string) uint64) uint64 {
 	sum := uint64(0)
 	for i := range m.watches {
 		w := &m.watches[i]
-		flags := bit(w.due, 0) | bit(w.fired, 1) | bit(w.gone, 2) | bit(w.notified,
-			3) | bit(w.covered,
-			4) | bit(w.answered, 5) |
-			bit(w.request == 0, 6) | bit(w.pendingZxid != 0, 7)
-		h := fold(fold(s.text(w.path),
-			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags),
-			s.text(w.kind))
-		h = fold(h, s.text(w.name))
+		flags := hash64.Bit(w.due) | hash64.Bit(w.fired)<<1 | hash64.Bit(w.gone)<<2 |
+			hash64.Bit(w.notified)<<3 | hash64.Bit(w.covered)<<4 | hash64.Bit(w.answered)<<5 |
+			hash64.Bit(w.request == 0)<<6 | hash64.Bit(w.pendingZxid != 0)<<7
+		h := hash64.Fold(text(w.path),
+			uint64(uint32(w.process))<<32|uint64(uint32(w.server))<<8|flags)
+		h = hash64.Fold(hash64.Fold(h, text(w.kind)), text(w.name))
 		if w.fired {
-			h = fold(h, uint64(w.zxid)<<1|bit(m.isLate(w), 0))
+			h = hash64.Fold(h, uint64(w.zxid)<<1|hash64.Bit(m.isLate(w)))
 			for _, r := range m.pendingReplies {
 				if r.process == w.process && int(r.index) < w.index {
-					h = fold(h, 1)
+					h = hash64.Fold(h, 1)
 				}
 			}
 		} else {
-			h = fold(h, bit(m.firstCause(w) != 0, 0))
+			h = hash64.Fold(h, hash64.Bit(m.firstCause(w) != 0))
 		}
 		sum += h
 	}
 	owners := uint64(0)
 	for _, o := range m.owners {
-		owners += fold(uint64(o.process), bit(o.crashed, 0)|bit(o.hasSession, 1))
+		owners += hash64.Fold(uint64(o.process), hash64.Bit(o.crashed)|hash64.Bit(o.hasSession)<<1)
 	}
-	s.fold(sum, owners)
-	s.fold(uint64(m.due), 0)
+	key = hash64.Fold(hash64.Fold(key, sum), owners)
+	return hash64.Fold(hash64.Fold(key, uint64(m.due)), 0)
 }
-
-// freedom: events between processes and their locks do not matter, and no process changes the order
-// of what it is told.
-func (m *watchMonitor) freedom(*queue, *history.Event) freedom { return anywhere }
 
 // ofConnection returns the event. On a connection other than the process's first, it is a copy in
 // which the number of that connection, formed as that of a thread, replaces the process.
@@ -182,7 +161,23 @@ func ofConnection(e *history.Event) *history.Event {
 	return &own
 }
 
-func (m *watchMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
+// watchKinds holds the kinds of events that change a [Watches]. Any other breaks the property if a
+// watch must fire next.
+const watchKinds = 1<<history.NodeCreated | 1<<history.NodeDeleted | 1<<history.NodeChanged |
+	1<<history.Applied | 1<<history.WatchArmed | 1<<history.WatchFired | 1<<history.WatchGone |
+	1<<history.WatchEvent | 1<<history.Serve | 1<<history.Reply | 1<<history.SessionState |
+	1<<history.Crashed
+
+// Observe processes event i of the log, after all before it, and returns how it breaks the
+// property, or nil.
+func (m *Watches) Observe(log []history.Event, i int) *history.Violation {
+	if uint64(watchKinds)>>log[i].Kind&1 == 0 && m.due == 0 {
+		return nil
+	}
+	return m.observe(log, i)
+}
+
+func (m *Watches) observe(log []history.Event, i int) *history.Violation {
 	e := ofConnection(ofClient(&log[i]))
 	if e == nil {
 		return nil
@@ -226,13 +221,13 @@ func (m *watchMonitor) observe(_ *queue, log []history.Event, i int) *history.Vi
 
 // isLate reports whether the event of a fired watch will be delivered after one of a later change.
 // Events of future changes cannot be late.
-func (m *watchMonitor) isLate(w *watch) bool {
+func (m *Watches) isLate(w *watch) bool {
 	return slices.ContainsFunc(m.delivered, func(t lastDelivered) bool {
 		return t.process == w.process && w.zxid < t.zxid
 	})
 }
 
-func (m *watchMonitor) owner(process int32) *watchOwner {
+func (m *Watches) owner(process int32) *watchOwner {
 	for o := range m.owners {
 		if m.owners[o].process == process {
 			return &m.owners[o]
@@ -244,7 +239,7 @@ func (m *watchMonitor) owner(process int32) *watchOwner {
 
 // change records a change of a znode. A creation or a deletion changes the children of its parent
 // too.
-func (m *watchMonitor) change(e *history.Event) {
+func (m *Watches) change(e *history.Event) {
 	c := m.changesOf(e.Path)
 	switch e.Kind {
 	case history.NodeCreated:
@@ -264,7 +259,7 @@ func setFirst(at *int64, zxid int64) {
 	}
 }
 
-func (m *watchMonitor) changesOf(path string) *pathChanges {
+func (m *Watches) changesOf(path string) *pathChanges {
 	for c := range m.changes {
 		if m.changes[c].path == path {
 			return &m.changes[c]
@@ -275,7 +270,7 @@ func (m *watchMonitor) changesOf(path string) *pathChanges {
 }
 
 // firstCause returns the transaction of the first change that could have fired the watch, or 0.
-func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
+func (m *Watches) firstCause(w *watch) (zxid int64) {
 	earliest := func(ways ...int64) {
 		for _, at := range ways {
 			if at != 0 && (zxid == 0 || at < zxid) {
@@ -298,7 +293,7 @@ func (m *watchMonitor) firstCause(w *watch) (zxid int64) {
 }
 
 // fire records event i, by which a watch fires.
-func (m *watchMonitor) fire(log []history.Event, i int) *history.Violation {
+func (m *Watches) fire(log []history.Event, i int) *history.Violation {
 	e := ofConnection(&log[i])
 	w := findWatch(m.watches, e.Watch)
 	if reason := m.checkFired(log[:i], w, e); reason != "" {
@@ -314,7 +309,7 @@ func (m *watchMonitor) fire(log []history.Event, i int) *history.Violation {
 }
 
 // deliver records event i, by which a watch event reaches its process.
-func (m *watchMonitor) deliver(log []history.Event, i int) *history.Violation {
+func (m *Watches) deliver(log []history.Event, i int) *history.Violation {
 	e := ofConnection(&log[i])
 	w := findWatch(m.watches, e.Watch)
 	if reason := checkDelivered(log[:i], m.watches, w, e); reason != "" {
@@ -330,7 +325,7 @@ func (m *watchMonitor) deliver(log []history.Event, i int) *history.Violation {
 }
 
 // reply records event i, by which a reply reaches its process.
-func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
+func (m *Watches) reply(e *history.Event, i int) *history.Violation {
 	served := slices.IndexFunc(m.pendingReplies, func(r pendingReply) bool {
 		return r.process == e.Process &&
 			r.request == e.Request
@@ -349,6 +344,24 @@ func (m *watchMonitor) reply(e *history.Event, i int) *history.Violation {
 	}
 	if served >= 0 {
 		m.pendingReplies = slices.Delete(m.pendingReplies, served, served+1)
+	}
+	return nil
+}
+
+// Finish checks that the owners of watches have received what the property requires by the end of
+// the history.
+func (m *Watches) Finish() *history.Violation {
+	for n := range m.watches {
+		w := &m.watches[n]
+		process, _ := history.ProcessOf(w.process)
+		crashed, owner := m.owner(process).crashed, m.owner(w.process)
+		switch {
+		case w.notified || crashed:
+		case w.gone && owner.hasSession:
+			return watchViolation(w.index, ReasonGoneSilently, w.number, w.process, w.path)
+		case w.fired && !w.gone:
+			return watchViolation(w.index, ReasonEventLost, w.number, w.process, w.path)
+		}
 	}
 	return nil
 }
@@ -393,263 +406,4 @@ func forgetDelivered(delivered []lastDelivered, process int32) []lastDelivered {
 		}
 	}
 	return delivered
-}
-
-// trigger marks the watches that the change must fire, and returns their number.
-func trigger(watches []watch, e *history.Event) int {
-	due := 0
-	for n := range watches {
-		w := &watches[n]
-		switch {
-		case w.fired || w.gone || !triggers(e, w):
-		case w.server == e.Server:
-			w.due, w.name = true, typeOf(e, w)
-			due++
-		case w.pendingZxid == 0:
-			w.pendingZxid, w.name = e.Zxid, typeOf(e, w)
-		}
-	}
-	return due
-}
-
-// triggerApplied marks the watches that must fire now that their server has applied a change, and
-// returns their number.
-func triggerApplied(watches []watch, e *history.Event) int {
-	due := 0
-	for n := range watches {
-		w := &watches[n]
-		if !w.fired && !w.gone && w.server == e.Server && w.pendingZxid != 0 &&
-			w.pendingZxid <= e.Zxid {
-			w.due = true
-			due++
-		}
-	}
-	return due
-}
-
-// typeOf returns the type of the event by which a watch reports a change.
-func typeOf(e *history.Event, w *watch) string {
-	switch {
-	case w.kind == "child" && e.Path != w.path:
-		return "children"
-	case e.Kind == history.NodeCreated:
-		return "created"
-	case e.Kind == history.NodeDeleted:
-		return "deleted"
-	}
-	return "changed"
-}
-
-// firstUnapplied returns the zxid of the first committed change that concerns the watch and that
-// its server had not applied when the watch was armed, or 0.
-func firstUnapplied(before []history.Event, w *watch, armed *history.Event) int64 {
-	if armed.Server == 0 {
-		return 0
-	}
-	for i := range before {
-		if e := &before[i]; e.Zxid > armed.Zxid && triggers(e, w) {
-			return e.Zxid
-		}
-	}
-	return 0
-}
-
-// triggers reports whether a change fires a watch of that kind and path.
-func triggers(e *history.Event, w *watch) bool {
-	switch w.kind {
-	case "data":
-		return (e.Kind == history.NodeDeleted || e.Kind == history.NodeChanged) && e.Path == w.path
-	case "exist":
-		return e.Kind == history.NodeCreated && e.Path == w.path
-	case "child":
-		return e.Kind == history.NodeDeleted && e.Path == w.path ||
-			(e.Kind == history.NodeCreated || e.Kind == history.NodeDeleted) && e.Path != w.path &&
-				history.Directory(e.Path) == w.path
-	}
-	return false
-}
-
-func notFired(watches []watch, i int, zxid int64) *history.Violation {
-	n, reason := 0, ReasonNotFired
-	for !watches[n].due {
-		n++
-	}
-	for m := range watches {
-		if watches[m].fired && watches[m].zxid == zxid {
-			reason = ReasonFiredInPart
-		}
-	}
-	return watchViolation(i, reason, watches[n].number, watches[n].process, watches[n].path)
-}
-
-// checkFired returns the reason why the firing of watch w is wrong, or "". If the watch is not
-// among the unsettled ones, w is -1, and the events before supply the reason.
-func (m *watchMonitor) checkFired(before []history.Event, w int, e *history.Event) string {
-	switch {
-	case w < 0 && hasWatch(before, history.WatchGone, e.Watch), w >= 0 && m.watches[w].gone:
-		return ReasonFiredGone
-	case w < 0 && hasWatch(before, history.WatchFired, e.Watch), w >= 0 && m.watches[w].fired:
-		return ReasonFiredTwice
-	case w < 0:
-		return ReasonNeverArmed
-	}
-	fired := &m.watches[w]
-	switch cause := m.firstCause(fired); {
-	case !fired.due && (cause == 0 || cause > max(e.Zxid, 1)):
-		return ReasonFiredUncaused
-	case fired.due && fired.name != "" && e.Name != fired.name:
-		return ReasonWrongType
-	}
-	return ""
-}
-
-// checkDelivered returns the reason why the delivery of an event of watch w is wrong, or "". If the
-// watch is not among the unsettled ones, w is -1. An event "not-watching" may have the number 0,
-// because the client does not know all watches of the server.
-func checkDelivered(before []history.Event, watches []watch, w int, e *history.Event) string {
-	switch {
-	case w >= 0 && watches[w].notified, w < 0 && e.Watch != 0 &&
-		hasWatch(before, history.WatchEvent, e.Watch):
-		return ReasonEventTwice
-	case e.Name != notWatching && (w < 0 || !watches[w].fired):
-		return ReasonEventInvented
-	case e.Name != notWatching && e.Name != watches[w].name:
-		return ReasonWrongType
-	}
-	return ""
-}
-
-func hasWatch(events []history.Event, kind history.Kind, number int32) bool {
-	for i := range events {
-		if events[i].Kind == kind && events[i].Watch == number {
-			return true
-		}
-	}
-	return false
-}
-
-// endWatch marks a watch as gone. It drops the watch if the owner need not be notified: it was
-// notified already, or received no reply to the request for the watch.
-func endWatch(watches []watch, e *history.Event, i int) []watch {
-	w := findWatch(watches, e.Watch)
-	if w < 0 {
-		return watches
-	}
-	if watches[w].notified || watches[w].covered || watches[w].request != 0 &&
-		!watches[w].answered {
-		return append(watches[:w], watches[w+1:]...)
-	}
-	watches[w].gone, watches[w].index = true, i
-	return watches
-}
-
-// markCovered marks the watches whose change the client library has reported by the event of
-// another watch.
-func markCovered(watches []watch, e *history.Event) {
-	if e.Name == notWatching {
-		return
-	}
-	for n := range watches {
-		w := &watches[n]
-		if w.process == e.Process && w.path == e.Path && concerns(w, e.Name) &&
-			(w.request == 0 || w.answered) {
-			w.covered = true
-		}
-	}
-}
-
-// reassignCovered records a request for a watch that the server holds already for the same client:
-// the watch becomes that of the request, and is not armed again.
-func reassignCovered(watches []watch, e *history.Event) {
-	if !strings.HasSuffix(e.Op, "+watch") || e.Err != "" {
-		return
-	}
-	children := strings.HasPrefix(e.Op, "children")
-	for n := range watches {
-		if w := &watches[n]; w.covered && !w.fired && w.process == e.Process && w.path == e.Path &&
-			(w.kind == "child") == children {
-			w.request, w.answered, w.covered = e.Request, false, false
-		}
-	}
-}
-
-// concerns reports whether an event of that type concerns the watch. The deletion of a node ends
-// all its watches.
-func concerns(w *watch, name string) bool {
-	switch name {
-	case "created":
-		return w.kind == "exist"
-	case "changed":
-		return w.kind != "child"
-	case "children":
-		return w.kind == "child"
-	}
-	return true
-}
-
-// deliver settles the watch of the event. If the watch is not gone when its owner receives
-// "not-watching", it is kept: the client may detect a lost connection before the server does, and
-// until then the server may fire the watch.
-func deliver(watches []watch, w int, e *history.Event) []watch {
-	if e.Name != notWatching {
-		return append(watches[:w], watches[w+1:]...)
-	}
-	if w >= 0 {
-		watches[w].notified = true
-	}
-	return withoutGone(watches, e)
-}
-
-// withoutGone drops the gone watches with the process and the path of the event.
-func withoutGone(watches []watch, e *history.Event) []watch {
-	kept := watches[:0]
-	for n := range watches {
-		if w := &watches[n]; !w.gone || w.process != e.Process || w.path != e.Path {
-			kept = append(kept, *w)
-		}
-	}
-	return kept
-}
-
-// findWatch searches backwards, because most watches that fire were armed recently.
-func findWatch(watches []watch, number int32) int {
-	for n := len(watches) - 1; n >= 0; n-- {
-		if watches[n].number == number {
-			return n
-		}
-	}
-	return -1
-}
-
-// findOvertaken returns a watch whose event should have been delivered before the reply, or -1. A
-// reply that the client library made, such as the error of a lost connection, has no zxid and
-// overtakes nothing. Neither does a reply that was served, by the given event, before the watch
-// fired.
-func findOvertaken(watches []watch, e *history.Event, served int) int {
-	for n := range watches {
-		w := &watches[n]
-		if w.fired && !w.gone && !w.notified && w.process == e.Process && e.Zxid != 0 &&
-			e.Zxid >= w.zxid &&
-			served >= w.index {
-			return n
-		}
-	}
-	return -1
-}
-
-// finish checks that the owners of watches have received what the property requires by the end.
-func (m *watchMonitor) finish(*queue, []history.Event) *history.Violation {
-	for n := range m.watches {
-		w := &m.watches[n]
-		process, _ := history.ProcessOf(w.process)
-		crashed, owner := m.owner(process).crashed, m.owner(w.process)
-		switch {
-		case w.notified || crashed:
-		case w.gone && owner.hasSession:
-			return watchViolation(w.index, ReasonGoneSilently, w.number, w.process, w.path)
-		case w.fired && !w.gone:
-			return watchViolation(w.index, ReasonEventLost, w.number, w.process, w.path)
-		}
-	}
-	return nil
 }

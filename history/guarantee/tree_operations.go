@@ -1,4 +1,4 @@
-package check
+package guarantee
 
 import (
 	"fmt"
@@ -34,12 +34,12 @@ type servedRequest struct {
 //   - It omits lists of children, and requests refused for a reason other than the existence of the
 //     znode.
 func TreeOperations(events []history.Event) []porcupine.Operation {
-	var spans []interval
+	var operations []porcupine.Operation
 	add := func(process int32, verb models.Verb, path string, out models.Output, from, to int) {
-		spans = append(spans, interval{
-			models.Input{Process: process, Verb: verb, Path: path},
-			out,
-			from * slots, to * slots,
+		operations = append(operations, porcupine.Operation{
+			ClientId: max(0, int(process)-1),
+			Input:    models.Input{Process: process, Verb: verb, Path: path}, Output: out,
+			Call: int64(from), Return: int64(to),
 		})
 	}
 	several := slices.ContainsFunc(events, func(e history.Event) bool {
@@ -72,7 +72,7 @@ func TreeOperations(events []history.Event) []porcupine.Operation {
 	for _, path := range initialNodes(events) {
 		add(0, models.Create, path, models.Output{}, -1, -1)
 	}
-	return timed(spans)
+	return operations
 }
 
 func verbOf(k history.Kind) models.Verb {
