@@ -3,7 +3,7 @@
 // the simulated servers or of a client library, hardly of a lock.
 //
 // [ZooKeeperConsistency] and [NoLostWatch] decide a whole history; [Consistency] and [Watches]
-// decide event by event. Package check has the rows of both properties in its table, and adapts
-// them (check/guarantees.go). [TreeOperations] and [SessionReads] compare a history with a model of
+// decide event by event. Package check has the rows of both properties, and reaches this package
+// through two monitors (check/guarantees.go). [TreeOperations] and [SessionReads] compare a history with a model of
 // the tree.
 package guarantee
