@@ -469,7 +469,7 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, r *report.Runs,
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\n",
 		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &c.Scenario,
-		stepList(c.Result, c.Recording.Deviations), engine.Describe(c.Explain()))
+		stepList(c.Result, c.Recording.Deviations), c.Explain().Describe())
 	addCounterexample(t, c, text, searchAgain(t.Name(), campaign, r, failure), verdict)
 	return text.String()
 }
@@ -505,7 +505,7 @@ func stepList(result *engine.Result, deviations []engine.Deviation) string {
 	if len(deviations) == 0 {
 		return "under the default policy\n"
 	}
-	return "with these deviations:\n" + result.ListDeviations(deviations)
+	return "with these deviations:\n" + recording.ListDeviations(result, deviations)
 }
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or

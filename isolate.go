@@ -333,7 +333,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario
 		}
 		verdict.failed(c.Recording.Signature, run.Replays, "")
 		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
-			engine.Describe(c.Explain()))
+			c.Explain().Describe())
 		if death.Reason == supervise.Stalled {
 			text.WriteString("\n" + engine.MustNotRun)
 		}
@@ -341,7 +341,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario
 	default:
 		fmt.Fprintf(text, "%v, %s ends the program (%s); shrunk to %v %s\n%s\n", recorded,
 			run.which(), run.Often, &small, stepList(c.Result, deviations),
-			engine.Describe(c.Explain()))
+			c.Explain().Describe())
 		if death.Reason == supervise.Stalled {
 			text.WriteString(engine.MustNotRun + "\n\n")
 		}

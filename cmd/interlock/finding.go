@@ -138,7 +138,7 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	if len(f.distinct) > 0 {
 		listed = listed[:min(len(listed), distinctSteps)]
 	}
-	fmt.Fprintln(w, c.Result.ListDeviations(listed))
+	fmt.Fprintln(w, recording.ListDeviations(c.Result, listed))
 	if n := len(c.Recording.Deviations) - len(listed); n > 0 {
 		fmt.Fprintf(w, "  and %d more\n", n)
 	}

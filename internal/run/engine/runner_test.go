@@ -238,36 +238,6 @@ func TestReplaySkipsImpossibleSteps(t *testing.T) {
 	}
 }
 
-// A list of deviations has one line for ticks in a row, and names the first event of each step that
-// has one.
-func TestListDeviations(t *testing.T) {
-	tick, cut := sim.Step{Kind: sim.Tick}, sim.Step{Kind: sim.Fault, Process: 2}
-	deviations := []engine.Deviation{
-		{Index: 3, Step: tick},
-		{Index: 4, Step: cut},
-		{Index: 5, Step: tick},
-		{Index: 7, Step: tick},
-		{Index: 8, Step: tick},
-		{Index: 9, Step: tick},
-	}
-	want := "  step 3: tick\n  step 4: cut c2\n  steps 5 and 7 to 9: tick\n"
-	if got := new(engine.Result).ListDeviations(deviations); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	result := &engine.Result{
-		Starts: []int{0, 2, 2, 4, 6, 7, 9, 10, 11, 12}, Events: make([]history.Event, 15),
-	}
-	want = "  step 3 (event 4): tick\n  step 4 (event 6): cut c2\n" +
-		"  steps 5 and 7 to 9 (events 7 and 10 to 12): tick\n"
-	if got := result.ListDeviations(deviations); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	want = "  step 1: tick\n" // It has no event.
-	if got := result.ListDeviations([]engine.Deviation{{Index: 1, Step: tick}}); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-}
-
 // A shrunk counterexample has the same failure and fewer deviations, and none of them can be
 // omitted.
 func TestShrink(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -26,7 +27,7 @@ func TestShrinkRemovesPhases(t *testing.T) {
 		_, short := shrink.Shrink(t.Context(), runner, *scenario, slices.Clone(result.Deviations),
 			result.Violations[0].Signature())
 		if slices.ContainsFunc(short, timed) {
-			t.Errorf("shrunk to\n%s", new(engine.Result).ListDeviations(short))
+			t.Errorf("shrunk to\n%s", recording.ListDeviations(new(engine.Result), short))
 		}
 		return
 	}

@@ -1,0 +1,28 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-sim/interlock/history/timeline"
+)
+
+// DescribedWidth is the width of a description, in columns: go test indents it.
+const DescribedWidth = 100
+
+// Describe returns the violations of the run and why they came about, with the decisive part of its
+// timeline. It sets the width of the timeline.
+func (r *Report) Describe() string {
+	var text strings.Builder
+	r.Timeline.Width = DescribedWidth
+	for n, why := range r.Whys {
+		fmt.Fprintf(&text, "%s: %s\n%s", why.Violation.Signature(), why.Violation.Detail,
+			timeline.Wrap(why.Text, DescribedWidth, "  "))
+		if n == 0 {
+			r.WriteLikelihood(&text) // A strings.Builder does not fail.
+		}
+		text.WriteByte('\n')
+	}
+	r.Decisive(&text) // A strings.Builder does not fail.
+	return text.String()
+}
