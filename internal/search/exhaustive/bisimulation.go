@@ -5,7 +5,6 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/search/replay"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 )
 
 // A state is the number of a state that the search has stored, from 1; 0 is none. Its record holds
@@ -49,9 +48,6 @@ type continuation struct {
 // same reports whether the processes behave after these local histories as after those of the
 // state.
 func (x *dfs) same(s state, histories []replay.LocalHistory) bool {
-	if searchmutation.Active == searchmutation.ByAppearance {
-		return true
-	}
 	for i := range histories {
 		if !x.states.without(s, i) && !x.equivalent(s, i, histories[i]) {
 			return false

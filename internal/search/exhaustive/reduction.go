@@ -3,7 +3,6 @@ package exhaustive
 import (
 	"slices"
 
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -68,8 +67,6 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 	for i, step := range all {
 		switch {
 		case i == at:
-		case step.Kind == sim.Fault && step.Process == all[at].Process &&
-			searchmutation.Active == searchmutation.WithoutFaults:
 		case step.Kind == sim.Fault && step.Process == all[at].Process:
 			first = append(first, step)
 		default:
@@ -87,9 +84,6 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 // does. Otherwise a client without a session may turn to servers that depend on what is healed
 // first.
 func (x *dfs) noTimeouts(process int32) bool {
-	if searchmutation.Active == searchmutation.IgnoreTimeouts {
-		return true
-	}
 	return x.view.Unassailable() &&
 		x.view.Independent().Retains(x.view.Client(process), x.search.IdleTicks == 0)
 }
@@ -185,17 +179,12 @@ func (x *dfs) oneLogs(all []sim.Step) []sim.Step {
 // applies, or else 0.
 func (x *dfs) lastLeaver() int32 {
 	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != sim.Leave &&
-		!(searchmutation.Active == searchmutation.AfterDelivery &&
-			x.path[last].step.Kind == sim.Deliver) || x.search.Scenario.Servers > 1 ||
-		x.search.IdleTicks > 0 ||
-		x.search.NoReduction || x.view.PhasedOnServers() {
+	if last < 0 || x.path[last].step.Kind != sim.Leave || x.search.Scenario.Servers > 1 ||
+		x.search.IdleTicks > 0 || x.search.NoReduction || x.view.PhasedOnServers() {
 		return 0
 	}
 	left := x.path[last].step.Process
-	if !x.client(left).CanServe() || x.held(left) &&
-		searchmutation.Active != searchmutation.LeavingAmongHolders ||
-		x.path[last].step.Kind == sim.Leave && x.monitor.LaterHides(x.lastStep) {
+	if !x.client(left).CanServe() || x.held(left) || x.monitor.LaterHides(x.lastStep) {
 		return 0
 	}
 	return left
@@ -230,16 +219,13 @@ func (x *dfs) private(step sim.Step) bool {
 		(x.idleTicks() < x.search.IdleTicks || x.continuesIdle()) {
 		return false
 	}
-	return !x.view.AtGate(int(step.Process)) &&
-		(x.view.Client(step.Process).Unserved() == 0 ||
-			searchmutation.Active == searchmutation.OverRequest)
+	return !x.view.AtGate(int(step.Process)) && x.view.Client(step.Process).Unserved() == 0
 }
 
 // entry reports whether a step is an entry that concerns only its process, which has no other step.
 func (x *dfs) entry(step sim.Step) bool {
 	if step.Kind != sim.Enter || x.search.IdleTicks > 0 || x.search.Scenario.Servers > 1 ||
-		x.search.Scenario.Subject.Guard == scenarios.TokenChecked &&
-			searchmutation.Active != searchmutation.EntryBeforeToken {
+		x.search.Scenario.Subject.Guard == scenarios.TokenChecked {
 		return false
 	}
 	if x.view.Lost(step.Process) || x.view.OwnsResource(step.Process) {

@@ -20,7 +20,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/replay"
 	"github.com/interlock-sim/interlock/internal/search/report"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
@@ -539,13 +538,9 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	if x.hasEnded == nil {
 		x.hasEnded = x.ended
 	}
-	if searchmutation.Active != searchmutation.WithoutMonitorState {
-		key = hash64.Mix(key, x.monitor.State(x.hasEnded))
-	}
-	if searchmutation.Active != searchmutation.WithoutLastStep {
-		key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
-			uint64(x.lastLeaver())<<32|uint64(x.healed())|hash64.Bit(x.continuesIdle())<<63)
-	}
+	key = hash64.Mix(key, x.monitor.State(x.hasEnded))
+	key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
+		uint64(x.lastLeaver())<<32|uint64(x.healed())|hash64.Bit(x.continuesIdle())<<63)
 	if x.search.Symmetry {
 		key = hash64.Mix(key, x.untouchedMask())
 	}
@@ -567,9 +562,6 @@ func (x *dfs) Unjudged(log []history.Event, ended bool) (left []history.Property
 // ended reports whether a process will neither act nor be told anything again, and has no request
 // in flight.
 func (x *dfs) ended(number int32) bool {
-	if searchmutation.Active == searchmutation.HoldersOnly {
-		return !x.view.Holds(number)
-	}
 	client := x.view.Client(number)
 	if !client.Crashed() && !x.view.Ended(number) {
 		return false
@@ -868,9 +860,6 @@ func (x *dfs) continuesIdle() bool {
 func (x *dfs) visible(step sim.Step, from int) bool {
 	events := x.view.Events()
 	x.monitor.Observe(events)
-	if searchmutation.Active != searchmutation.None && searchmutation.Active.Hides(events[from:]) {
-		return false
-	}
 	if step.Process > 0 && x.client(step.Process).Delayed() {
 		return slices.ContainsFunc(events[from:],
 			func(e history.Event) bool { return check.OfLock(e.Kind) })

@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/search/flat"
 	"github.com/interlock-sim/interlock/internal/search/replay"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/internal/search/stateset"
 )
 
@@ -265,9 +264,6 @@ func (s *states) number(t tuple) uint32 {
 // addContinuation stores that a continuation of a state leads to another one, or to the end of the
 // run, with local histories of that number.
 func (s *states) addContinuation(from, to state, histories uint32) {
-	if searchmutation.Active == searchmutation.WithoutContinuations {
-		return
-	}
 	r := s.record(from)
 	w := continuation{to: to, histories: histories}
 	if r.last == 0 {

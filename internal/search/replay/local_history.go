@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -71,9 +70,6 @@ func (s *input) hash() uint64 {
 // stepHash returns a 64-bit hash of inputs that arrive after that time.
 func stepHash(after time.Duration, inputs []input, client sim.StubClient) uint64 {
 	h := uint64(after)
-	if searchmutation.Active == searchmutation.UntimedCache {
-		h = 0
-	}
 	for i := range inputs {
 		h = hash64.Mix(h, inputs[i].hash())
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/search/searchmutation"
 )
 
 // StateKey returns the key of a run whose reactions are replayed. It covers the current state, and
@@ -37,9 +36,7 @@ func (e *cachedExecutor) StateKey() uint64 {
 			key = hash64.Mix(key, e.name(p))
 		}
 	}
-	if searchmutation.Active != searchmutation.WithoutBudget {
-		key = hash64.Mix(key, l.BudgetKey)
-	}
+	key = hash64.Mix(key, l.BudgetKey)
 	return l.Processes[0].Register.Key(key)
 }
 

@@ -52,6 +52,18 @@ func (t *Tally) Add(l *Lock, v Verdict) {
 	add(t.properties, string(l.Claim))
 }
 
+// Errs reports whether a verdict is that a search is wrong.
+func (t *Tally) Errs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.dimensions {
+		if c.verdicts[Loss]+c.verdicts[FalseAlarm] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // String returns a table with a line for each dimension and each property.
 func (t *Tally) String() string {
 	t.mu.Lock()

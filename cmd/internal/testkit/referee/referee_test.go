@@ -14,6 +14,7 @@ var (
 	each  = flag.Int("each", 2, "number of random locks of each other dimension")
 	only  = flag.String("dimension", "", "the only dimension")
 	from  = flag.Uint64("from", 0, "seed of the first lock")
+	first = flag.Bool("first", false, "stop after the first lock on which a search errs")
 )
 
 // The exhaustive search and plain runs agree on random locks.
@@ -40,7 +41,7 @@ func TestSearchAgreesWithPlainRuns(t *testing.T) {
 // judge judges the given number of locks of a dimension.
 func judge(t *testing.T, d *referee.Dimension, number int, tally *referee.Tally) {
 	r := referee.New(t)
-	for seed := *from; seed < *from+uint64(number); seed++ {
+	for seed := *from; seed < *from+uint64(number) && !(*first && tally.Errs()); seed++ {
 		if judged := seed - *from; judged > 0 && judged%100 == 0 {
 			t.Logf("%d locks\n%v", judged, tally)
 		}

@@ -66,7 +66,7 @@ func (s *search) define() {
 
 // run searches for every selected published defect.
 func (s *search) run(directory string, names *regexp.Regexp) error {
-	defects, err := read()
+	defects, err := read(lockDefects)
 	if err != nil {
 		return err
 	}
