@@ -98,14 +98,15 @@ report-card: ## Judge all published locks, and write docs/report-card.md, .html,
 shrinking: ## Show what shrinking costs for each broken lock, on one processor.
 	INTERLOCK_LONG=1 go test ./internal/search/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v
 
-mutate: ## Insert each known defect into the lock and verify that its test fails.
-	go run ./internal/tools/lockmutation
+PATTERN ?=
+mutate: ## Insert each known defect whose test matches PATTERN into the lock or the search, and verify that the test fails.
+	go run ./internal/tools/mutation '$(PATTERN)'
 
 mutate-search: ## Count how many of the published defects interlock check finds.
-	go run ./internal/tools/lockmutation -search
+	go run ./internal/tools/mutation -search
 
 mutate-search-quick: ## Verify that interlock check finds the published defects that are easy to find.
-	go run ./internal/tools/lockmutation -search -quick
+	go run ./internal/tools/mutation -search -quick
 
 PACKAGE ?= lock
 mutation-score: ## Count the mutants of PACKAGE that its tests and searches find.
@@ -116,8 +117,8 @@ referee: ## Compare the exhaustive search with plain runs on 10,000 random locks
 	GOFLAGS="$$(go run ./cmd/interlock scheduler)" go test ./cmd/internal/testkit/referee -count=1 -timeout=5h \
 		-v -args -dimension=goroutines -each=500
 
-mutations: ## Mutate the exhaustive search and verify that random locks expose it.
-	go test ./cmd/internal/testkit/referee -count=1 -timeout=5h -run='^TestFindWitnesses$$' -v -args -mutation-locks=2000
+mutations: ## Search for random locks that expose the defects of the exhaustive search whose tests match PATTERN.
+	go run ./internal/tools/mutation -witnesses '$(PATTERN)'
 
 alarms: build ## Check all correct locks with three faults each, on one and three servers; any violation is a false alarm.
 	for servers in 1 3; do \

@@ -15,7 +15,7 @@ func TestFilesAreWrittenInOnePackage(t *testing.T) {
 	reasons := map[string]string{
 		"internal/base/file":                        "the package itself",
 		"internal/run/gobuild":                      "a temporary directory, and copies by their hash",
-		"internal/tools/lockmutation":               "a temporary directory",
+		"internal/tools/mutation":                   "a temporary directory",
 		"internal/tools/chaos":                      "histories that grow",
 		"internal/run/flightrecorder":               "mapped into memory",
 		"cmd/internal/judge/hunt/directory_lock.go": "a lock, not a content",
