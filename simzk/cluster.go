@@ -110,9 +110,6 @@ type Cluster struct {
 	woken         bool // see [Cluster.Woken]
 	hasRealClient bool // some client runs goroutines of its own
 
-	mutation      mutation
-	endedSessions []*session // only under the mutation revivesSessions
-
 	pool
 }
 
@@ -163,7 +160,7 @@ func (c *Cluster) Reset(config Config, log *history.Log) {
 		config: config, history: log, activity: make(chan struct{}, 1),
 		watches: old.watches.reset(),
 		leader:  noLeader,
-		servers: newServers(&config), mutation: currentMutation, timeout: old.timeout,
+		servers: newServers(&config), timeout: old.timeout,
 		sessions: old.sessions[:0], opened: old.opened[:0], links: old.links[:0],
 		pool: pool{
 			ends: old.ends, watchArena: old.watchArena.Reset(),
@@ -294,12 +291,8 @@ func (c *Cluster) Collect() {
 // Deliver delivers to the client the oldest message that the server has sent it. It panics if there
 // is none; see [Link.Deliverable].
 func (c *Cluster) Deliver(l *Link) {
-	next := 0
-	if c.mutation == reordersReplies {
-		next = len(l.toClient) - 1
-	}
-	m := l.toClient[next]
-	l.toClient = slices.Delete(l.toClient, next, next+1)
+	m := l.toClient[0]
+	l.toClient = slices.Delete(l.toClient, 0, 1)
 	if m.Reply == nil && m.Event == 0 {
 		c.closeConnection(l)
 		return

@@ -228,9 +228,6 @@ func (c *Cluster) voteLess(first, second int) bool {
 // logLess reports whether the first of two servers has the shorter log.
 func (c *Cluster) logLess(first, second int) bool {
 	a, b := &c.servers[first], &c.servers[second]
-	if c.mutation == electsShortestLog {
-		a, b = b, a
-	}
 	if a.dataLost != b.dataLost {
 		return a.dataLost
 	}
@@ -249,8 +246,6 @@ func (c *Cluster) recoverLog() {
 	}
 	lost := len(c.proposals) > logLen
 	c.proposals = c.proposals[:logLen]
-	// has no effect except under the mutation commitsAlone
-	c.committed = min(c.committed, logLen)
 	for i := range c.servers {
 		s := &c.servers[i]
 		s.logged, s.acknowledged = min(s.logged, logLen), min(s.acknowledged, logLen)

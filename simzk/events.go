@@ -92,20 +92,6 @@ func (c *Cluster) queueEvents(event wire.EventType, path string, acl []wire.ACL,
 			last.watches = append(last.watches, fired...)
 			continue
 		}
-		c.postEvent(w, Message{Event: event, Path: path, Zxid: zxid, watches: fired})
-	}
-}
-
-// postEvent sends a watch's event, subject to the cluster's mutation.
-func (c *Cluster) postEvent(w *watch, m Message) {
-	switch {
-	case c.mutation == losesEvents && w.number%2 == 0:
-	case c.mutation == delaysEvents:
-		w.link.heldEvents = append(w.link.heldEvents, m)
-	default:
-		w.link.post(m)
-	}
-	if c.mutation == firesTwice && w.mode == oneShot {
-		c.watches.arm(w)
+		w.link.post(Message{Event: event, Path: path, Zxid: zxid, watches: fired})
 	}
 }

@@ -40,7 +40,7 @@ func (e *execution) Authenticate(id wire.Identity) {
 	e.link.authenticate(id)
 }
 
-// Commit proposes a write, subject to the cluster's mutation.
+// Commit proposes a write.
 func (e *execution) Commit(r *wire.Request) tree.Result {
 	c, l := e.cluster, e.link
 	if !e.write {
@@ -55,17 +55,8 @@ func (e *execution) Commit(r *wire.Request) tree.Result {
 	if _, lives := c.findSession(l.session.id); !lives {
 		return tree.Result{Code: wire.SessionExpired} // The client's server does not know that yet.
 	}
-	if c.mutation == losesWrites && r.Op == wire.OpCreate && c.zxid%4 == 0 {
-		return tree.Result{Path: r.Path}
-	}
 	result := c.tree.Apply(&w)
 	c.proposeWrite(&w, e.maker)
-	if c.mutation == repeatsWrites && r.Op == wire.OpCreate {
-		c.zxid++
-		w.Zxid = c.zxid
-		result = c.tree.Apply(&w)
-		c.proposeWrite(&w, e.maker)
-	}
 	return result
 }
 

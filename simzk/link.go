@@ -53,8 +53,7 @@ type linkState struct {
 	toServer    []*Exchange
 	toClient    []Message
 	lastRequest int32
-	postedHash  uint64    // hash of all messages from the server
-	heldEvents  []Message // events that the mutation delaysEvents holds back
+	postedHash  uint64 // hash of all messages from the server
 }
 
 // addLink initializes l as a link to a server. The address is the client's.

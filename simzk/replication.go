@@ -167,7 +167,7 @@ func (c *Cluster) commitAcknowledged() {
 		acknowledged := func(s *server) bool {
 			return s.epoch == c.epoch && s.acknowledged > c.committed
 		}
-		if c.countVoters(acknowledged) <= c.Voters()/2 && c.mutation != commitsAlone {
+		if c.countVoters(acknowledged) <= c.Voters()/2 {
 			return
 		}
 		c.commitNext()
@@ -207,8 +207,7 @@ func (c *Cluster) Converged() bool { return c.committed == len(c.proposals) }
 // false if there is none or the leader's messages do not reach the server.
 func (c *Cluster) Applicable(server int) (age uint64, ok bool) {
 	s := &c.servers[server]
-	if !c.lagging(server) || !c.hearsLeader(server) || s.applied >= c.committed &&
-		(c.mutation != appliesEarly || s.applied >= len(c.proposals)) {
+	if !c.lagging(server) || !c.hearsLeader(server) || s.applied >= c.committed {
 		return 0, false
 	}
 	return c.proposals[s.applied].age, true
@@ -291,7 +290,7 @@ func (c *Cluster) respond(l *Link, r *Exchange) {
 func (c *Cluster) mustAwaitApply(l *Link, r *Exchange) bool {
 	switch r.Op {
 	case wire.OpSync:
-		return !c.servers[l.server].leading && c.mutation != answersSyncEarly
+		return !c.servers[l.server].leading
 	case wire.OpCreateSession:
 		return r.opened
 	}

@@ -95,8 +95,4 @@ func (c *Cluster) postReply(l *Link, r *Exchange) {
 		Op:      r.verb(), Path: r.Path, Zxid: r.zxid, Err: r.Result.Code.String(),
 	})
 	l.post(Message{Reply: r, Zxid: r.zxid})
-	for _, m := range l.heldEvents {
-		l.post(m)
-	}
-	l.heldEvents = l.heldEvents[:0]
 }

@@ -70,11 +70,7 @@ func (c *Cluster) clockOf(s *session) clock {
 // a phase, strictly later than the timeout.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
-	timeout := s.scaledTimeout()
-	if c.mutation == expiresEarly {
-		timeout = 0
-	}
-	end := c.clockOf(s).read(contact) + timeout
+	end := c.clockOf(s).read(contact) + s.scaledTimeout()
 	return c.expiryPhase + floor(end-c.expiryPhase, tick) + tick
 }
 
@@ -89,7 +85,7 @@ func (c *Cluster) serveConnect(l *Link, r *Exchange) {
 	if handshake := r.connect; handshake != nil && !c.admitHandshake(l, r, handshake) {
 		return
 	}
-	if r.LastZxid > c.zxidOf(l.server) && c.mutation != acceptsStaleServer {
+	if r.LastZxid > c.zxidOf(l.server) {
 		c.closeConnection(l) // The client has seen a later zxid than this server.
 		return
 	}
@@ -97,9 +93,6 @@ func (c *Cluster) serveConnect(l *Link, r *Exchange) {
 	if c.deposed(l.server) && !c.decidesAlone(l.server, r) {
 		c.resumeAtDeposed(l, r)
 		return
-	}
-	if !found {
-		i, found = c.revive(r.Session)
 	}
 	switch {
 	case r.Session == 0:
@@ -151,18 +144,6 @@ func (c *Cluster) sessionKnownAt(server int, id int64) (known *session) {
 		return nil
 	}
 	return known
-}
-
-// revive restores an ended session under the mutation revivesSessions.
-func (c *Cluster) revive(id int64) (index int, found bool) {
-	for _, s := range c.endedSessions {
-		if s.id == id {
-			index, _ = c.findSession(id)
-			c.sessions = slices.Insert(c.sessions, index, s)
-			return index, true
-		}
-	}
-	return 0, false
 }
 
 // admitHandshake performs the server's checks of a handshake before it looks up the session, and
@@ -235,12 +216,6 @@ func (c *Cluster) endSession(s *session, how history.Kind) {
 	}
 	c.zxid++
 	w := &tree.Write{Op: wire.OpCloseSession, Zxid: c.zxid, Session: s.id}
-	switch c.mutation {
-	case leavesEphemerals:
-		w.Session = noSession
-	case revivesSessions:
-		c.endedSessions = append(c.endedSessions, s)
-	}
 	c.tree.Apply(w)
 	i, _ := c.findSession(s.id)
 	c.sessions = slices.Delete(c.sessions, i, i+1)

@@ -48,9 +48,9 @@ type savedWatches []struct {
 }
 
 // CanSave reports whether [Cluster.Save] applies to the cluster: every client is a [ModelEnd] that
-// can be saved, and there is no mutation.
+// can be saved.
 func (c *Cluster) CanSave() bool {
-	return c.mutation == 0 && !slices.ContainsFunc(c.links, func(l *Link) bool {
+	return !slices.ContainsFunc(c.links, func(l *Link) bool {
 		return l.model == nil || !l.model.CanSave()
 	})
 }

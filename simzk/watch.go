@@ -244,8 +244,6 @@ func (t *watchTable) drop(l *Link) []*watch {
 		t.disarm(w)
 		dropped = append(dropped, w)
 	}
-	// The mutation firesTwice rearms watches out of order.
-	slices.SortFunc(dropped, compareWatches)
 	return dropped
 }
 

@@ -105,10 +105,6 @@ func (c *Cluster) removeWatches(l *Link, r *wire.Request) wire.Code {
 // request of the connection has armed does not suppress these events. On a null path the request
 // fails, unless the watch is persistent.
 func (c *Cluster) setWatches(l *Link, w *wire.Watches) wire.Code {
-	relative := w.RelativeZxid
-	if c.mutation == losesMissedEvents {
-		relative = c.zxid
-	}
 	for kind, paths := range [...][]string{
 		dataWatch: w.Data, existWatch: w.Exist,
 		childWatch: w.Child,
@@ -117,7 +113,7 @@ func (c *Cluster) setWatches(l *Link, w *wire.Watches) wire.Code {
 			if path == wire.Null {
 				return wire.MarshallingError
 			}
-			c.setOrReplay(l, watchKind(kind), path, relative)
+			c.setOrReplay(l, watchKind(kind), path, w.RelativeZxid)
 		}
 	}
 	for mode, paths := range [...][]string{
@@ -137,7 +133,6 @@ func (c *Cluster) setWatches(l *Link, w *wire.Watches) wire.Code {
 func (c *Cluster) setOrReplay(l *Link, kind watchKind, path string, since int64) {
 	stat, exists := c.treeOf(l).Stat(path)
 	switch {
-	case !exists && kind != existWatch && c.mutation == losesMissedEvents:
 	case !exists && kind != existWatch:
 		c.replayEvent(l, kind, path, wire.EventDeleted)
 	case exists && kind == existWatch:

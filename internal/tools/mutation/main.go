@@ -1,13 +1,13 @@
-// Command mutation inserts known defects into package lock and into the exhaustive search, one at a
-// time. It verifies that the test of each defect fails with it and passes without it. With -search,
-// interlock check looks for the published defects of package lock, given nothing but the names of
-// the locks, and mutation counts those that it finds. The schedule that it prints has the number
-// that interlock check prints, which counts from 0. With -witnesses, the referee looks for random
-// locks that reveal the defects of the exhaustive search.
+// Command mutation inserts known defects into package lock, the exhaustive search and the simulated
+// ZooKeeper, one at a time. It verifies that the test of each defect fails with it and passes
+// without it. With -search, interlock check looks for the published defects of package lock, given
+// nothing but the names of the locks, and mutation counts those that it finds. The schedule that it
+// prints has the number that interlock check prints, which counts from 0. With -witnesses, the
+// referee looks for random locks that reveal the defects of the exhaustive search.
 //
-// The defects are in lock.txt, which describes the format, and search.txt. The command changes no
-// source file: it passes the edited text to the compiler as an overlay. Run it in the root of the
-// module:
+// The defects are in lock.txt, which describes the format, search.txt and zookeeper.txt. The command
+// changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
+// root of the module:
 //
 //	go run ./internal/tools/mutation [-search | -witnesses] [PATTERN]
 //
@@ -34,8 +34,9 @@ import (
 
 // The files of defects, by what they edit.
 const (
-	lockDefects   = "internal/tools/mutation/lock.txt"
-	searchDefects = "internal/tools/mutation/search.txt"
+	lockDefects      = "internal/tools/mutation/lock.txt"
+	searchDefects    = "internal/tools/mutation/search.txt"
+	zookeeperDefects = "internal/tools/mutation/zookeeper.txt"
 )
 
 const (
@@ -80,7 +81,7 @@ func main() {
 // run tries every selected defect with its test.
 func run(directory string, names *regexp.Regexp) error {
 	var defects []defect
-	for _, file := range []string{lockDefects, searchDefects} {
+	for _, file := range []string{lockDefects, searchDefects, zookeeperDefects} {
 		of, err := read(file)
 		if err != nil {
 			return err
