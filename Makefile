@@ -35,7 +35,7 @@ race: ## Run the tests of what is concurrent under the race detector.
 race-all: ## Run all tests under the race detector.
 	go test -race -vet=off -timeout=60m -skip='$(reconnections)' work
 
-daily: long race-all ## Run what CI runs once a day: everything that the tests can do.
+daily: long race-all mutate ## Run what CI runs once a day: everything that the tests can do.
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage internal/show/page/web/node_modules
@@ -99,7 +99,7 @@ shrinking: ## Show what shrinking costs for each broken lock, on one processor.
 	INTERLOCK_LONG=1 go test ./internal/search/shrink -count=1 -cpu=1 -run='^TestShrinkBrokenLocks$$' -v
 
 PATTERN ?=
-mutate: ## Insert each known defect whose test matches PATTERN into the lock or the search, and verify that the test fails.
+mutate: ## Insert each known defect into the lock, the search or the simulator, and verify that its test fails.
 	go run ./internal/tools/mutation '$(PATTERN)'
 
 mutate-search: ## Count how many of the published defects interlock check finds.
@@ -117,7 +117,7 @@ referee: ## Compare the exhaustive search with plain runs on 10,000 random locks
 	GOFLAGS="$$(go run ./cmd/interlock scheduler)" go test ./cmd/internal/testkit/referee -count=1 -timeout=5h \
 		-v -args -dimension=goroutines -each=500
 
-mutations: ## Search for random locks that expose the defects of the exhaustive search whose tests match PATTERN.
+mutations: ## Search for random locks that expose the defects of the exhaustive search.
 	go run ./internal/tools/mutation -witnesses '$(PATTERN)'
 
 alarms: build ## Check all correct locks with three faults each, on one and three servers; any violation is a false alarm.

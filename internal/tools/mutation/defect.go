@@ -20,6 +20,9 @@ type defect struct {
 	edits []edit
 }
 
+// String returns the place of the defect and what must find it. PATTERN is matched against it.
+func (d defect) String() string { return fmt.Sprintf("%s: %s %s", d.at, d.kind, d.name) }
+
 // A suite is a package whose tests must find defects.
 type suite struct {
 	directory string

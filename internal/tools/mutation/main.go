@@ -5,13 +5,13 @@
 // prints has the number that interlock check prints, which counts from 0. With -witnesses, the
 // referee looks for random locks that reveal the defects of the exhaustive search.
 //
-// The defects are in lock.txt, which describes the format, search.txt and zookeeper.txt. The command
-// changes no source file: it passes the edited text to the compiler as an overlay. Run it in the
-// root of the module:
+// The defects are in lock.txt, which describes the format, search.txt and zookeeper.txt. The
+// command changes no source file: it passes the edited text to the compiler as an overlay. Run it
+// in the root of the module:
 //
 //	go run ./internal/tools/mutation [-search | -witnesses] [PATTERN]
 //
-// PATTERN is a regular expression that selects defects by name.
+// PATTERN is a regular expression that selects defects by file, line and test.
 package main
 
 import (
@@ -89,7 +89,7 @@ func run(directory string, names *regexp.Regexp) error {
 		defects = append(defects, of...)
 	}
 	all := slices.Clone(defects)
-	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.name) })
+	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.String()) })
 	var checked []suite
 	for _, d := range defects {
 		if slices.Contains(checked, d.suite) {
@@ -134,7 +134,7 @@ func each(directory string, defects []defect,
 	return func(yield func(defect, string) bool) {
 		for i, d := range defects {
 			result := <-results[i]
-			fmt.Printf("%s %s: %s\n", d.kind, d.name, result)
+			fmt.Printf("%v: %s\n", d, result)
 			if !yield(d, result) {
 				return
 			}

@@ -72,7 +72,7 @@ func (s *search) run(directory string, names *regexp.Regexp) error {
 	}
 	defects = slices.DeleteFunc(defects, func(d defect) bool {
 		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
-			!names.MatchString(d.name) || s.quick && !d.quick
+			!names.MatchString(d.String()) || s.quick && !d.quick
 	})
 	found, outcomes := 0, make([]outcome, 0, len(defects))
 	for d, result := range each(directory, defects, s.find) {

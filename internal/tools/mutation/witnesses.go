@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,14 +20,14 @@ const witnessLimit = time.Hour
 
 // A witnesses is a search for random locks that reveal the defects of the exhaustive search.
 type witnesses struct {
-	locks int // on one server
-	each  int // of each other dimension
+	locks     int
+	dimension string // of the locks
 }
 
 func (w *witnesses) define() {
-	flag.IntVar(&w.locks, "locks", 1000, "with -witnesses: number of random locks on one server")
-	flag.IntVar(&w.each, "each", 50,
-		"with -witnesses: number of random locks of each other dimension")
+	flag.IntVar(&w.locks, "locks", 1000, "with -witnesses: number of random locks")
+	flag.StringVar(&w.dimension, "dimension", "one server",
+		"with -witnesses: dimension of the locks, as in internal/testkit/referee/dimensions.go")
 }
 
 // run looks for a witness of every selected defect.
@@ -35,7 +36,7 @@ func (w *witnesses) run(directory string, names *regexp.Regexp) error {
 	if err != nil {
 		return err
 	}
-	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.name) })
+	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.String()) })
 	found := 0
 	for _, result := range each(directory, defects, w.find) {
 		switch {
@@ -49,7 +50,7 @@ func (w *witnesses) run(directory string, names *regexp.Regexp) error {
 	return nil
 }
 
-// find inserts the defect and returns what the referee reports of the first lock that reveals it.
+// find inserts the defect and returns the verdict on a lock that reveals it, and the lock.
 func (w *witnesses) find(d defect, directory string) string {
 	program, err := d.build(directory, "test", "-c", "./"+referee)
 	if err != nil {
@@ -61,9 +62,13 @@ func (w *witnesses) find(d defect, directory string) string {
 	}
 	output, err := commandIn(referee, witnessLimit, program, "-test.timeout=0",
 		"-test.run=^TestSearchAgreesWithPlainRuns$", "-first",
-		fmt.Sprint("-locks=", w.locks), fmt.Sprint("-each=", w.each))
-	if err == nil {
-		return fmt.Sprintf("%s by %d locks", notFound, w.locks)
+		"-dimension="+w.dimension, fmt.Sprint("-locks=", w.locks), fmt.Sprint("-each=", w.locks))
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		return notFound
 	}
-	return output
+	shrunk := firstMatch(`seed \d+, shrunk: .*\n.*`, output)
+	if shrunk == "" {
+		return fmt.Sprintf("WRONG: %v\n%s", err, output)
+	}
+	return shrunk
 }
