@@ -89,7 +89,9 @@ func run(directory string, names *regexp.Regexp) error {
 		defects = append(defects, of...)
 	}
 	all := slices.Clone(defects)
-	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.String()) })
+	defects = slices.DeleteFunc(defects, func(d defect) bool {
+		return !names.MatchString(d.String())
+	})
 	var checked []suite
 	for _, d := range defects {
 		if slices.Contains(checked, d.suite) {

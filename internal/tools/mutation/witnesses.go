@@ -36,7 +36,9 @@ func (w *witnesses) run(directory string, names *regexp.Regexp) error {
 	if err != nil {
 		return err
 	}
-	defects = slices.DeleteFunc(defects, func(d defect) bool { return !names.MatchString(d.String()) })
+	defects = slices.DeleteFunc(defects, func(d defect) bool {
+		return !names.MatchString(d.String())
+	})
 	found := 0
 	for _, result := range each(directory, defects, w.find) {
 		switch {
