@@ -1,7 +1,15 @@
 package contributing_test
 
 // budgets are what the tests of this package keep. A change that raises one says why in its commit.
-var budgets = struct{ words wordBudgets }{
+var budgets = struct {
+	words wordBudgets
+	sizes sizeBudgets
+}{
+	sizes: sizeBudgets{
+		function: 80, file: 500,
+		files:   map[string]int{},
+		shadows: 57,
+	},
 	words: wordBudgets{
 		total: 26000, internals: 6000, page: 1500,
 		references: map[string]int{
