@@ -4,6 +4,6 @@
 //
 // [ZooKeeperConsistency] and [NoLostWatch] decide a whole history; [Consistency] and [Watches]
 // decide event by event. Package check has the rows of both properties, and reaches this package
-// through two monitors (check/guarantees.go). [TreeOperations] and [SessionReads] compare a history with a model of
-// the tree.
+// through two monitors (check/guarantees.go). [TreeOperations] and [SessionReads] compare a history
+// with a model of the tree.
 package guarantee
