@@ -116,9 +116,10 @@ Exit status:
 		newWorker(t))
 	addGroup(root, "Examine a schedule or a history:", newReplay(t), newRegress(), newExplore(t),
 		newVerify())
-	addGroup(root, "Judge locks:", newLocks(), newBugs(t), newReportCard(t), newCertify(t))
-	addGroup(root, "Use the simulated server:", newServe(), newControl(), newLaunch(), newConform())
-	root.AddCommand(newScheduler(), newDoctor(), newStrategiesTopic(), newFaultsTopic())
+	addGroup(root, "Judge locks:", newLocks(), newReportCard(t), newCertify(t))
+	addGroup(root, "Use the simulated server:", newServe(), newControl())
+	addGroup(root, "Less often needed:", newBugs(t), newConform(), newLaunch(), newScheduler())
+	root.AddCommand(newDoctor(), newStrategiesTopic(), newFaultsTopic())
 	for _, command := range root.Commands() {
 		completeFlags(command)
 	}
