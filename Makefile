@@ -19,7 +19,7 @@ connections = ./history ./lock/... ./lock/lockotel ./sim/... ./sim/simredis ./si
 	./internal/run/supervise ./cmd/internal/show/dashboard
 searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore ./cmd/internal/workqueue \
 	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy)
-concurrent = Workers|Threads|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|PartsJoin|Merge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
+concurrent = Workers|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|ThreadDefects|ThreadsOfProduction|SearchShardsMerge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
 # answer, see https://github.com/go-zookeeper/zk/pull/35: `make test` runs these tests.
 reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnection_is_survived|partitioned_holder_learns)
