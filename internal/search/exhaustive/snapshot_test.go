@@ -34,7 +34,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, exhaustive.Search{
 				Scenario:  s,
-				Schedules: long.Count(100, 400),
+				Schedules: long.Count(250, 400),
 			}); landed.Total(kind) == 0 {
 				t.Errorf("%v: no fault struck", &s)
 			}

@@ -1,13 +1,13 @@
-package report_test
+package bundled_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
 // The sentence names every dimension of a search.
@@ -63,7 +63,7 @@ func TestScope(t *testing.T) {
 				"enter, and at 2 other moments of a schedule",
 		},
 	} {
-		subject, err := subjects.Named(tc.lock)
+		subject, err := bundled.Named(tc.lock)
 		if err != nil {
 			t.Fatal(err)
 		}

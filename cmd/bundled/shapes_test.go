@@ -1,4 +1,4 @@
-package strategy_test
+package bundled_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -57,7 +58,7 @@ func TestShapesOccur(t *testing.T) {
 	several.Servers = 3
 	plainOnes, shapedOnes := count(t, 1000, several)
 	plain[deposed], shaped[deposed] = plainOnes[deposed], shapedOnes[deposed]
-	expiring := locktest.Scenario(locktest.Named(t, "setnx-lease"), 3, 2, 2)
+	expiring := locktest.Scenario(redislocks.SetNXLease(), 3, 2, 2)
 	plainOnes, shapedOnes = count(t, 300, expiring)
 	plain[overslept], shaped[overslept] = plainOnes[overslept], shapedOnes[overslept]
 	for course, name := range courseNames {
