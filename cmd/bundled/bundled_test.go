@@ -133,7 +133,7 @@ func TestCheckOfDatabase(t *testing.T) {
 	}
 }
 
-// Processes of which a plan names one are not interchangeable: the lock of the second process is
+// Processes are not interchangeable if a plan names one: the lock of the second process is
 // lost only if that one comes first.
 func TestSymmetryDistinguishesNamedProcesses(t *testing.T) {
 	for _, tc := range []struct {

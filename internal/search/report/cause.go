@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 )
 
-// A Cause is how a violation came about: what stands in the explanation of a run that violates a
-// property, whichever process it was. Both lists are sorted, and have each text once.
+// A Cause is how a violation came about: the faults and requests that the explanation of a run
+// names, whichever process sent them. Both lists are sorted, and have each text once.
 type Cause struct {
-	Faults []string `json:"faults,omitempty"` // kinds of those that mattered
+	Faults []string `json:"faults,omitempty"` // the kinds that mattered
 	// Calls are the requests that mattered, by operation and, if the run has gathered
 	// [history.Facts], source line, such as "create at billing/lock.go:42". A request without an
-	// answer, and a session that expired, stand there too.
+	// answer, and a session that expired, have texts of their own.
 	Calls []string `json:"calls,omitempty"`
 }
 
@@ -106,8 +106,8 @@ func showsFault(call string) bool {
 	return call == sessionExpired || strings.HasSuffix(call, noAnswer)
 }
 
-// Covers reports whether another cause is the same, or the same with more faults or more calls. One
-// without a fault covers no other: calls alone are too common.
+// Covers reports whether another cause is the same, or the same with more faults or more calls. A
+// cause without a fault covers no other: calls alone are too common.
 func (c *Cause) Covers(other *Cause) bool {
 	if c.String() == other.String() {
 		return true

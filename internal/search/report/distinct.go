@@ -29,8 +29,7 @@ type Candidate struct {
 // DistinctFailures are the distinct failures of a search, in the order of their first schedules.
 type DistinctFailures []DistinctFailure
 
-// Add counts a failed schedule, of which these are the events, and reports whether one of its
-// signatures is new. Violations out of contract do not count. If the schedule panics, only the
+// Add counts a failed schedule with its events, and reports whether one of its signatures is new. Violations out of contract do not count. If the schedule panics, only the
 // panic counts, because the violations that follow can be its consequences.
 func (d *DistinctFailures) Add(f *Failure, events []history.Event) (isNew bool) {
 	return d.add(f, events, false)
@@ -87,7 +86,7 @@ func (d *DistinctFailures) count(failure DistinctFailure) (isNew bool) {
 const (
 	// candidatesMax bounds the candidates that are kept because of their few faults and calls.
 	candidatesMax = 8
-	// disturbancesMax bounds the disturbances of which the first candidate is kept.
+	// disturbancesMax bounds the disturbances for each of which the first candidate is kept.
 	disturbancesMax = 8
 )
 

@@ -8,8 +8,8 @@ import (
 )
 
 // keepsCause reports whether a run may take the place of the smallest schedule so far, whose cause
-// counts, and notes its cause if so. No call may be new. A search may come upon any other failure,
-// so it must also keep the faults, unless the cause stays the same without them.
+// counts, and notes its cause if so. No call may be new. A search may find any other failure, so it
+// must also keep the faults, unless the cause stays the same without them.
 func (s *shrinker) keepsCause(result *engine.Result) bool {
 	c := report.CauseOf(result.Events, result.Violations[0])
 	if !c.Within(s.cause) || s.searching && !slices.Equal(c.Faults, s.cause.Faults) &&

@@ -89,7 +89,7 @@ type shrinker struct {
 	plan      faults.Plan // as given
 
 	cause     *report.Cause // of the smallest schedule so far; nil if any will do
-	searching bool          // a search is under way, which may come upon any failure
+	searching bool          // a search is under way, which may find any failure
 
 	scenario   scenarios.Scenario
 	deviations []engine.Deviation

@@ -12,7 +12,8 @@ import (
 )
 
 // A TimeTrap is a small lock that panics if a schedule passes a window between two instants, over
-// which the search once let time jump. Without the defect, it does all the same and does not panic.
+// which the search once let time jump. Without the defect, it takes the same steps and does not
+// panic.
 type TimeTrap struct {
 	Name    string
 	Service sim.Service // ZooKeeper if nil

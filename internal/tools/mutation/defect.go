@@ -26,7 +26,7 @@ func (d defect) String() string { return fmt.Sprintf("%s: %s %s", d.at, d.kind, 
 // A suite is a package whose tests must find defects.
 type suite struct {
 	directory string
-	complete  string // a test of which every subtest has an entry, or empty
+	complete  string // a test whose subtests all have an entry, or empty
 }
 
 // An edit replaces consecutive lines of a file.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the modules require each other in a version. A release tags all of them with it. go install
 # refuses a go.mod with replace, so the command is tagged on a commit of its own, after the others
-# are published; golang.org/x/tools releases gopls likewise.
+# are published; golang.org/x/tools releases gopls in the same way.
 #
 #	internal/tools/release/versions.sh v0.1.0
 #	git commit -am "Version v0.1.0"
