@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -23,7 +24,7 @@ const (
 // An exhaustive search, also of the fair phase, finds every violation within its bounds. A
 // search that distinguishes all local histories of the processes finds the same.
 func TestExhaustive(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject scenarios.Subject
 		plan    string
 		ticks   int // on which nothing waits
@@ -36,7 +37,7 @@ func TestExhaustive(t *testing.T) {
 		{redislocks.SetNXExpire(), "none", 0, []string{twoInside, foreignKey}},
 		{redislocks.SetNXExpire(), "crash:c1=1", 0, []string{twoInside, foreignKey, waitsForEver}},
 		{redislocks.SetNXLease(), "none", 0, nil},
-	} {
+	}, 4) {
 		t.Run(tc.subject.Name+" "+tc.plan, func(t *testing.T) {
 			e := exhaustive.Search{
 				Scenario:     locktest.Planned(t, tc.subject, 2, 1, tc.plan),
