@@ -29,8 +29,9 @@ type Candidate struct {
 // DistinctFailures are the distinct failures of a search, in the order of their first schedules.
 type DistinctFailures []DistinctFailure
 
-// Add counts a failed schedule with its events, and reports whether one of its signatures is new. Violations out of contract do not count. If the schedule panics, only the
-// panic counts, because the violations that follow can be its consequences.
+// Add counts a failed schedule with its events, and reports whether one of its signatures is new.
+// Violations out of contract do not count. If the schedule panics, only the panic counts, because
+// the violations that follow can be its consequences.
 func (d *DistinctFailures) Add(f *Failure, events []history.Event) (isNew bool) {
 	return d.add(f, events, false)
 }

@@ -225,7 +225,8 @@ func (c *corpus) add(r *report.Campaign, target *Target, known *strategy.Corpus)
 	}
 }
 
-// unknown counts the schedules of known failures, and returns the failures that may have another cause.
+// unknown counts the schedules of known failures, and returns the failures that may have another
+// cause.
 func (c *corpus) unknown(failures report.DistinctFailures) (fresh report.DistinctFailures) {
 	for _, d := range failures {
 		for i := range c.Failures {
