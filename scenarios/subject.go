@@ -93,6 +93,9 @@ func (s *Subject) validate() error {
 	case s.Places < 0 || s.Places > 1 && s.Shared != nil:
 		return fmt.Errorf("the lock %s has %d places: set Subject.Places to at least 1, and to 1 "+
 			"if attempts share the lock", s.Name, s.Places)
+	case s.Limits.Places != 0:
+		return fmt.Errorf("the lock %s has Subject.Limits.Places, which is not used: "+
+			"set Subject.Places", s.Name)
 	case s.Places > 1 && s.Guard != NoResource:
 		return fmt.Errorf("the lock %s has %d places, so that its holders may write a resource in "+
 			"any order: remove Subject.Guard", s.Name, s.Places)

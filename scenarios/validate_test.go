@@ -64,6 +64,10 @@ func TestValidateSubject(t *testing.T) {
 			},
 			"the lock mutex has 2 places: set Subject.Places to at least 1",
 		},
+		"places among the limits": {
+			func(s *scenarios.Scenario) { s.Subject.Limits.Places = 3 },
+			"set Subject.Places",
+		},
 		"a resource of several holders": {
 			func(s *scenarios.Scenario) { s.Subject.Places = 2 },
 			"the lock mutex has 2 places, so that its holders may write a resource in any order",

@@ -17,7 +17,7 @@ func StepCost(s *scenarios.Scenario) int {
 func Offers(s *scenarios.Scenario, condition *history.Sometimes) bool {
 	needed := condition.Clients
 	if needed > 1 { // A process waits only while others have all further places.
-		needed += max(1, s.Subject.Limits.Places) - 1
+		needed += max(1, s.Subject.Places) - 1
 	}
 	if s.Clients < needed {
 		return false

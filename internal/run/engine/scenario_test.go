@@ -25,7 +25,7 @@ func TestOffers(t *testing.T) {
 		{3, 0, check.AbandonedPlace, false},
 	} {
 		s := locktest.Planned(t, subjects.Textbook(), test.clients, 1, "lose-reply=1")
-		s.Subject.Limits.Places = test.places
+		s.Subject.Places = test.places
 		if got := engine.Offers(&s, &test.condition); got != test.want {
 			t.Errorf("%d clients, %d places, %s: %v", test.clients, test.places,
 				test.condition.Name, got)
