@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -41,5 +42,9 @@ func Pair() scenarios.Subject {
 		})
 	// A process confirms one lock repeatedly while it waits for the other.
 	s.Limits.Requests = history.Unbounded
+	// Processes wait behind the node of the other lock, so the node that grants has none behind it.
+	s.Sometimes = []history.Sometimes{
+		check.Contention, check.ExpiredWaiter, check.LostCreate, check.AbandonedPlace,
+	}
 	return s
 }
