@@ -163,8 +163,8 @@ func addTimer(d *generator, _ *Lock, p *Program) {
 		return
 	}
 	p.Lock = append([]Op{
-		{Do: Timer, Seconds: pick(d, durations[:3]) + 0.25, Yes: First},
-		{Do: Timer, Seconds: pick(d, durations) + 0.5, Yes: Second},
+		{Do: Timer, Seconds: pick(d, durations[:3]) + d.fraction(), Yes: First},
+		{Do: Timer, Seconds: pick(d, durations) + d.fraction(), Yes: Second},
 	}, p.Lock...)
 	ops := p.Unlock
 	if len(ops) == 0 || d.oneIn(3) {

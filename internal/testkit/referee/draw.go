@@ -56,7 +56,7 @@ func (r *Referee) breaksRarely(l *Lock, walks int) bool {
 }
 
 func draw(dimension *Dimension, seed, candidate uint64) *Lock {
-	d := &generator{rand.New(rand.NewPCG(seed, candidate)), dimension}
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, candidate)), dimension: dimension}
 	l := &Lock{
 		Dimension: dimension.Name, Clients: 2, Cycles: 1, Faults: "none",
 		Claim: pick(d, dimension.Claims), breakingWalk: -1,
@@ -107,6 +107,14 @@ func (d *generator) signal(l *Lock) {
 type generator struct {
 	*rand.Rand
 	dimension *Dimension
+	timers    int // drawn so far
+}
+
+// fraction returns a part of a second that no other timer of the lock has. So no two timers fire at
+// once, and none when a sleep of whole seconds ends: the order of both is open then.
+func (d *generator) fraction() float64 {
+	d.timers++
+	return float64(d.timers) / 64
 }
 
 func pick[T any](d *generator, of []T) T { return of[d.IntN(len(of))] }
@@ -211,7 +219,8 @@ func (d *generator) ops(count int, refuses bool) (ops []Op) {
 		case Sync, Alone, Sequence, Connect:
 			op.Node = ""
 		case Delete, Set, Exists, Swap:
-			op.Apart = apart && d.oneIn(2)
+			// The clients of other services do not fix the order of what goroutines send at once.
+			op.Apart = apart && d.oneIn(2) && d.dimension.service == ZooKeeper
 		case Create, Renew:
 			op.Seconds = pick(d, []float64{2, 3, 5, 8}) // The life of what expires.
 		case Await:
@@ -228,8 +237,7 @@ func (d *generator) ops(count int, refuses bool) (ops []Op) {
 			op.Yes, op.No = GoOn, pick(d, []Reaction{Refuse, Skip, Done})
 		}
 		if op.Do == Timer {
-			// No sleep ends when a timer fires, because the order of both is open then.
-			op.Node, op.Seconds = "", pick(d, durations)+0.25
+			op.Node, op.Seconds = "", pick(d, durations)+d.fraction()
 			op.Yes, op.No = pick(d, []Reaction{First, Second}), GoOn
 		}
 		if !refuses && op.Yes == Refuse {
