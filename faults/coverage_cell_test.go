@@ -29,7 +29,7 @@ func TestParseCells(t *testing.T) {
 	}
 	for _, tc := range []struct{ text, want string }{
 		{"", `unknown fault ""`},
-		{"fire", `unknown fault "fire"; known are all, cut, `},
+		{"fire", `unknown fault "fire"; known are all, `},
 		{"all@hold", `unknown fault "all"`},
 		{"cut@lunch", `unknown phase "lunch"; known are idle, create, `},
 		{"cut@idle", "cut@idle cannot be reached: a process is idle only"},

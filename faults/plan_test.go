@@ -131,11 +131,11 @@ func TestParseErrors(t *testing.T) {
 	const forServers = "; it can be a server such as s2, leader, or follower"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in " +
 		"s1-leader"
-	const known = "; known are cut, lose-reply, expire, crash, cancel, reset, kill-server, " +
-		"partition-server, partition-inbound, partition-outbound, stall-requests, " +
-		"stall-replies, pause, slow-client, fast-client, slow-clock, fast-clock, jump-clock, " +
-		"restart, fail-write, unreachable, partition-link, partition-link-oneway, " +
-		"delay-rewatch, close-session, stall-server, wipe-server, fail-over, restart-server, any"
+	known := "; known are "
+	for kind := range faults.Kinds {
+		known += kind.String() + ", "
+	}
+	known += "any"
 	tests := []struct{ text, want string }{
 		{"", `""` + form},
 		{"cut", `"cut"` + form},

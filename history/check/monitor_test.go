@@ -214,8 +214,9 @@ func (b *arbitraryWorld) end() {
 
 // excluding watches, which an arbitraryWorld fires out of order.
 func judged() []history.Property {
+	unmonitored := append(check.Unmonitored(check.Properties()), history.NoLostWatch)
 	return slices.DeleteFunc(check.Properties(),
-		func(p history.Property) bool { return p == history.NoLostWatch })
+		func(p history.Property) bool { return slices.Contains(unmonitored, p) })
 }
 
 // signature returns the violation of a property by a history, or "".

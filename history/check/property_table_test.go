@@ -15,26 +15,12 @@ import (
 )
 
 func TestProperties(t *testing.T) {
-	want := []history.Property{
-		history.ServerMutualExclusion, history.ClientMutualExclusion, history.Fencing,
-		history.NoLostUpdate, history.FIFO,
-		history.NoLostWatch, history.Progress, history.NoStarvation, history.NoLivelock,
-		history.NoSpuriousFailure, history.NoLeakedNodes,
-		history.LossNotification, history.SessionLoss, history.Reentrancy, history.NoHerd,
-		history.MonotonicToken, history.Linearizable, history.OwnRelease,
-		history.Validity, history.Extension, history.Promptness,
-		history.NoEarlyPass, history.OneLeaderPerTerm, history.TermsInOrder,
-		history.Quiescence, history.Margin,
-	}
 	got := check.Properties()
-	if !slices.Equal(got, want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
 	got[0] = "changed"
-	if check.Properties()[0] != history.ServerMutualExclusion {
+	if check.Properties()[0] == "changed" {
 		t.Error("the caller's slice is not its own")
 	}
-	for _, p := range want {
+	for _, p := range check.Properties() {
 		if parsed, err := check.ParseProperty(string(p)); parsed != p || err != nil {
 			t.Errorf("parsed %q as %q, error %v", p, parsed, err)
 		}
@@ -48,87 +34,89 @@ func TestProperties(t *testing.T) {
 	}
 }
 
+// breaking has for each property a history that breaks it. The test file of a property adds its own.
+var breaking = map[history.Property][]history.Event{
+	history.ServerMutualExclusion: {
+		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1),
+		created(2, "/l/b", 2),
+		lockOK(2, 1, ""),
+	},
+	history.ClientMutualExclusion: {on(history.Enter, 1), on(history.Enter, 2)},
+	history.FIFO: {
+		lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
+		created(2, "/l/b", 2), lockOK(2, 1, ""),
+	},
+	history.NoLostWatch: {
+		armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1),
+		on(history.Tick, 0),
+	},
+	history.Progress:          {lockCall(1, 1), on(history.FairPhase, 0)},
+	history.NoSpuriousFailure: {lockCall(1, 1), lockFailed(1, 1)},
+	history.Fencing: {
+		token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4),
+		wrote(2, 1, 2),
+	},
+	history.NoLostUpdate: {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
+	history.NoStarvation: {
+		on(history.FairPhase, 0), lockCall(1, 1), created(1, "/l/a", 1),
+		lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
+	},
+	history.NoLivelock: append([]history.Event{on(history.FairPhase, 0)},
+		slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
+	history.LossNotification: {
+		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
+		deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1),
+	},
+	history.SessionLoss: {
+		lockCall(1, 1), lockOK(1, 1, "/l/a"), sessionOver(1, "/l/a"),
+		enter(1, 1),
+	},
+	history.Reentrancy: {
+		lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
+		deleted(1, "/l/a", 2),
+	},
+	history.NoHerd: append(append([]history.Event{lockCall(1, 1)},
+		slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
+	history.NoLeakedNodes: {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
+	history.MonotonicToken: {
+		{Kind: history.LockReturn, Process: 1, Zxid: 2},
+		{Kind: history.LockReturn, Process: 2, Zxid: 2},
+	},
+	history.Linearizable: {
+		lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1),
+		lockOK(2, 1, ""),
+	},
+	history.OwnRelease: {on(history.KeySet, 1), on(history.KeyDeleted, 2)},
+	history.Validity: {
+		{Kind: history.LockReturn, Process: 1, Validity: 1}, lockOK(2, 1, ""),
+	},
+	history.Extension: {
+		lockOK(1, 1, ""), lockOK(2, 1, ""),
+		{Kind: history.Extended, Process: 1, Validity: 1},
+	},
+	history.Promptness: {
+		lockCall(1, 1), lockFailed(1, 1),
+		{Kind: history.Send, Process: 1, Op: "create", Path: "/l/a"},
+	},
+	history.NoEarlyPass:      {lockOK(1, 1, "")},
+	history.OneLeaderPerTerm: {observed(1, 2, "/l/a", 3)},
+	history.TermsInOrder:     {observed(1, 2, "/l/a", 3), observed(1, 2, "/l/a", 2)},
+	history.Quiescence: {
+		on(history.FairPhase, 0),
+		{Kind: history.Send, Process: 1, At: history.QuiescenceAfter + 1},
+	},
+	history.Margin: {
+		{Kind: history.SessionOpened, Process: 1, Session: 7},
+		lockOK(1, 1, ""),
+		{Kind: history.SessionExpired, Process: 1, Session: 7},
+		{Kind: history.Lost, Process: 1, At: 1},
+	},
+}
+
 func TestCheckerDispatches(t *testing.T) {
 	var c check.Checker
-	violations := map[history.Property][]history.Event{
-		history.ServerMutualExclusion: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""), lockCall(2, 1),
-			created(2, "/l/b", 2),
-			lockOK(2, 1, ""),
-		},
-		history.ClientMutualExclusion: {on(history.Enter, 1), on(history.Enter, 2)},
-		history.FIFO: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockCall(2, 1),
-			created(2, "/l/b", 2), lockOK(2, 1, ""),
-		},
-		history.NoLostWatch: {
-			armed(1, 1, "/l/a", "data"), deleted(2, "/l/a", 1),
-			on(history.Tick, 0),
-		},
-		history.Progress:          {lockCall(1, 1), on(history.FairPhase, 0)},
-		history.NoSpuriousFailure: {lockCall(1, 1), lockFailed(1, 1)},
-		history.Fencing: {
-			token(1, 1, 5), read(1, 1, 0), wrote(1, 1, 1), token(2, 1, 4),
-			wrote(2, 1, 2),
-		},
-		history.NoLostUpdate: {read(1, 1, 0), read(2, 1, 0), wrote(1, 1, 1), wrote(2, 1, 2)},
-		history.NoStarvation: {
-			on(history.FairPhase, 0), lockCall(1, 1), created(1, "/l/a", 1),
-			lockCall(2, 1), created(2, "/l/b", 2), lockOK(2, 1, ""),
-		},
-		history.NoLivelock: append([]history.Event{on(history.FairPhase, 0)},
-			slices.Repeat([]history.Event{on(history.Send, 1)}, 31)...),
-		history.LossNotification: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
-			deleted(1, "/l/a", 2), unlockCall(1, 1), unlockOK(1, 1),
-		},
-		history.SessionLoss: {
-			lockCall(1, 1), lockOK(1, 1, "/l/a"), sessionOver(1, "/l/a"),
-			enter(1, 1),
-		},
-		history.Reentrancy: {
-			lockCall(1, 1), created(1, "/l/a", 1), lockOK(1, 1, ""),
-			deleted(1, "/l/a", 2),
-		},
-		history.NoHerd: append(append([]history.Event{lockCall(1, 1)},
-			slices.Repeat([]history.Event{on(history.Send, 1)}, 9)...), lockOK(1, 1, "")),
-		history.NoLeakedNodes: {lockCall(1, 1), created(1, "/l/a", 1), lockFailed(1, 1)},
-		history.MonotonicToken: {
-			{Kind: history.LockReturn, Process: 1, Zxid: 2},
-			{Kind: history.LockReturn, Process: 2, Zxid: 2},
-		},
-		history.Linearizable: {
-			lockCall(1, 1), lockOK(1, 1, ""), lockCall(2, 1),
-			lockOK(2, 1, ""),
-		},
-		history.OwnRelease: {on(history.KeySet, 1), on(history.KeyDeleted, 2)},
-		history.Validity: {
-			{Kind: history.LockReturn, Process: 1, Validity: 1}, lockOK(2, 1, ""),
-		},
-		history.Extension: {
-			lockOK(1, 1, ""), lockOK(2, 1, ""),
-			{Kind: history.Extended, Process: 1, Validity: 1},
-		},
-		history.Promptness: {
-			lockCall(1, 1), lockFailed(1, 1),
-			{Kind: history.Send, Process: 1, Op: "create", Path: "/l/a"},
-		},
-		history.NoEarlyPass:      {lockOK(1, 1, "")},
-		history.OneLeaderPerTerm: {observed(1, 2, "/l/a", 3)},
-		history.TermsInOrder:     {observed(1, 2, "/l/a", 3), observed(1, 2, "/l/a", 2)},
-		history.Quiescence: {
-			on(history.FairPhase, 0),
-			{Kind: history.Send, Process: 1, At: history.QuiescenceAfter + 1},
-		},
-		history.Margin: {
-			{Kind: history.SessionOpened, Process: 1, Session: 7},
-			lockOK(1, 1, ""),
-			{Kind: history.SessionExpired, Process: 1, Session: 7},
-			{Kind: history.Lost, Process: 1, At: 1},
-		},
-	}
 	for _, p := range check.Properties() {
-		v := c.Check(p, violations[p])
+		v := c.Check(p, breaking[p])
 		if v == nil || v.Property != p || !strings.HasPrefix(v.Signature(), string(p)+": ") {
 			t.Errorf("%s: %+v", p, v)
 		}

@@ -4,7 +4,6 @@ package contributing_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,46 +16,25 @@ import (
 
 const module = "../.."
 
-// TestOneFileAndOneRow adds a fault kind, a property, a strategy, two bundled locks and an
-// operation of ZooKeeper to a copy of the module, each as docs/contributing.md says, and uses them.
+// TestOneFileAndOneRow builds a command with a new fault kind, property, strategy, bundled lock and
+// operation of ZooKeeper, each added as docs/contributing.md says, and uses them.
 func TestOneFileAndOneRow(t *testing.T) {
-	long.Only(t) // It builds a copy of the module.
-	root := filepath.Join(t.TempDir(), "interlock")
-	copyModule(t, root)
-
-	addFile(t, root, "drop_link", "internal/run/zookeeper")
-	addRow(t, root, "internal/run/zookeeper/faults.go", "\tfaults.Cut: {",
-		"\tfaults.DropLink: dropLink,\n")
-	addRow(t, root, "faults/kind.go", "\tKinds // the number of kinds", "\tDropLink\n")
-	addRow(t, root, "faults/kind_table.go", "\tCut: {",
-		"\tDropLink: {name: \"drop-link\", meaning: \"the connection breaks\"},\n")
-	addFile(t, root, "first_out", "history/check")
-	addRow(t, root, "history/check/property_table.go",
-		"\t{\n\t\tname:      history.Fencing,", // in the middle
-		"\tfirstOut,\n")
-	addFile(t, root, "explain_first_out", "history/explain")
-	addRow(t, root, "history/explain/explain.go", "\thistory.ZooKeeperConsistency:",
-		"\tfirstOut: (*story).explainFirstOut,\n")
-	addFile(t, root, "newest", "internal/search/strategy")
-	addRow(t, root, "internal/search/strategy/strategy.go", "\t\t{\n\t\t\tname: PortfolioName,",
-		"\t\tnewestKind,\n")
-	addFile(t, root, "sample", "scenarios/subjects")
-	addRow(t, root, "scenarios/subjects/subjects.go", "\tfor _, d := range Defects() {\n\t\tall",
-		"\tall = append(all, Sample(\"sample\", history.Progress, check.FirstOut),\n"+
-			"\t\tSample(\"merged-sample\", history.Progress),\n"+
-			"\t\tFree(\"free\", history.Progress, check.FirstOut))\n")
-	addRow(t, root, "scenarios/subjects/subjects.go",
-		"\t\"github.com/interlock-sim/interlock/scenarios\"",
-		"\t\"github.com/interlock-sim/interlock/history\"\n"+
-			"\t\"github.com/interlock-sim/interlock/history/check\"\n")
-	addFile(t, root, "append_data", "simzk/operation")
-	addRow(t, root, "simzk/operation/table.go", "\t&createSession,", "\t&appendData,\n")
-	addFile(t, root, "append_data_client", "simzk/client/model")
-	addFile(t, root, "append_data_test", "simzk/client/model")
-
+	long.Only(t) // It builds the command.
+	changed := make(overlay)
+	for i := range recipes {
+		changed.add(t, &recipes[i], inTheMiddle)
+	}
+	changed.add(t, &recipe{
+		files: map[string]string{
+			"free": "scenarios/subjects", "append_data_client": "simzk/client/model",
+			"append_data_test": "simzk/client/model",
+		},
+		rows: []row{{"scenarios/subjects/subjects.go", "Correct", "Merged(), Unmerged(), Free()"}},
+	}, last)
+	root, flag := t.TempDir(), changed.write(t)
 	program := filepath.Join(root, "interlock")
-	run(t, root, 0, "go", "build", "-o", program, "./cmd/interlock")
-	r := check(t, root, program, "--lock", "sample", "--strategy", "random",
+	run(t, module, 0, "go", "build", flag, "-o", program, "./cmd/interlock")
+	r := check(t, root, program, "--lock", "unmerged", "--strategy", "random",
 		"--clients", "1", "--faults", "drop-link=1", "--schedules", "300")
 	if r.Status != 0 || total(r.FaultCoverage["drop-link"]) == 0 {
 		t.Errorf("status %d, and the new fault struck %v", r.Status, r.FaultCoverage["drop-link"])
@@ -64,7 +42,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 	if r.exercised("first-out") == 0 {
 		t.Error("the new property was never exercised")
 	}
-	r = check(t, root, program, "--lock", "merged-sample", "--strategy", "newest",
+	r = check(t, root, program, "--lock", "merged", "--strategy", "newest",
 		"--faults", "none", "--schedules", "300")
 	if r.Status != 0 || r.Strategy != "newest" || r.Schedules != 300 {
 		t.Errorf("status %d after %d schedules of %s", r.Status, r.Schedules, r.Strategy)
@@ -91,8 +69,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 		"--strategy", "exhaustive", "--clients", "1", "--cycles", "2",
 		"--faults", "cut=1",
 	}
-	merged := check(t, root, program, append(single, "--lock", "merged-sample")...)
-	unmerged := check(t, root, program, append(single, "--lock", "sample")...)
+	merged := check(t, root, program, append(single, "--lock", "merged")...)
+	unmerged := check(t, root, program, append(single, "--lock", "unmerged")...)
 	if !merged.Complete || !unmerged.Complete || unmerged.States <= merged.States {
 		t.Errorf("merged: complete %v with %d states; unmerged: complete %v with %d states",
 			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
@@ -101,7 +79,8 @@ func TestOneFileAndOneRow(t *testing.T) {
 	unchanged := filepath.Join(root, "unchanged")
 	run(t, module, 0, "go", "build", "-o", unchanged, "./cmd/interlock")
 	testOtherRows(t, root, program, unchanged)
-	testOperation(t, root, program, unchanged)
+	run(t, module, 0, "go", "test", flag, "-run", "TestAppendData", "./simzk/client/model")
+	testOperation(t, program, unchanged)
 }
 
 // testOtherRows tests that the new row shifts nothing of the rows after it: each property is
@@ -184,67 +163,6 @@ func run(t *testing.T, directory string, status int, name string, arguments ...s
 		t.Fatalf("%s %v: %v\n%s", name, arguments, err, output)
 	}
 	return string(output)
-}
-
-// addFile adds a file of testdata to a package of the copy.
-func addFile(t *testing.T, root, name, directory string) {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name+".go.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(root, directory, name+".go"), content)
-}
-
-// addRow inserts a row before the only place of a text in a file of the copy.
-func addRow(t *testing.T, root, file, before, row string) {
-	t.Helper()
-	path := filepath.Join(root, file)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(content), before); n != 1 {
-		t.Fatalf("%s has %q %d times, want once", file, before, n)
-	}
-	write(t, path, []byte(strings.Replace(string(content), before, row+before, 1)))
-}
-
-// sources are the extensions of the files that packages are built from.
-var sources = []string{".go", ".s", ".html", ".gohtml", ".css", ".js", ".txt"}
-
-// copyModule copies the Go files of the module, without tests, and what they embed.
-func copyModule(t *testing.T, to string) {
-	t.Helper()
-	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(module, path)
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		switch {
-		case d.IsDir() && path != module && strings.HasPrefix(name, "."), d.IsDir() &&
-			(name == "docs" || name == "node_modules"):
-			return fs.SkipDir
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(to, relative), 0o755)
-		case strings.HasSuffix(name, "_test.go"),
-			!slices.Contains(sources, filepath.Ext(name)) && !strings.HasPrefix(name, "go.") &&
-				!strings.Contains(relative, "testdata"):
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err == nil {
-			write(t, filepath.Join(to, relative), content)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func write(t *testing.T, path string, content []byte) {

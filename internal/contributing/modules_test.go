@@ -197,3 +197,40 @@ func readFile(t *testing.T, path string) []byte {
 	}
 	return content
 }
+
+// sources are the extensions of the files that packages are built from.
+var sources = []string{".go", ".s", ".html", ".gohtml", ".css", ".js", ".txt"}
+
+// copyModule copies the Go files of the module, without tests, and what they embed.
+func copyModule(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(module, path)
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		switch {
+		case d.IsDir() && path != module && strings.HasPrefix(name, "."), d.IsDir() &&
+			(name == "docs" || name == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, relative), 0o755)
+		case strings.HasSuffix(name, "_test.go"),
+			!slices.Contains(sources, filepath.Ext(name)) && !strings.HasPrefix(name, "go.") &&
+				!strings.Contains(relative, "testdata"):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err == nil {
+			write(t, filepath.Join(to, relative), content)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

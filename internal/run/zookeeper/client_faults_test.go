@@ -77,10 +77,17 @@ func (s *faultyClient) exists() bool {
 	return ok
 }
 
-// possible returns the names of the kinds that can strike the client now.
+// kinds are the faults of clients whose conditions these tests know.
+var kinds = []faults.Kind{
+	faults.Cut, faults.LoseReply, faults.Expire, faults.Crash, faults.Cancel, faults.Reset,
+	faults.StallRequests, faults.StallReplies, faults.Pause, faults.SlowClient, faults.FastClient,
+	faults.Restart, faults.DelayRewatch, faults.CloseSession,
+}
+
+// possible returns the names of those of the kinds that can strike the client now.
 func (s *faultyClient) possible() string {
 	var names []string
-	for k := range faults.Kinds {
+	for _, k := range kinds {
 		if zookeeper.AtClient(nil, s.conn.Link).Possible(k) {
 			names = append(names, k.String())
 		}
