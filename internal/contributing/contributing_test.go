@@ -76,6 +76,12 @@ func TestOneFileAndOneRow(t *testing.T) {
 			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
 	}
 
+	r = check(t, root, program, "--lock", "register", "--strategy", "exhaustive",
+		"--clients", "2", "--cycles", "1")
+	if r.Status != 0 || !r.Complete || r.exercised("client-mutual-exclusion") == 0 {
+		t.Errorf("on the new service: status %d, complete %v", r.Status, r.Complete)
+	}
+
 	unchanged := filepath.Join(root, "unchanged")
 	run(t, module, 0, "go", "build", "-o", unchanged, "./cmd/interlock")
 	testOtherRows(t, root, program, unchanged)

@@ -59,6 +59,7 @@ var recipes = []recipe{
 				"history/explain/explain.go", "generators",
 				"firstOut: (*story).explainFirstOut",
 			},
+			{"internal/testkit/referee/dimensions.go", "claims", `"first-out"`},
 		},
 		suite: []string{"./history/check", "./history/explain"},
 	},
@@ -67,6 +68,17 @@ var recipes = []recipe{
 		files: map[string]string{"newest": "internal/search/strategy"},
 		rows:  []row{{"internal/search/strategy/strategy.go", "strategyKinds", "newestKind"}},
 		suite: []string{"./internal/search/strategy"},
+	},
+	{
+		name: "service", slow: true, // The package is there already: internal/testkit/register.
+		rows: []row{
+			{"cmd/bundled/bundled.go", "import", `"` + modulePath + `internal/testkit/register"`},
+			{
+				"cmd/bundled/bundled.go", "All",
+				`[]scenarios.Subject{register.Lock("register", true)}`,
+			},
+		},
+		suite: []string{"./cmd/bundled"},
 	},
 	{
 		name: "lock", slow: true,
@@ -184,14 +196,20 @@ func insert(t *testing.T, r row, content []byte, at position) []byte {
 	return []byte(string(content[:offset]) + text + string(content[offset:]))
 }
 
-// rowsOf returns the rows of a table: the elements of the composite literal that is assigned to the
-// name or that the function of this name returns, or the constants before the one of this name.
+// rowsOf returns the rows of a table: the elements of the composite literal, or the arguments of the
+// call, that is assigned to the name or that the function of this name returns; the constants before
+// the one of this name; or the imports.
 func rowsOf(file *ast.File, name string) (rows []ast.Node) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
-			if n.Tok == token.CONST {
+			switch {
+			case n.Tok == token.CONST:
 				rows = append(rows, constantsBefore(n, name)...)
+			case n.Tok.String() == name: // import
+				for _, spec := range n.Specs {
+					rows = append(rows, spec)
+				}
 			}
 		case *ast.ValueSpec:
 			if n.Names[0].Name == name && len(n.Values) == 1 {
@@ -214,10 +232,15 @@ func rowsOf(file *ast.File, name string) (rows []ast.Node) {
 }
 
 func elements(e ast.Expr) (rows []ast.Node) {
-	if literal, ok := e.(*ast.CompositeLit); ok {
-		for _, element := range literal.Elts {
-			rows = append(rows, element)
-		}
+	var of []ast.Expr
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		of = e.Elts
+	case *ast.CallExpr:
+		of = e.Args
+	}
+	for _, element := range of {
+		rows = append(rows, element)
 	}
 	return rows
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/testkit/register"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -21,14 +22,14 @@ func TestFairPhaseCountsFromEndOfPause(t *testing.T) {
 		for locks, inTime := range map[time.Duration]bool{
 			resumes + 58*time.Second: true, resumes + 62*time.Second: false,
 		} {
-			subject := registerLock("late", true)
+			subject := register.Lock("late", true)
 			open := subject.Open
 			subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 				locker, err := open(p)
 				if p.Number == 2 {
 					return locker, err
 				}
-				p.Handle.(*registerClient).resumes = resumes
+				p.Handle.(*register.Client).PauseUntil(resumes)
 				return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 					for began := time.Now(); time.Since(began) < locks && ctx.Err() == nil; {
 						time.Sleep(time.Second) // Virtual time: the run is in a bubble of synctest.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/testkit/register"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -26,7 +27,7 @@ func TestTimeJumps(t *testing.T) {
 		"looking for ever":      {1 << 62, 50 * time.Millisecond, true},
 	} {
 		looks := 0
-		subject := registerLock("sleeper", true)
+		subject := register.Lock("sleeper", true)
 		open := subject.Open
 		subject.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 			locker, err := open(p)

@@ -8,12 +8,13 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/register"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // timedLock is a lock that makes a call with a time limit before it acquires.
 func timedLock(limit time.Duration, call func() error) scenarios.Subject {
-	s := registerLock("timed", true)
+	s := register.Lock("timed", true)
 	s.Claims = append(s.Claims, history.Promptness)
 	open := s.Open
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
