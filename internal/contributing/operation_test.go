@@ -12,16 +12,16 @@ import (
 
 // testOperation compares simulated servers by random operations, of which some are the new one. They
 // find no difference between the program and itself, and a difference
-// from the program of the unchanged module, whose server does not have the operation.
-func testOperation(t *testing.T, program, unchanged string) {
+// from a program whose server does not have the operation.
+func testOperation(t *testing.T, program, other string) {
 	t.Helper()
 	if text := compare(t, program, program); text != "" {
 		t.Errorf("the program differs from itself:\n%s", text)
 	}
-	text := compare(t, program, unchanged)
+	text := compare(t, program, other)
 	_, reproduction, _ := strings.Cut(text, "minimal reproduction")
 	if !strings.Contains(reproduction, ": appendData ") {
-		t.Errorf("the new operation is not in the difference from the unchanged program:\n%s", text)
+		t.Errorf("the new operation is not in the difference from the other program:\n%s", text)
 	}
 }
 
