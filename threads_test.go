@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -26,7 +27,7 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 				Faults: faults.Plan{Any: 2},
 			}.Resolved()
 			runner := engine.NewRunner(t)
-			for i := range 60 {
+			for i := range long.Count(20, 60) {
 				result := runner.Run(&scenario, strategy.NewRandom(7, i))
 				if len(result.Violations) > 0 {
 					t.Fatalf("%v, schedule %d:\n%s", &scenario, i, result.Describe(&scenario))

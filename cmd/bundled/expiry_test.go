@@ -59,8 +59,8 @@ func TestExpiryLeavesSearchesComplete(t *testing.T) {
 		ticks int
 	}{
 		{sqllocks.UniqueIndexOwner(), 0},
-		{redislocks.SetNXLease(), 0},
 		{redislocks.SetNXRenew(), 0},
+		{redislocks.SetNXLease(), 0},
 		{sqllocks.UniqueIndexFenced(), 1},
 		{redislocks.SetNXLease(), 1},
 	}, 2) {

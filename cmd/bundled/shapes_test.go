@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -53,10 +54,10 @@ func TestShaped(t *testing.T) {
 
 // With shapes, each course of events occurs in at least twice as many schedules.
 func TestShapesOccur(t *testing.T) {
-	plain, shaped := count(t, 3000, locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3))
+	plain, shaped := count(t, long.Count(1500, 3000), locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3))
 	several := locktest.Scenario(locktest.Named(t, "mutex"), 3, 2, 2)
 	several.Servers = 3
-	plainOnes, shapedOnes := count(t, 1000, several)
+	plainOnes, shapedOnes := count(t, long.Count(500, 1000), several)
 	plain[deposed], shaped[deposed] = plainOnes[deposed], shapedOnes[deposed]
 	expiring := locktest.Scenario(redislocks.SetNXLease(), 3, 2, 2)
 	plainOnes, shapedOnes = count(t, 300, expiring)

@@ -16,13 +16,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/internal/testkit/effort"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // TestMain runs the tests, or the program if the test binary is called by its name.
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"interlock": main}) }
+func TestMain(m *testing.M) {
+	effort.Lower()
+	testscript.Main(m, map[string]func(){"interlock": main})
+}
 
 // TestScripts runs the scripts in testdata. Their commands, beyond those of testscript, are
 // described where they are defined.
@@ -44,6 +48,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(raceOptions())
+			env.Setenv(long.Variable, os.Getenv(long.Variable))
 			if err := allowGo(env); err != nil {
 				return err
 			}

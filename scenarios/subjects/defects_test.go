@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history/guarantee"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -60,6 +61,7 @@ func TestWatchIsChecked(t *testing.T) {
 // Under a lock that does not notify its holder of a lost session, an unguarded resource loses
 // updates; a resource that checks tokens or is written by guarded multis loses none.
 func TestLostUpdatesByGuard(t *testing.T) {
+	schedules := long.Count(500, 1500)
 	lost := func(name string) (lost, writes int) {
 		subject, err := subjects.Named(name)
 		if err != nil {
@@ -70,7 +72,7 @@ func TestLostUpdatesByGuard(t *testing.T) {
 			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: faults.Default(),
 		}
-		for i := range 1500 {
+		for i := range schedules {
 			l, w := check.LostUpdates(runner.Run(scenario, strategy.NewRandom(1, i)).Events)
 			lost, writes = lost+l, writes+w
 		}
@@ -80,7 +82,7 @@ func TestLostUpdatesByGuard(t *testing.T) {
 		"unguarded": true, "unguarded-fixed": false,
 		"textbook-guarded": false,
 	} {
-		if lost, writes := lost(name); (lost > 0) != want || writes < 3000 {
+		if lost, writes := lost(name); (lost > 0) != want || writes < 2*schedules {
 			t.Errorf("%s: %d of %d updates lost", name, lost, writes)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -138,7 +139,7 @@ func TestModelIsTheRealClient(t *testing.T) {
 			Servers: rapid.IntRange(1, 4).Draw(t, "servers"),
 		}
 		seed := rapid.Uint64().Draw(t, "seed")
-		for schedule := range 5 {
+		for schedule := range long.Count(2, 5) {
 			strategy := func() engine.Strategy { return strategy.NewRandom(seed, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -82,7 +83,7 @@ func TestAuthenticated(t *testing.T) {
 		Faults: faults.Default(), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
-	for schedule := range 500 {
+	for schedule := range long.Count(150, 500) {
 		if result := runner.Run(&scenario,
 			strategy.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
@@ -101,7 +102,7 @@ func TestRealClientIsDeterministic(t *testing.T) {
 		Faults: faults.Plan{Any: 3}, Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
-	for schedule := range 500 {
+	for schedule := range long.Count(150, 500) {
 		first := runner.Run(&scenario, strategy.NewRandom(2, schedule)).TraceHash
 		if second := runner.Run(&scenario,
 			strategy.NewRandom(2, schedule)).TraceHash; first != second {

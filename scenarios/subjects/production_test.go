@@ -32,7 +32,7 @@ func TestProductionLocks(t *testing.T) {
 				{3, 2, 500, faults.Default()},
 				{4, 2, 250, faults.Plan{Any: 4}},
 			} {
-				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
+				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{

@@ -60,7 +60,7 @@ func TestCorrectLocks(t *testing.T) {
 					faults.LoseReply: 3,
 				}}},
 			} {
-				schedules := sampled(long.Count(tc.schedules/5, tc.schedules))
+				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{

@@ -26,7 +26,7 @@ import (
 const schedulesMax = 1500
 
 // What each lock does not promise, and under which faults. A schedule with a finding gives the same
-// history 20 times out of 20.
+// history each time.
 func TestFindings(t *testing.T) {
 	for _, test := range long.Sample([]struct {
 		lock scenarios.Subject
@@ -74,7 +74,7 @@ func repeats(t *testing.T, runner *engine.Runner, s *scenarios.Scenario, r *engi
 	t.Helper()
 	hash := r.TraceHash
 	replay := &engine.Replay{Deviations: append([]engine.Deviation(nil), r.Deviations...)}
-	for n := range 20 {
+	for n := range long.Count(5, 20) {
 		if again := runner.Run(s, replay); again.TraceHash != hash {
 			t.Fatalf("replay %d has trace hash %#x, want %#x", n, again.TraceHash, hash)
 		}
@@ -122,7 +122,7 @@ func TestRemedies(t *testing.T) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner, violated := engine.NewRunner(t), false
-			for schedule := range 400 {
+			for schedule := range long.Count(150, 400) {
 				r := runner.Run(s, strategy.NewRandom(2, schedule))
 				violated = violated || len(r.Violations) > 0
 				for _, property := range test.holds {
@@ -201,7 +201,7 @@ func (s *apartSystem) StateHash(bool) uint64 { return s.Key() }
 // An exhaustive search decides the same whether it recognizes states by their keys, and merges
 // them, or not.
 func TestExhaustive(t *testing.T) {
-	for _, test := range []struct {
+	for _, test := range long.Sample([]struct {
 		lock scenarios.Subject
 		plan string
 		want history.Property // "" for no violation
@@ -213,7 +213,7 @@ func TestExhaustive(t *testing.T) {
 		{sqllocks.OpenTransaction(), "crash=1", ""},
 		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
 		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
-	} {
+	}, 6) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			schedules := 0
 			for _, separate := range []bool{false, true} {

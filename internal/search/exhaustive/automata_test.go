@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -292,7 +293,7 @@ func verdictsOf(t *testing.T, e exhaustive.Search) (map[string]bool, *report.Exh
 // without reductions.
 func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
-	for seed := range 12 {
+	for seed := range long.Count(8, 12) {
 		a := rapid.Custom(drawAutomaton).Example(seed)
 		e := exhaustive.Search{
 			Scenario: locktest.Planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,

@@ -262,10 +262,10 @@ func TestReductionOnSeveralServers(t *testing.T) {
 		{subjects.Mutex(), 1, 1, "kill-server=1", false},
 		{subjects.Mutex(), 1, 1, "partition-server=1", false},
 		{subjects.Mutex(), 1, 1, "partition-outbound=1", false},
-		{subjects.Textbook(), 1, 1, "partition-link=1", true},
+		{subjects.NoGUID(), 1, 1, "lose-reply=1", true},
 		{subjects.Mutex(), 1, 2, "reset=1", false},
 		{subjects.Textbook(), 2, 1, "cancel=1", false},
-		{subjects.NoGUID(), 1, 1, "lose-reply=1", true},
+		{subjects.Textbook(), 1, 1, "partition-link=1", true},
 	}, 3) {
 		t.Run(fmt.Sprintf("%s %d×%d %s", tc.subject.Name, tc.clients, tc.cycles, tc.plan),
 			func(t *testing.T) {

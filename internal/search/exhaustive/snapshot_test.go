@@ -24,17 +24,17 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			if servers == 1 && kind.Needs() == faults.SeveralServers {
 				continue
 			}
-			s := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1")
+			s, schedules := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1"), 80
 			// delay-rewatch needs a client that lost its connection and sends a request before it
 			// has another.
 			if kind == faults.DelayRewatch {
-				s = locktest.Planned(t, subjects.Textbook(), 2, 1,
-					"cut:c2@release=1,delay-rewatch=1")
+				s, schedules = locktest.Planned(t, subjects.Textbook(), 2, 1,
+					"cut:c2@release=1,delay-rewatch=1"), 250
 			}
 			s.Servers = servers
 			if landed := compareWithoutSnapshots(t, exhaustive.Search{
 				Scenario:  s,
-				Schedules: long.Count(250, 400),
+				Schedules: long.Count(schedules, 400),
 			}); landed.Total(kind) == 0 {
 				t.Errorf("%v: no fault struck", &s)
 			}
@@ -42,19 +42,19 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 	}
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(150, 2000),
+		Schedules: long.Count(60, 2000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(100, 1000), FairSuffixes: true,
+		Schedules: long.Count(40, 1000), FairSuffixes: true,
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
-		Schedules: long.Count(100, 1000),
+		Schedules: long.Count(40, 1000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
-		Schedules: long.Count(100, 1000),
+		Schedules: long.Count(40, 1000),
 	})
 }
 

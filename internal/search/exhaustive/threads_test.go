@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -35,13 +36,14 @@ func TestSearchThreads(t *testing.T) {
 					Clients: tc.clients, Cycles: tc.cycles, Threads: 2,
 				},
 				MemoryLimit: exhaustive.DefaultMemoryLimit(),
+				Schedules:   long.Count(4000, 0),
 			}
 			r := search.Run(context.Background(), t)
 			switch {
-			case tc.want == "" && (!r.Complete || r.Failure != nil):
+			case tc.want == "" && (!r.Complete && r.Schedules != search.Schedules || r.Failure != nil):
 				t.Errorf("complete: %v, failure: %+v", r.Complete, r.Failure)
 			case tc.want == "":
-				t.Logf("complete after %d schedules", r.Schedules)
+				t.Logf("complete %v after %d schedules", r.Complete, r.Schedules)
 			case r.Failure == nil:
 				t.Errorf("nothing found in %d schedules", r.Schedules)
 			case !slices.ContainsFunc(r.Failure.Violations,

@@ -43,7 +43,7 @@ func TestWorkersReportTheSame(t *testing.T) {
 		{searchOf(t, "exists-then-wait", 2, 1, 1, "none"), false},
 		{searchOf(t, "late-notice", 2, 1, 1, "cut=1"), false},
 		{searchOf(t, "name-order", 2, 1, 1, "none"), false},
-	}, 6) {
+	}, 4) {
 		got := compareWorkers(t, tc.e, 3)
 		if tc.shared != (got.Workers == 3) {
 			t.Errorf("%v: the report is that of %d workers", &tc.e.Scenario, got.Workers)

@@ -16,13 +16,16 @@ import (
 )
 
 const (
-	samplesMax = 100 // random continuations from a state
-	samplesMin = 20  // if a schedule has too many steps for that, only some of its states count
-	// the bounds of the work on the curve and of the search for another choice, in steps of runs:
-	// a bound in time would make the result depend on the machine
-	curveStepsMax     = 200_000
-	avoidanceStepsMax = 80_000
-	leakSteps         = 1000 // the work of a run that leaks goroutines
+	samplesMax = 100  // random continuations from a state
+	samplesMin = 20   // if a schedule has too many steps for that, only some of its states count
+	leakSteps  = 1000 // the work of a run that leaks goroutines
+)
+
+// The bounds of the work on the curve and of the search for another choice, in steps of runs: a
+// bound in time would make the result depend on the machine. Tests of something else lower them.
+var (
+	CurveStepsMax     = 200_000
+	AvoidanceStepsMax = 80_000
 )
 
 // Of returns the likelihood of the violation with the given signature along a failing schedule. It
@@ -195,10 +198,10 @@ func (e *estimator) curve() ([]explain.Point, int) {
 		}
 	}
 	steps = append(steps, len(e.decisions))
-	coarse := thinned(steps, curveStepsMax/(samplesMin*e.runSteps*engine.StepCost(e.scenario)))
+	coarse := thinned(steps, CurveStepsMax/(samplesMin*e.runSteps*engine.StepCost(e.scenario)))
 	failed := make(map[int]int, len(coarse)) // by step
 	samples := 0
-	for e.work = 0; samples < samplesMax && e.work < curveStepsMax; samples++ {
+	for e.work = 0; samples < samplesMax && e.work < CurveStepsMax; samples++ {
 		for _, step := range coarse {
 			failed[step] += e.sample(step, samples)
 		}
@@ -274,7 +277,7 @@ func (e *estimator) avoidable() *explain.Decision {
 	e.work = 0
 	for step, d := range slices.Backward(e.decisions) {
 		for _, other := range d.alternatives {
-			if e.work >= avoidanceStepsMax || e.ctx.Err() != nil {
+			if e.work >= AvoidanceStepsMax || e.ctx.Err() != nil {
 				return nil
 			}
 			result := e.run(&engine.Replay{Deviations: Instead(e.deviations, step, other)})

@@ -54,7 +54,7 @@ func (s *shrinker) otherFault() bool {
 
 // budget returns a function that reports whether the search that begins now may go on.
 func (s *shrinker) budget(cost int) (remains func() bool) {
-	until := min(s.cost+cost, searchCostMax)
+	until := min(s.cost+cost, SearchCostMax)
 	return func() bool { return s.cost < until }
 }
 

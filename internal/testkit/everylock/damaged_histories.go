@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
@@ -30,7 +31,7 @@ func DamagedHistories(t *testing.T, all []scenarios.Subject) {
 		events, violations := replay(t, name, all)
 		runs = append(runs, run{events, violations})
 	}
-	for range 10 { // Each check draws 100 damaged histories.
+	for range long.Count(3, 10) { // Each check draws 100 damaged histories.
 		rapid.Check(t, func(t *rapid.T) {
 			of := rapid.SampledFrom(runs).Draw(t, "run")
 			damaged, at := slices.Clone(of.events), of.violations[0].Event

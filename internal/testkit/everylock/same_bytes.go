@@ -18,7 +18,7 @@ import (
 // runner and after any other runs.
 func SameSeedSameBytes(t *testing.T, locks []scenarios.Subject) {
 	t.Helper()
-	schedules := long.Count(12, 40)
+	schedules := long.Count(6, 40)
 	if real.RaceDetector {
 		// With the race detector, each schedule takes ten times as long and covers the same code.
 		schedules = 10
