@@ -80,7 +80,7 @@ func TestChecked(t *testing.T) {
 	case "slow to shrink": // Shrinking takes thousands of runs, with much computation in each.
 		s = scenario(computing(locktest.PanicsLate(60)), 2, 60, 0)
 	case "long":
-		s.Clients, s.Cycles = 100, 21
+		s.Clients, s.Cycles = 21, 100
 	case "renamed":
 		name = "new-name"
 	case "two locks":

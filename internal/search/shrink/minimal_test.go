@@ -53,6 +53,17 @@ func firstFailure(t *testing.T, scenario scenarios.Scenario) ([]engine.Deviation
 	return failure.Deviations, failure.Violations[0].Signature()
 }
 
+// searchLess lets a test that needs no shortest schedule search less for one.
+func searchLess(t *testing.T) {
+	t.Helper()
+	if long.Enabled() {
+		return
+	}
+	usual := shrink.SearchCostMax
+	shrink.SearchCostMax /= 10
+	t.Cleanup(func() { shrink.SearchCostMax = usual })
+}
+
 // runsMax bounds the runs that shrinking takes: a second or so.
 const runsMax = 15_000
 
@@ -64,7 +75,7 @@ func TestShrinkBrokenLocks(t *testing.T) {
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "lock\tfound with\truns\tseconds\tfaults\tprocesses\tcycles\t"+
 		"switches\tdeviations\t")
-	for _, subject := range long.Sample(brokenLocks(t), 4) {
+	for _, subject := range long.Sample(brokenLocks(t), 2) {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := usual(subject, faults.Default())
 			given, signature := firstFailure(t, scenario)
@@ -152,6 +163,7 @@ func withoutProcess(deviations []engine.Deviation, process int32) []engine.Devia
 
 // If the plan names the process that a fault strikes, no other process is struck instead.
 func TestShrinkKeepsTarget(t *testing.T) {
+	searchLess(t)
 	for _, target := range long.Sample([]string{"c3", "c1", "c2"}, 1) {
 		plan, err := faults.Parse("cut:" + target + "=1")
 		if err != nil {

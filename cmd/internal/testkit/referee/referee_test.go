@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	locks = flag.Int("locks", 12, "number of random locks on one server")
-	each  = flag.Int("each", 2, "number of random locks of each other dimension")
+	locks = flag.Int("locks", 6, "number of random locks on one server")
+	each  = flag.Int("each", 1, "number of random locks of each other dimension")
 	only  = flag.String("dimension", "", "the only dimension")
 	from  = flag.Uint64("from", 0, "seed of the first lock")
 	first = flag.Bool("first", false, "stop after the first lock on which a search errs")
