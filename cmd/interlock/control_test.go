@@ -115,9 +115,7 @@ func TestControllerBadCommands(t *testing.T) {
 	}
 	newTestController(t, listener)
 	fifo := filepath.Join(directory, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makeFifo(t, fifo)
 	for _, test := range []struct{ command, want string }{
 		{
 			strings.Repeat("x", commandMax+1) + "\n",

@@ -323,9 +323,7 @@ func TestInterruptedReplay(t *testing.T) {
 func TestInterruptedVerify(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makeFifo(t, fifo)
 	c := begin(t, "verify", fifo)
 	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // which waits until verify reads
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/interlock-sim/interlock/cmd/internal/testkit/natstest"
+	"github.com/interlock-sim/interlock/internal/base/processgroup"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
@@ -55,7 +55,9 @@ func TestQueue(t *testing.T) {
 	killed.signal(t, os.Kill)
 	killed.end(t)
 	paused.stderr.wait(": running")
-	paused.signal(t, syscall.SIGSTOP)
+	if err := processgroup.Pause(paused.command.Process); err != nil {
+		t.Fatal(err)
+	}
 
 	third := startWorker(t, server.URL())
 	third.stderr.wait(": stored")
@@ -72,7 +74,9 @@ func TestQueue(t *testing.T) {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &second.stderr, text)
 	}
 	whole.end(t)
-	paused.signal(t, syscall.SIGCONT)
+	if err := processgroup.Resume(paused.command.Process); err != nil {
+		t.Fatal(err)
+	}
 	for _, w := range []*child{paused, third} {
 		w.signal(t, os.Interrupt)
 		if text, status := w.end(t); status != statusOK {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -79,24 +80,38 @@ func allowGo(env *testscript.Env) error {
 	}
 	env.Setenv("XDG_CACHE_HOME", cache)
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
-		value, err := exec.Command("go", "env", name).Output()
+		value, err := goEnv(name)
 		if err != nil {
 			return err
 		}
-		env.Setenv(name, strings.TrimSpace(string(value)))
+		env.Setenv(name, value)
 	}
 	env.Setenv("GOPROXY", "off")
 	env.Setenv("GOTOOLCHAIN", "local")
 	return nil
 }
 
+// goVariables returns variables of the go command, as JSON.
+var goVariables = sync.OnceValues(exec.Command("go", "env", "-json").Output)
+
+// goEnv returns a variable of the go command.
+func goEnv(name string) (string, error) {
+	encoded, err := goVariables()
+	if err != nil {
+		return "", err
+	}
+	var values map[string]string
+	err = json.Unmarshal(encoded, &values)
+	return values[name], err
+}
+
 // isCached reports whether a module is in the module cache: module@version.
 func isCached(module string) (bool, error) {
-	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	cache, err := goEnv("GOMODCACHE")
 	if err != nil {
 		return false, err
 	}
-	_, err = os.Stat(filepath.Join(strings.TrimSpace(string(cache)), module))
+	_, err = os.Stat(filepath.Join(cache, module))
 	return err == nil, nil
 }
 

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/interlock-sim/interlock/internal/base/processgroup"
 )
 
 // A RealServer is a ZooKeeper server of Debian's package, a member of an ensemble. Its methods must
@@ -68,18 +69,18 @@ func (s *RealServer) Kill() error {
 }
 
 // Pause suspends the server: it keeps its connections and answers nothing.
-func (s *RealServer) Pause() error { return s.signal(syscall.SIGSTOP) }
+func (s *RealServer) Pause() error { return s.change(processgroup.Pause) }
 
 // Resume ends [RealServer.Pause].
-func (s *RealServer) Resume() error { return s.signal(syscall.SIGCONT) }
+func (s *RealServer) Resume() error { return s.change(processgroup.Resume) }
 
 var errNotRunning = errors.New("the server does not run")
 
-func (s *RealServer) signal(signal os.Signal) error {
+func (s *RealServer) change(how func(*os.Process) error) error {
 	if s.process == nil {
 		return errNotRunning
 	}
-	return s.process.command.Process.Signal(signal)
+	return how(s.process.command.Process)
 }
 
 // Leads reports whether the server says that it is the leader, within a second.

@@ -4,6 +4,9 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"strings"
 
@@ -38,6 +41,9 @@ func check(platform, pattern string) (errors []packages.Error, err error) {
 			packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedTypesSizes,
 		Env:   append(os.Environ(), "GOOS="+system, "GOARCH="+architecture, "CGO_ENABLED=0"),
 		Tests: true,
+		ParseFile: func(fset *token.FileSet, name string, content []byte) (*ast.File, error) {
+			return parser.ParseFile(fset, name, content, parser.SkipObjectResolution)
+		},
 	}, pattern)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,11 @@ func TestMain(m *testing.M) {
 	}
 	file.Intercept = func(string, string) error {
 		if last--; last == 0 {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				panic(err)
+			}
+			self.Kill()
 			select {} // The signal may take effect on another thread.
 		}
 		return nil

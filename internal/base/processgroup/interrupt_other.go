@@ -1,6 +1,7 @@
 //go:build !unix
 
-// Package processgroup ends commands together with the processes that they have started.
+// Package processgroup ends commands together with the processes that they have started, and
+// pauses processes.
 package processgroup
 
 import (

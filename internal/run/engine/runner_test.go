@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
@@ -241,7 +242,8 @@ func TestReplaySkipsImpossibleSteps(t *testing.T) {
 // A shrunk counterexample has the same failure and fewer deviations, and none of them can be
 // omitted.
 func TestShrink(t *testing.T) {
-	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.ExistsThenWait()} {
+	broken := []scenarios.Subject{subjects.ExistsThenWait(), subjects.NoRecheck()}
+	for _, subject := range long.Sample(broken, 1) {
 		t.Run(subject.Name, func(t *testing.T) {
 			runner := engine.NewRunner(t)
 			original := locktest.Scenario(subject, 3, 2, 3)
@@ -295,7 +297,7 @@ func TestCachedVerdictsAreKept(t *testing.T) {
 		t.Run(tc.subject.Name, func(t *testing.T) {
 			scenario := locktest.Planned(t, tc.subject, 2, 1, tc.plan)
 			runner, cached, broken := engine.NewRunner(t), 0, 0
-			for i := range 1500 {
+			for i := range long.Count(500, 1500) {
 				result := runner.Run(&scenario, strategy.NewRandom(1, i))
 				got := map[history.Property]bool{}
 				for _, v := range result.Violations {

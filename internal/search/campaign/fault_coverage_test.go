@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -85,7 +86,7 @@ func TestPauseOutOfContractOfService(t *testing.T) {
 	s := locktest.Planned(t, subjects.Mutex(), 3, 2, "pause@hold=2")
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
 	runner, excused := engine.NewRunner(t), 0
-	for i := range 3000 {
+	for i := range long.Count(800, 3000) {
 		r := runner.Run(&s, strategy.NewRandom(1, i))
 		judge := func(pause time.Duration) *history.Violation {
 			v, _ := production.Within(history.ClientMutualExclusion, r.Events,

@@ -83,7 +83,7 @@ func TestSearchShardsMerge(t *testing.T) {
 			failed && len(want.Failure.Deviations) != tc.fails {
 			t.Errorf("%v: the search of one machine reports %+v", &e.Scenario, want)
 		}
-		for _, of := range long.Sample([]int{1, 2, 3, 7}, 3) {
+		for _, of := range long.Sample([]int{1, 2, 3, 7}, 2) {
 			records := runShards(t, e, of)
 			slices.Reverse(records)
 			_, got, err := shard.MergeSearch(context.Background(), t, build, lockNamed, records)

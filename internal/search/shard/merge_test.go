@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -88,7 +89,7 @@ func TestAnySplitMerges(t *testing.T) {
 			Seed:     rapid.Uint64().Draw(rt, "seed"),
 			Strategy: rapid.SampledFrom([]string{"round-robin", "random", "pct10"}).
 				Draw(rt, "strategy"),
-			Schedules: rapid.IntRange(1, 150).Draw(rt, "schedules"),
+			Schedules: rapid.IntRange(1, long.Count(60, 150)).Draw(rt, "schedules"),
 			KeepGoing: rapid.Bool().Draw(rt, "keep going"),
 			Workers:   rapid.IntRange(1, 3).Draw(rt, "workers"),
 		}

@@ -13,7 +13,7 @@ func Lower() {
 	if long.Enabled() {
 		return
 	}
-	shrink.SearchCostMax /= 50
-	likelihood.CurveStepsMax /= 20
-	likelihood.AvoidanceStepsMax /= 20
+	shrink.SearchCostMax /= 500
+	likelihood.CurveStepsMax /= 50
+	likelihood.AvoidanceStepsMax /= 50
 }

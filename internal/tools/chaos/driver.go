@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/interlock-sim/interlock/internal/base/processgroup"
 	"github.com/interlock-sim/interlock/simzk/conform"
 )
 
@@ -181,12 +182,12 @@ func (d *driver) killOrRestart(m moment) error {
 }
 
 func (d *driver) pauseOrResume(m moment) error {
-	signal := syscall.SIGCONT
-	if !m.ends {
-		signal = syscall.SIGSTOP
-		d.referee.excuse(m.fault.target+1, m.fault.duration)
+	process := d.clients[m.fault.target].command.Process
+	if m.ends {
+		return processgroup.Resume(process)
 	}
-	return d.clients[m.fault.target].command.Process.Signal(signal)
+	d.referee.excuse(m.fault.target+1, m.fault.duration)
+	return processgroup.Pause(process)
 }
 
 // disturb cuts or stalls the connections of a client, or heals them.
@@ -214,7 +215,7 @@ func (d *driver) stop() (score, error) {
 		p.link.cut(false)
 		p.link.stall(false, requests, replies)
 		if p.command != nil && p.command.Process != nil {
-			failure = errors.Join(failure, ignoreDone(p.command.Process.Signal(syscall.SIGCONT)))
+			failure = errors.Join(failure, ignoreDone(processgroup.Resume(p.command.Process)))
 		}
 	}
 	for _, p := range d.clients {
