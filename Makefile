@@ -43,12 +43,13 @@ clean: ## Remove build products, profiles and counterexamples.
 
 ##@ Checks
 
-lint: ## Run gofumpt, go vet, staticcheck and revive, and compare the API with the last release.
+lint: ## Run gofumpt, go vet, staticcheck and revive, type-check for other platforms, and compare the API with the last release.
 	@unformatted=$$(go tool gofumpt -l .) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted with gofumpt:"; echo "$$unformatted"; exit 1; fi
 	go vet work
 	go tool staticcheck work
 	go tool revive -config revive.toml ./...
+	go run ./cmd/internal/platforms
 	go run ./cmd/internal/apicheck
 
 api-baseline: ## Make the exported API of now the one of the last release.

@@ -1,12 +1,15 @@
 package interlock_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/testkit/effort"
 )
 
 func TestMain(m *testing.M) {
-	effort.Lower()
+	if os.Getenv(variantVariable) != "slow to shrink" {
+		effort.Lower()
+	}
 	m.Run()
 }

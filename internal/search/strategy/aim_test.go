@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -77,7 +78,7 @@ func TestPortfolioAimsAtRareCells(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		c := &campaign.Campaign{
 			Scenario: locktest.Planned(t, subjects.Mutex(), 2, 1, "expire=1"),
-			Seed:     5, Schedules: 6 * 1024, Workers: workers,
+			Seed:     5, Schedules: long.Count(3, 6) * 1024, Workers: workers,
 		}
 		r := c.Run(t.Context(), t)
 		got := fmt.Sprint(r.Digest, r.Coverage[faults.Expire])

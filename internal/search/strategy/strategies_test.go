@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -99,7 +100,7 @@ func TestPortfolioFavorsNewBehaviours(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		c := &campaign.Campaign{
 			Scenario: *locktest.Scenario(subjects.Textbook(), 3, 1, 1), Seed: 3,
-			Schedules: 6 * 1024,
+			Schedules: long.Count(3, 6) * 1024,
 			Workers:   workers,
 			Strategy:  strategy.PortfolioName,
 		}
