@@ -22,7 +22,7 @@ func options(address, reference string) conform.Options {
 }
 
 func TestDifferRealAndReal(t *testing.T) {
-	o := options(startReal(t), startReal(t))
+	o := options(sharedReal(t, 0), sharedReal(t, 1))
 	o.OneByOne, o.Operations = true, 1000
 	if difference, _, err := conform.Differ(t.Context(), o); difference != nil || err != nil {
 		t.Fatal(difference, err)
@@ -76,7 +76,7 @@ func swap(withEvent bool) func() mutator {
 }
 
 func TestDifferFindsMutations(t *testing.T) {
-	server, reference := startReal(t), startReal(t)
+	server, reference := sharedReal(t, 0), sharedReal(t, 1)
 	reply := func(change func(wire.Op, *wire.Reply)) func() mutator {
 		return func() mutator { return mutator{reply: change} }
 	}
@@ -145,14 +145,14 @@ func TestDifferFindsMutations(t *testing.T) {
 // A transient fault is found although it cannot be reproduced.
 func TestDifferFindsTransientFault(t *testing.T) {
 	var replies atomic.Int64
-	server := startProxy(t, startReal(t), func() mutator {
+	server := startProxy(t, sharedReal(t, 0), func() mutator {
 		return mutator{reply: func(_ wire.Op, r *wire.Reply) {
 			if replies.Add(1) == 300 {
 				r.Zxid++
 			}
 		}}
 	})
-	difference, stats, err := conform.Differ(t.Context(), options(server, startReal(t)))
+	difference, stats, err := conform.Differ(t.Context(), options(server, sharedReal(t, 1)))
 	if difference == nil || err != nil {
 		t.Fatal(difference, err)
 	}
@@ -170,7 +170,7 @@ func TestDifferFindsTransientFault(t *testing.T) {
 func TestDifferCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o := options(startReal(t), startReal(t))
+	o := options(sharedReal(t, 0), sharedReal(t, 1))
 	o.Operations = 1 << 40
 	o.Progress = func(conform.Stats) { cancel() }
 	if difference, stats, err := conform.Differ(ctx, o); difference != nil ||

@@ -136,11 +136,11 @@ func (l *link) fromServer(frame []byte) [][]byte {
 
 // TestProxy checks that a proxy without mutations causes no differences.
 func TestProxy(t *testing.T) {
-	server := startProxy(t, startReal(t), func() mutator {
+	server := startProxy(t, sharedReal(t, 0), func() mutator {
 		return mutator{request: func(*wire.Request) {}, reply: func(wire.Op, *wire.Reply) {}}
 	})
 	if difference, _, err := conform.Differ(t.Context(),
-		options(server, startReal(t))); difference != nil || err != nil {
+		options(server, sharedReal(t, 1))); difference != nil || err != nil {
 		t.Error(difference, err)
 	}
 }

@@ -13,18 +13,23 @@ import (
 func startReal(t *testing.T) string {
 	t.Helper()
 	address, stop, err := conform.StartReal(t.Context(), t.TempDir())
-	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	skipWithoutReal(t, err)
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	return address
+}
+
+func skipWithoutReal(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestStartRealNotInstalled(t *testing.T) {

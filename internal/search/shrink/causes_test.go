@@ -16,13 +16,13 @@ import (
 // Violations with the same text are as many failures as they have causes, whatever the seed.
 func TestCauses(t *testing.T) {
 	searchLess(t)
-	for _, test := range [][]string{
+	for _, test := range long.Sample([][]string{
 		{},
 		{locktest.TakesDeleted},
+		{locktest.TakesDeleted, locktest.TakesUnanswered, locktest.IgnoresLoss},
 		{locktest.TakesUnanswered},
 		{locktest.IgnoresLoss},
-		{locktest.TakesDeleted, locktest.TakesUnanswered, locktest.IgnoresLoss},
-	} {
+	}, 2) {
 		t.Run(strings.Join(test, "+"), func(t *testing.T) {
 			first := causesOf(t, 0, test...)
 			if len(first) != len(test) {

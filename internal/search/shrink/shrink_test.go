@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
@@ -81,7 +82,7 @@ func drawFailing(t *rapid.T, runner *engine.Runner) (*scenarios.Scenario, *engin
 		t.Fatal(err)
 	}
 	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed")
-	for i := range 60 {
+	for i := range long.Count(20, 60) {
 		if r := runner.Run(s, strategy.NewRandom(seed, i)); r.Fails(s) {
 			return s, r, true
 		}
