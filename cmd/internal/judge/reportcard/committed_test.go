@@ -241,7 +241,7 @@ func TestCommittedCounterexamplesReplay(t *testing.T) {
 	}
 }
 
-// replay runs a recording 20 times and returns the last result.
+// replay runs a recording several times and returns the last result.
 func replay(t *testing.T, path string) *engine.Result {
 	t.Helper()
 	r, err := recording.Read(filepath.Join(root, path))
@@ -262,7 +262,7 @@ func replay(t *testing.T, path string) *engine.Result {
 	if scenario.Client == scenarios.Real && real.RaceDetector {
 		return nil
 	}
-	times := 20
+	times := long.Count(3, 20)
 	if real.RaceDetector {
 		times = 2 // The race detector makes runs slow.
 	}
