@@ -10,8 +10,6 @@ import (
 
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/program"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
-	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // The part of SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format) that a report has: a
@@ -109,19 +107,15 @@ const (
 	sarifRoot = "%SRCROOT%"
 )
 
-// sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
-// the program ends.
-func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
-	outcome error,
-) *sarifLog {
-	r := searched.Common()
-	status, text := exitStatus(outcome)
-	if text == "" && status == statusViolation && r.Failure == nil {
-		text = conclusion(c, searched)
+// sarif returns the report as a SARIF log.
+func (r *result) sarif() *sarifLog {
+	status, text := exitStatus(r.outcome)
+	if text == "" && status == statusViolation && r.Common().Failure == nil {
+		text = r.conclusion()
 	}
 	run := newSARIFRun(status, text)
 	root := moduleRoot()
-	for _, v := range explainedViolations(r, found) {
+	for _, v := range r.explained() {
 		result := sarifResult{
 			Rule: string(v.Property), Index: run.rule(string(v.Property)), Level: "error",
 			Message: sarifText{v.message()}, Locations: v.sarifLocations(root),

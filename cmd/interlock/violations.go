@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // An explainedViolation is a violation of the report for formats that CI systems read.
@@ -16,12 +15,11 @@ type explainedViolation struct {
 	function string // at that line
 }
 
-// explainedViolations returns the violations of the JSON report with what their counterexamples
-// say.
-func explainedViolations(r *report.Runs, found []*finding) (all []explainedViolation) {
-	for _, v := range violationReports(r, found) {
+// explained returns the violations of the JSON report with what their counterexamples say.
+func (r *result) explained() (all []explainedViolation) {
+	for _, v := range r.violations() {
 		explained := explainedViolation{violationReport: v, why: v.Detail}
-		for _, f := range found {
+		for _, f := range r.found {
 			if f.directory == v.Artifact {
 				explained.explain(f)
 			}
@@ -33,10 +31,10 @@ func explainedViolations(r *report.Runs, found []*finding) (all []explainedViola
 
 // explain adds what the counterexample of the violation says.
 func (v *explainedViolation) explain(f *finding) {
-	for _, why := range f.counterexample.Explain().Whys {
+	for _, why := range f.Counterexample.Explain().Whys {
 		if why.Violation.Signature() == v.Signature {
 			v.why = why.Text
-			v.line, v.function = sourceOf(f.counterexample.Result.Events, why.Violation)
+			v.line, v.function = sourceOf(f.Counterexample.Result.Events, why.Violation)
 			return
 		}
 	}
