@@ -118,7 +118,7 @@ func namedDefects(names []string) ([]subjects.Defect, error) {
 
 // run measures the defects, with a line of progress for each.
 func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Defect) error {
-	var entries []*trackrecord.Entry
+	entries := []*trackrecord.Entry{}
 	missed, interrupted := 0, false
 	for i := range defects {
 		e, err := trackrecord.Measure(cmd.Context(), t, &defects[i], f.bounds)
@@ -164,9 +164,6 @@ func missedText(e *trackrecord.Entry) string {
 
 func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 	if f.json {
-		if entries == nil {
-			entries = []*trackrecord.Entry{}
-		}
 		return encodeJSON(w, entries)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -146,12 +146,7 @@ func (f *finding) explain(w io.Writer, schedules int) {
 		if d == nil && len(f.Failures) > 0 {
 			continue // Another counterexample shows it, or no schedule of the search had it.
 		}
-		fmt.Fprintln(w)
-		explained.Why(w, why)
-		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
-		if n == 0 {
-			explained.WriteLikelihood(w)
-		}
+		writeWhy(w, explained, n, &c.Scenario, c.Result)
 		if d != nil {
 			fmt.Fprintf(w, "  cause: %s\n  by any cause in %d of %s, first in schedule %d\n",
 				d.Cause.String(), d.Schedules, counted(schedules, "schedule"), d.First.Schedule)
@@ -179,15 +174,15 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	}
 }
 
-// writeWhys prints why each violation came about, and how likely the first one was.
-func writeWhys(w io.Writer, report *explain.Report, s *scenarios.Scenario, r *engine.Result) {
-	for n, why := range report.Whys {
-		fmt.Fprintln(w)
-		report.Why(w, why)
-		writeOutOfContract(w, s, r, why.Violation)
-		if n == 0 {
-			report.WriteLikelihood(w)
-		}
+// writeWhy prints why a violation came about, and how likely it was if it is the first one.
+func writeWhy(w io.Writer, report *explain.Report, n int, s *scenarios.Scenario,
+	r *engine.Result,
+) {
+	fmt.Fprintln(w)
+	report.Why(w, report.Whys[n])
+	writeOutOfContract(w, s, r, report.Whys[n].Violation)
+	if n == 0 {
+		report.WriteLikelihood(w)
 	}
 }
 

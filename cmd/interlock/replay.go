@@ -269,7 +269,9 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 		}
 		return nil
 	}
-	writeWhys(w, explained, r.scenario, result)
+	for n := range explained.Whys {
+		writeWhy(w, explained, n, r.scenario, result)
+	}
 	fmt.Fprintln(w)
 	show := explained.Timeline.Decisive
 	if full {

@@ -64,7 +64,6 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 // search runs the searches of the plan, and measures the locks.
 func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 	var rows []reportcard.Row
-	required := make(map[string][]string) // coverage, by lock and search
 	for i := range p.Locks {
 		g := &p.Locks[i]
 		for n := range g.Names {
@@ -72,20 +71,13 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 			if err != nil {
 				return err
 			}
-			for s := range row.Searches {
-				_, _, search := g.search(s)
-				required[g.Names[n]] = append(required[g.Names[n]], search.Coverage)
-			}
 			rows = append(rows, *row)
 		}
 	}
 	searcher := &reportcard.Searcher{
 		T: r.T, Seed: p.Seed, Out: r.Out, Progress: r.Progress, ClaimsOnly: true,
 		Searched: func(row *reportcard.Row, of *campaign.Campaign, found report.Report) {
-			name := row.Subject.Name
-			cells := required[name][0]
-			required[name] = required[name][1:]
-			c.lock(name).cover(of, found, cells)
+			c.lock(row.Subject.Name).cover(of, found)
 		},
 	}
 	var err error
@@ -129,27 +121,17 @@ func (c *Certificate) lock(name string) *Lock {
 
 // cover adds what a sampled search covered: the faults that struck, the margins, the required cells
 // in which no fault struck, and the sometimes conditions that it never reached.
-func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
+func (l *Lock) cover(c *campaign.Campaign, found report.Report) {
 	sampled, ok := found.(*report.Campaign)
 	if !ok {
 		return
 	}
-	runs := found.Common()
 	for _, condition := range c.NeverReached(sampled) {
 		l.NeverReached = append(l.NeverReached, fmt.Sprintf("%s, in %v", condition, &c.Scenario))
 	}
 	l.Add(sampled, faults.Phase.Key)
-	if required == "" || runs.Interrupted {
-		return
-	}
-	cells, err := faults.ParseCoverageCells(required, c.Scenario.FaultKinds())
-	if err != nil {
-		panic(err) // The plan is valid.
-	}
-	for _, cell := range cells {
-		if runs.Coverage[cell.Kind][cell.Phase] == 0 {
-			l.Missing = append(l.Missing, fmt.Sprintf("%v in %v", cell, &c.Scenario))
-		}
+	for _, cell := range c.MissingCoverage(found) {
+		l.Missing = append(l.Missing, fmt.Sprintf("%v in %v", cell, &c.Scenario))
 	}
 }
 

@@ -159,6 +159,12 @@ func (r *rowSearch) run(ctx context.Context, s *Search, lock scenarios.Subject,
 	if scenario.Client == scenarios.Real || s.Exhaustive {
 		c.Workers = 1
 	}
+	if s.Coverage != "" {
+		c.RequiredCoverage, err = faults.ParseCoverageCells(s.Coverage, c.FaultKinds())
+		if err != nil {
+			return nil, nil, err
+		}
+	}
 	search := &judge.Search{Campaign: c}
 	if s.Exhaustive {
 		limits := lock.EffectiveLimits()

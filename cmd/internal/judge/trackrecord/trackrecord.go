@@ -88,16 +88,13 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	var seconds []float64
 	for seed := range uint64(bounds.Seeds) {
 		c := newCampaign(d.Broken, seed+1, bounds.Schedules, bounds.Budget)
-		r := run(ctx, t, c)
-		if err := ctx.Err(); err != nil {
+		r, err := run(ctx, t, c)
+		if err != nil {
 			return nil, err
 		}
 		e.Seeds++
 		schedules = append(schedules, r.Schedules)
 		seconds = append(seconds, r.Elapsed.Seconds())
-		if r.Nondeterministic != nil {
-			return nil, r.Nondeterministic
-		}
 		if r.Failure == nil {
 			continue
 		}
@@ -125,16 +122,16 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	e.Slowest = seconds[len(seconds)-1]
 	if bounds.TwinSchedules > 0 {
 		c := newCampaign(d.Fixed, 1, bounds.TwinSchedules, 0)
-		r := run(ctx, t, c)
-		if r.Nondeterministic != nil {
-			return nil, r.Nondeterministic
+		r, err := run(ctx, t, c)
+		if err != nil {
+			return nil, err
 		}
 		e.Twin.Schedules, e.Twin.Undecided = r.Schedules, r.Unknown+r.Unsettled
 		if r.Failure != nil {
 			e.Twin.Violation = r.Failure.Violations[0].Signature()
 		}
 	}
-	return e, ctx.Err()
+	return e, nil
 }
 
 // newCampaign returns the default campaign of interlock check.
@@ -151,9 +148,16 @@ func newCampaign(s scenarios.Subject, seed uint64, schedules int, budget time.Du
 	return c
 }
 
-// run runs a campaign.
-func run(ctx context.Context, t *testing.T, c *campaign.Campaign) *report.Campaign {
-	return (&judge.Search{Campaign: c}).Run(ctx, t, nil).(*report.Campaign)
+// run runs a campaign. It returns an error if the context ends, or the lock is nondeterministic.
+func run(ctx context.Context, t *testing.T, c *campaign.Campaign) (*report.Campaign, error) {
+	r := (&judge.Search{Campaign: c}).Run(ctx, t, nil).(*report.Campaign)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.Nondeterministic != nil {
+		return nil, r.Nondeterministic
+	}
+	return r, nil
 }
 
 // sizeOf returns the size of a counterexample.
