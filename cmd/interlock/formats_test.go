@@ -146,10 +146,7 @@ func TestLocations(t *testing.T) {
 		{"failures:7", inside, "failures/a%20b/timeline.txt", sarifRoot, 0},
 		{"", outside, "file://" + filepath.ToSlash(outside) + "/timeline.txt", "", 0},
 	} {
-		v := explainedViolation{
-			violationReport: violationReport{Artifact: tc.artifact}, line: tc.line, function: "f",
-		}
-		at := v.sarifLocation(root)
+		at := sarifLocation(root, tc.line, "f", tc.artifact)
 		if at == nil {
 			t.Fatalf("no location of %q", tc.line)
 		}
@@ -166,8 +163,7 @@ func TestLocations(t *testing.T) {
 			t.Errorf("%q in %s: %+v", tc.line, tc.artifact, at)
 		}
 	}
-	v := explainedViolation{line: "lock.go:7"}
-	if at := v.sarifLocation(root); at != nil {
+	if at := sarifLocation(root, "lock.go:7", "", ""); at != nil {
 		t.Errorf("without a file: %+v", at)
 	}
 }

@@ -62,7 +62,7 @@ func (r *result) junit() *junitSuite {
 	s.addProperty("seed", fmt.Sprint(r.Seed))
 	s.addProperty("schedules", fmt.Sprint(runs.Schedules))
 	s.addProperty("trace_digest", r.traceDigest())
-	violations := r.explained()
+	violations := r.violations()
 	for _, p := range check.Claimable() {
 		test := junitCase{Class: class, Name: string(p), Time: "0"}
 		test.judge(r.verdict(p), violations)
@@ -80,7 +80,7 @@ func (r *result) junit() *junitSuite {
 }
 
 // judge sets the result of the test case of a property.
-func (t *junitCase) judge(verdict report.Verdict, violations []explainedViolation) {
+func (t *junitCase) judge(verdict report.Verdict, violations []violationReport) {
 	for i := range violations {
 		v := &violations[i]
 		switch {

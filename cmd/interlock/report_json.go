@@ -158,6 +158,8 @@ type violationReport struct {
 	// violate the property with this signature
 	Cause string `json:"cause,omitempty"`
 	Count int    `json:"count,omitempty"`
+
+	shownBy *finding // nil if there is no counterexample
 }
 
 // marginReports returns the margins that were measured, by name.
@@ -289,7 +291,7 @@ func (r *result) violations() (all []violationReport) {
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
 				Evidence: v.Evidence,
 				Schedule: f.Schedule.Schedule, Configuration: f.Schedule.Configuration,
-				Artifact: f.directory, Replay: f.replay,
+				Artifact: f.directory, Replay: f.replay, shownBy: f,
 				OutOfContract: c.Result.OutOfContract(&c.Scenario, v),
 			}
 			if n == 0 {
@@ -322,6 +324,7 @@ func (r *result) violationsOf(d *report.DistinctFailure) (all []violationReport)
 			if shown.DistinctFailure == d {
 				out := one(f.Schedule, f.Counterexample.Result.Violations)
 				out.Cause, out.Artifact, out.Replay = shown.Cause.String(), f.directory, f.replay
+				out.shownBy = f
 			}
 		}
 	}

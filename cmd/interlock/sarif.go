@@ -36,8 +36,10 @@ func (r *result) sarif() *sarif.Report {
 	}
 	log, run := newSARIF(status, text)
 	root := moduleRoot()
-	for _, v := range r.explained() {
-		result := addResult(run, string(v.Property), v.Signature, v.message(), v.sarifLocation(root))
+	for _, v := range r.violations() {
+		line, function := v.source()
+		result := addResult(run, string(v.Property), v.Signature, v.message(),
+			sarifLocation(root, line, function, v.Artifact))
 		result.Properties = sarif.NewPropertyBag().Add("schedule", v.Schedule).
 			Add("artifact", v.Artifact).Add("replay", v.Replay)
 		if v.Count > 0 {
@@ -65,8 +67,10 @@ func newSARIF(status int, text string) (*sarif.Report, *sarif.Run) {
 			WithMessage(sarif.NewTextMessage(text)))
 	}
 	run.AddInvocation(invocation)
-	run.AddOriginalUriBaseId(sarifRoot, *sarif.NewArtifactLocation().WithDescription(
-		sarif.NewTextMessage("the root of the module of the working directory")))
+	root := sarif.NewTextMessage("the root of the module of the working directory")
+	run.WithOriginalUriBaseIds(map[string]sarif.ArtifactLocation{
+		sarifRoot: *sarif.NewArtifactLocation().WithDescription(root),
+	})
 	log := sarif.NewReport().AddRun(run)
 	log.Schema = sarifSchema
 	return log, run
@@ -83,7 +87,7 @@ func addResult(run *sarif.Run, rule, fingerprint, message string, at *sarif.Loca
 ) *sarif.Result {
 	result := run.CreateResultForRule(rule).WithLevel("error").
 		WithMessage(sarif.NewTextMessage(message)).
-		AddPartialFingerprint(sarifFingerprint, fingerprint)
+		WithPartialFingerprints(map[string]string{sarifFingerprint: fingerprint})
 	if at != nil {
 		result.AddLocation(at)
 	}
@@ -93,25 +97,26 @@ func addResult(run *sarif.Run, rule, fingerprint, message string, at *sarif.Loca
 // sarifLocation returns the line of the lock's code if it is in the module at the root, or else
 // the counterexample, because code scanning drops results without a location. It returns nil if
 // there is neither.
-func (v *explainedViolation) sarifLocation(root string) *sarif.Location {
+func sarifLocation(root, line, function, counterexample string) *sarif.Location {
 	physical := sarif.NewPhysicalLocation()
-	file, number := splitLine(v.line)
+	file, number := splitLine(line)
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
 	switch {
-	case v.line != "" && err == nil && info.Mode().IsRegular():
+	case line != "" && err == nil && info.Mode().IsRegular():
 		physical.WithArtifactLocation(artifactIn(file))
 		if n, err := strconv.Atoi(number); err == nil && n > 0 {
 			physical.WithRegion(sarif.NewRegion().WithStartLine(n))
 		}
-	case v.Artifact != "":
-		physical.WithArtifactLocation(artifactAt(root, filepath.Join(v.Artifact, "timeline.txt")))
+	case counterexample != "":
+		timeline := filepath.Join(counterexample, "timeline.txt")
+		physical.WithArtifactLocation(artifactAt(root, timeline))
 	default:
 		return nil
 	}
 	location := sarif.NewLocationWithPhysicalLocation(physical)
-	if v.function != "" {
+	if function != "" {
 		location.AddLogicalLocation(sarif.NewLogicalLocation().WithKind("function").
-			WithFullyQualifiedName(v.function))
+			WithFullyQualifiedName(function))
 	}
 	return location
 }

@@ -334,7 +334,9 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 			Decisions: len(c.Recording.Deviations), TraceHash: c.Recording.TraceHash,
 		}
 		shown.Signature, shown.Way = cutWay(f.Signature)
-		shown.Why = whyOf(c, shown.Signature)
+		if why := c.Why(shown.Signature); why != nil {
+			shown.Why = why.Text
+		}
 		if r.has(f.Property, shown) {
 			continue
 		}
@@ -391,16 +393,6 @@ func (r *rowSearch) name(p history.Property, plan string) string {
 	}
 	r.names[name] = true
 	return filepath.Join(r.Out, name+".json")
-}
-
-// whyOf explains the violation with the signature.
-func whyOf(c *recording.Counterexample, signature string) string {
-	for _, why := range c.Explain().Whys {
-		if why.Violation.Signature() == signature {
-			return why.Text
-		}
-	}
-	return ""
 }
 
 // searchUnclaimed searches for violations of what the lock does not claim. A lock that protects no
