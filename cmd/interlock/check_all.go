@@ -27,11 +27,13 @@ type allReport struct {
 }
 
 // checkAll checks each of the locks within the bounds of the flags. It prints a line for each, then
-// the smallest margins of all. It returns the outcome of the first lock that fails.
+// the smallest margins of all. It ends early after a signal, and if the lines are unwritable. It
+// returns the outcome of the first lock that fails.
 func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenarios.Subject,
 	given func(string) bool, stdout, stderr io.Writer,
 ) error {
-	if err := f.validateAll(locks, given); err != nil {
+	searches, err := f.searches(t, locks, given)
+	if err != nil {
 		return err
 	}
 	o, err := f.openOutputs(stdout, stderr)
@@ -43,9 +45,23 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	}
 	lines := &errorWriter{w: o.text}
 	all := &allReport{Version: reportVersion}
-	outcome, err := f.checkEach(ctx, t, locks, given, all, lines, o.progress)
-	if err != nil {
-		return err
+	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
+	var outcome error
+	for i, s := range searches {
+		searches[i] = nil // so that its memory can be used for the others
+		lock := s.Scenario.Subject.Name
+		o.progress.Begin(s.Campaign, lock+": ")
+		found := s.Run(ctx, t, o.progress)
+		o.progress.Clear()
+		r := conclude(ctx, t, s.Campaign, found, o.out, o.progress)
+		all.Locks = append(all.Locks, r.json())
+		if outcome == nil {
+			outcome = r.outcome
+		}
+		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, lock, r.summary())
+		if unwritable(lines.err) || ctx.Err() != nil {
+			break
+		}
 	}
 	all.Interrupted = ctx.Err() != nil
 	switch {
@@ -66,58 +82,31 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	return outcome
 }
 
-// validateAll returns an error that names a wrong flag, or nil. It draws a random seed, so that all
-// locks have the same.
-func (f *checkFlags) validateAll(locks []scenarios.Subject, given func(string) bool) error {
+// searches returns the search of each lock, or an error that names a wrong flag. It draws a random
+// seed, so that all locks have the same.
+func (f *checkFlags) searches(t *testing.T, locks []scenarios.Subject, given func(string) bool,
+) (all []*judge.Search, err error) {
 	for _, flag := range []string{
 		"junit", "sarif", "shard", "nats", "checkpoint", "threads", schedulerFlag,
 	} {
 		if given(flag) {
-			return fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
+			return nil, fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
 		}
 	}
-	for i := range locks {
-		f.lock = locks[i].Name
-		c, err := f.campaign(given)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.lock, err)
-		}
-		f.seed = strconv.FormatUint(c.Seed, 10)
-	}
-	return nil
-}
-
-// checkEach checks the locks in order, reports each, and prints a line. It ends early after a signal,
-// and if the lines are unwritable. It returns the outcome of the first lock that fails, or an error
-// if a lock cannot be searched.
-func (f *checkFlags) checkEach(ctx context.Context, t *testing.T, locks []scenarios.Subject,
-	given func(string) bool, all *allReport, lines *errorWriter, progress *judge.Progress,
-) (outcome, err error) {
-	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
 	for i := range locks {
 		f.lock = locks[i].Name
 		c, err := f.campaign(given)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.lock, err)
 		}
-		search, err := f.search(t, c)
+		f.seed = strconv.FormatUint(c.Seed, 10)
+		s, err := f.search(t, c)
 		if err != nil {
 			return nil, err
 		}
-		progress.Begin(c, f.lock+": ")
-		found := search.Run(ctx, t, progress)
-		progress.Clear()
-		r := conclude(ctx, t, c, found, f.out, progress)
-		all.Locks = append(all.Locks, r.json())
-		if outcome == nil {
-			outcome = r.outcome
-		}
-		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, f.lock, r.summary())
-		if unwritable(lines.err) || ctx.Err() != nil {
-			break
-		}
+		all = append(all, s)
 	}
-	return outcome, nil
+	return all, nil
 }
 
 // summary returns what a search has shown, in a line.
