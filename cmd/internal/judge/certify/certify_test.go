@@ -220,6 +220,15 @@ func TestCompareViolated(t *testing.T) {
 	}
 }
 
+// A lock that promises a margin in time is judged by it.
+func TestMarginIsJudged(t *testing.T) {
+	c := certified(t.Context(), t, "locks:\n  - names: [tells-late]\n"+
+		"    sampled: [{faults: expire=1, schedules: 60}]\n", nil)
+	if f := c.Failures[0]; f.Check != string(history.Margin) || f.Recording == "" {
+		t.Errorf("%+v", c.Failures)
+	}
+}
+
 // A partial certificate says so, and what it lacks is neither a failure nor worse.
 func TestPartial(t *testing.T) {
 	base := certified(t.Context(), t, textbookPlan, nil)

@@ -46,12 +46,12 @@ type Searcher struct {
 // written.
 func (s *Searcher) Card(ctx context.Context, rows []Row) (*Card, error) {
 	card := &Card{
-		Version: cardVersion, Seed: s.Seed, Properties: properties(), Locks: []*Lock{},
+		Version: cardVersion, Seed: s.Seed, Properties: properties(rows), Locks: []*Lock{},
 	}
 	for i := range rows {
 		began, place := time.Now(), fmt.Sprintf("%d of %d  %s", i+1, len(rows),
 			rows[i].Subject.Name)
-		l, err := s.lock(ctx, &rows[i], place)
+		l, err := s.lock(ctx, &rows[i], card.Properties, place)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", rows[i].Subject.Name, err)
 		}
@@ -89,18 +89,20 @@ func (r *Row) Scenario(s *Search) (*scenarios.Scenario, error) {
 	return scenario, scenario.Validate()
 }
 
-// lock searches a row. The place is that of the row in the card.
-func (s *Searcher) lock(ctx context.Context, row *Row, place string) (*Lock, error) {
+// lock searches a row, whose place is that in the card.
+func (s *Searcher) lock(ctx context.Context, row *Row, columns []Property, place string) (*Lock,
+	error,
+) {
 	l := &Lock{
 		Name: row.Subject.Name, Group: row.Group, Production: row.Production,
 		Summary: row.Subject.Summary, Searches: []Searched{},
 	}
-	for _, p := range properties() {
+	for _, p := range columns {
 		l.Cells = append(l.Cells, Cell{Property: p.Name})
 	}
 	r := &rowSearch{
-		Searcher: s, row: row, Lock: l, place: place, names: make(map[string]bool),
-		evidence: make([]report.Evidence, len(l.Cells)),
+		Searcher: s, Lock: l, row: row, columns: columns, place: place,
+		names: make(map[string]bool), evidence: make([]report.Evidence, len(l.Cells)),
 	}
 	for i := range row.Searches {
 		if ctx.Err() != nil {
@@ -132,6 +134,7 @@ type rowSearch struct {
 	*Searcher
 	*Lock
 	row      *Row
+	columns  []Property
 	place    string
 	names    map[string]bool   // of recordings
 	evidence []report.Evidence // by cell, without violations
@@ -344,9 +347,8 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 			name = r.name(f.Property, shown.Faults)
 		}
 		shown.Recording = name
-		if cell := r.Cell(f.Property); cell != nil {
-			cell.Counterexamples = append(cell.Counterexamples, shown)
-		}
+		cell := r.Cell(f.Property)
+		cell.Counterexamples = append(cell.Counterexamples, shown)
 	}
 	if name == "" {
 		return nil
@@ -377,8 +379,7 @@ var exclusion = []history.Property{
 // has reports whether the cell of a property has a counterexample that breaks it in the same way
 // and, if the lock has no known ways, with the same faults.
 func (r *rowSearch) has(p history.Property, shown *Counterexample) bool {
-	cell := r.Cell(p)
-	return cell != nil && slices.ContainsFunc(cell.Counterexamples, func(e *Counterexample) bool {
+	return slices.ContainsFunc(r.Cell(p).Counterexamples, func(e *Counterexample) bool {
 		return e.Signature == shown.Signature && e.Way == shown.Way &&
 			(e.Faults == shown.Faults || r.row.ways != nil)
 	})
@@ -406,7 +407,7 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, bound), bound)
 	subject := r.row.Subject
 	var unclaimed []history.Property
-	for _, p := range properties() {
+	for _, p := range r.columns {
 		if !p.EveryLock && !subject.Claimed(p.Name) {
 			unclaimed = append(unclaimed, p.Name)
 		}
