@@ -30,8 +30,8 @@ func (v *violationReport) message() string {
 	return text
 }
 
-// source returns the line of the lock's code that the violation points to, such as lock/mutex.go:42,
-// and the function there, or "" if it is unknown.
+// source returns the line of the lock's code that the violation points to, such as
+// lock/mutex.go:42, and the function there, or "" if it is unknown.
 func (v *violationReport) source() (line, function string) {
 	why := v.why()
 	if why == nil {

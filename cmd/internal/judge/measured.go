@@ -36,9 +36,9 @@ func (m *Measured) Add(r *report.Campaign, name func(faults.Phase) string) {
 		}
 	}
 	for i, name := range check.MarginNames {
-		margin := &r.Totals.Margins[i]
-		if least, known := m.Margins[name]; margin.Times > 0 && (!known || margin.Smallest < least) {
-			m.Margins[name] = margin.Smallest
+		now := &r.Totals.Margins[i]
+		if least, known := m.Margins[name]; now.Times > 0 && (!known || now.Smallest < least) {
+			m.Margins[name] = now.Smallest
 		}
 	}
 }

@@ -48,10 +48,11 @@ func (s *Search) Run(ctx context.Context, t *testing.T, p *Progress) report.Repo
 }
 
 // Shrink shrinks what the search has found, and yields a counterexample before it shrinks for the
-// next: one of each distinct failure and cause if the search kept going, or else one of the schedule
-// that failed or, if none did, of the first that violated a property out of contract. An error in
-// its place says that a schedule never fails again. Before it shrinks the schedules of a distinct
-// failure, it calls begin with the failure's index. See [shrink.Distinct] and [shrink.Shorten].
+// next: one of each distinct failure and cause if the search kept going, or else one of the
+// schedule that failed or, if none did, of the first that violated a property out of contract. An
+// error in its place says that a schedule never fails again. Before it shrinks the schedules of a
+// distinct failure, it calls begin with the failure's index. See [shrink.Distinct] and
+// [shrink.Shorten].
 func Shrink(ctx context.Context, t *testing.T, c *campaign.Campaign, found report.Report,
 	begin func(int),
 ) iter.Seq[*shrink.Group] {
