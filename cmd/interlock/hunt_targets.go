@@ -28,7 +28,10 @@ func (f *huntFlags) targets(given func(string) bool) ([]hunt.Target, error) {
 		}
 	}
 	var targets []hunt.Target
-	named := plan.names()
+	var named []string
+	for i := range plan.Locks {
+		named = append(named, plan.Locks[i].Names...)
+	}
 	for i := range plan.Locks {
 		g := &plan.Locks[i]
 		for n, name := range g.Names {
@@ -51,14 +54,6 @@ func (f *huntFlags) targets(given func(string) bool) ([]hunt.Target, error) {
 		}
 	}
 	return targets, nil
-}
-
-// names returns the names in the plan.
-func (p *huntPlan) names() (names []string) {
-	for i := range p.Locks {
-		names = append(names, p.Locks[i].Names...)
-	}
-	return names
 }
 
 // huntedByAll returns the names of the locks that all stands for: the bundled ones, and the broken

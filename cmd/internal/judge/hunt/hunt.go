@@ -130,9 +130,6 @@ func (h *Hunt) sayNext(lock string) {
 	}
 }
 
-// seedOf returns the seed of a turn.
-func (h *Hunt) seedOf(turn int) uint64 { return h.Seed + uint64(turn) }
-
 // turn runs the next campaign of a target, shrinks the failures that are new, and saves the corpus.
 func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 	target := &h.Targets[index]
@@ -143,7 +140,7 @@ func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 	}
 	known := corpus.known(target)
 	c := &campaign.Campaign{
-		Scenario: target.Configurations[0].Scenario, Seed: h.seedOf(corpus.Turns),
+		Scenario: target.Configurations[0].Scenario, Seed: h.Seed + uint64(corpus.Turns),
 		Schedules: target.schedules(corpus.Turns), Workers: target.Workers, KeepGoing: true,
 		Corpus: known,
 	}
