@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -118,7 +117,7 @@ func namedDefects(names []string) ([]subjects.Defect, error) {
 
 // run measures the defects, with a line of progress for each.
 func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Defect) error {
-	var entries []*trackrecord.Entry
+	entries := []*trackrecord.Entry{}
 	missed, interrupted := 0, false
 	for i := range defects {
 		e, err := trackrecord.Measure(cmd.Context(), t, &defects[i], f.bounds)
@@ -138,9 +137,7 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d  %s: %s\n", i+1, len(defects), e.Name, verdict)
 	}
-	if err := f.print(cmd.OutOrStdout(), entries); err != nil {
-		return err
-	}
+	f.print(cmd.OutOrStdout(), entries)
 	if interrupted {
 		return &statusError{statusInterrupted, nil}
 	}
@@ -162,12 +159,10 @@ func missedText(e *trackrecord.Entry) string {
 	return strings.Join(parts, "; ")
 }
 
-func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
+func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) {
 	if f.json {
-		if entries == nil {
-			entries = []*trackrecord.Entry{}
-		}
-		return encodeJSON(w, entries)
+		encodeJSON(w, entries)
+		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table,
@@ -189,15 +184,13 @@ func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) error {
 		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%d\t%.2f\t%s\t%s\n", e.Name, violates, e.Found,
 			e.Seeds, e.Schedules, e.Seconds, shrunkText(e.Shrunk), twin)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return printShares(w, entries)
+	table.Flush()
+	printShares(w, entries)
 }
 
 // printShares prints in how many campaigns a violation was found, how long the slowest took, and
 // each strategy's and configuration's share of the finds.
-func printShares(w io.Writer, entries []*trackrecord.Entry) error {
+func printShares(w io.Writer, entries []*trackrecord.Entry) {
 	strategies, configurations := map[string]int{}, map[string]int{}
 	campaigns, found, slowest := 0, 0, 0.0
 	for _, e := range entries {
@@ -209,26 +202,23 @@ func printShares(w io.Writer, entries []*trackrecord.Entry) error {
 			configurations[by.Configuration]++
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d campaigns found a violation; the slowest took %.2f s\n",
-		found, campaigns, slowest)
-	return errors.Join(err, printFinds(w, "strategy", strategies, found),
-		printFinds(w, "configuration", configurations, found))
+	fmt.Fprintf(w, "\n%d of %d campaigns found a violation; the slowest took %.2f s\n", found,
+		campaigns, slowest)
+	if found > 0 {
+		printFinds(w, "strategy", strategies, found)
+		printFinds(w, "configuration", configurations, found)
+	}
 }
 
 // printFinds prints the shares of the named parts of the search, the largest first.
-func printFinds(w io.Writer, heading string, finds map[string]int, all int) error {
-	if all == 0 {
-		return nil
-	}
+func printFinds(w io.Writer, heading string, finds map[string]int, all int) {
 	names := slices.SortedFunc(maps.Keys(finds), func(a, b string) int {
 		return cmp.Or(finds[b]-finds[a], strings.Compare(a, b))
 	})
-	text := "\nshare  " + heading + "\n"
+	fmt.Fprintf(w, "\nshare  %s\n", heading)
 	for _, name := range names {
-		text += fmt.Sprintf("%3.0f %%  %s\n", 100*float64(finds[name])/float64(all), name)
+		fmt.Fprintf(w, "%3.0f %%  %s\n", 100*float64(finds[name])/float64(all), name)
 	}
-	_, err := io.WriteString(w, text)
-	return err
 }
 
 func shrunkText(s *trackrecord.Shrunk) string {

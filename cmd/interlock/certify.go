@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,8 +66,7 @@ Exit status:
 func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	stdout, stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	plan, err := certify.Read(path)
 	if err != nil {
 		return err
@@ -80,17 +76,17 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 			return fmt.Errorf("--seed: %w", err)
 		}
 	}
-	observer := newCertifyObserver(f.progressTo(stderr), plan)
-	runner := &certify.Runner{T: t, Out: f.out, Observer: observer}
+	runner := &certify.Runner{T: t, Out: f.out}
 	if f.against != "" {
 		if runner.Old, err = certify.ReadCertificate(f.against); err != nil {
 			return fmt.Errorf("--against: %w", err)
 		}
 	}
-	text, outputs, err := f.openOutputs(stdout, stderr)
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
+	runner.Progress = o.progress
 	page, err := openOutput("--html", f.html, nil)
 	if err != nil {
 		return err
@@ -101,11 +97,11 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	}
 	outcome, report := outcomeOfCertificate(c), &certificateReport{c, plan, f.out}
 	if err := errors.Join(
-		outputs.json.write(func(w io.Writer) error { return encodeJSON(w, c) }),
-		outputs.junit.write(func(w io.Writer) error {
+		o.json.write(func(w io.Writer) error { return encodeJSON(w, c) }),
+		o.junit.write(func(w io.Writer) error {
 			return encodeJUnit(w, report.suites()...)
 		}),
-		outputs.sarif.write(func(w io.Writer) error {
+		o.sarif.write(func(w io.Writer) error {
 			return encodeJSON(w, report.sarif(outcome))
 		}),
 		page.write(func(w io.Writer) error {
@@ -114,7 +110,7 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 	); err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
-	report.write(text)
+	report.write(o.text)
 	return outcome
 }
 
@@ -188,35 +184,4 @@ func (c *certificateReport) howToReplay(f *certify.Failure) string {
 		return ""
 	}
 	return " (" + invocation() + " replay " + shellQuote(path) + ")"
-}
-
-// A certifyObserver prints the progress of searches and, at the same intervals, of replays.
-type certifyObserver struct {
-	cardObserver
-	now  func() time.Time
-	last time.Time // of a line about replays
-}
-
-func newCertifyObserver(w io.Writer, plan *certify.Plan) *certifyObserver {
-	o := &certifyObserver{cardObserver: cardObserver{w: w}, now: time.Now}
-	for i := range plan.Locks {
-		o.locks += len(plan.Locks[i].Names)
-	}
-	return o
-}
-
-// Testing prints which package is tested.
-func (o *certifyObserver) Testing(pkg string) { fmt.Fprintf(o.w, "testing %s\n", pkg) }
-
-// Replaying prints how many recordings have been run again.
-func (o *certifyObserver) Replaying(recording string, index, total int) {
-	now := o.now()
-	if index == 0 {
-		o.last = now
-	}
-	if now.Sub(o.last) < plainInterval {
-		return
-	}
-	o.last = now
-	fmt.Fprintf(o.w, "replayed %d of %d recordings, next %s\n", index, total, recording)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
@@ -97,32 +99,28 @@ func (c *certificateReport) testCase(lock, check, recording string) junitCase {
 
 // sarif returns a SARIF log with a result for each failure. The outcome is the error with which the
 // program ends.
-func (c *certificateReport) sarif(outcome error) *sarifLog {
+func (c *certificateReport) sarif(outcome error) *sarif.Report {
 	status, text := exitStatus(outcome)
 	if c.Partial {
 		text = interruptedPlan
 	}
-	run := newSARIFRun(status, text)
+	log, run := newSARIF(status, text)
 	for _, check := range certify.Checks {
-		run.addRule(check.Name, check.Statement, "releases.md")
+		addRule(run, check.Name, check.Statement, "releases.md")
 	}
 	root := moduleRoot()
 	for i := range c.Failures {
 		f := &c.Failures[i]
-		var location sarifLocation
+		physical := sarif.NewPhysicalLocation()
 		if recording := f.File(c.plan, c.out); recording != "" {
-			location.Physical.Artifact = artifactAt(root, recording)
+			physical.WithArtifactLocation(artifactAt(root, recording))
 		} else {
 			path, line := c.plan.Where(f.Lock)
-			location.Physical = sarifPhysical{artifactAt(root, path), &sarifRegion{line}}
+			physical.WithArtifactLocation(artifactAt(root, path)).
+				WithRegion(sarif.NewRegion().WithStartLine(line))
 		}
-		run.Results = append(run.Results, sarifResult{
-			Rule: f.Check, Index: run.rule(f.Check), Level: "error", Message: sarifText{f.Reason},
-			Locations: []sarifLocation{location},
-			Fingerprints: map[string]string{
-				sarifFingerprint: fmt.Sprintf("%s, %s: %s", f.Lock, f.Check, f.Signature),
-			},
-		})
+		addResult(run, f.Check, fmt.Sprintf("%s, %s: %s", f.Lock, f.Check, f.Signature), f.Reason,
+			sarif.NewLocationWithPhysicalLocation(physical))
 	}
-	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{*run}}
+	return log
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/history/check"
@@ -129,21 +128,5 @@ must_pass: [pass.json]
 	if s := &suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failures != nil ||
 		!strings.HasPrefix(s.Cases[1].Name, certify.MustPass+" ") {
 		t.Errorf("suite %+v", s)
-	}
-}
-
-// Progress of replays is a line for each interval.
-func TestReplayProgress(t *testing.T) {
-	var stderr strings.Builder
-	var now time.Time
-	o := certifyObserver{cardObserver: cardObserver{w: &stderr}, now: func() time.Time { return now }}
-	for i := range 6 {
-		o.Replaying("fail.json", i, 6)
-		now = now.Add(time.Second)
-	}
-	want := "replayed 2 of 6 recordings, next fail.json\n" +
-		"replayed 4 of 6 recordings, next fail.json\n"
-	if stderr.String() != want {
-		t.Errorf("%q", stderr.String())
 	}
 }

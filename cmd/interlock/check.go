@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"runtime"
-	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
@@ -396,29 +394,20 @@ func (f *checkFlags) limitWorkers(c *campaign.Campaign, given func(string) bool)
 var errRealUnderRace = errors.New("the real client is nondeterministic under the race detector: " +
 	"build interlock without -race")
 
-// A search runs a campaign or an exhaustive search.
-type search func(context.Context) report.Report
-
 // search returns the search that the flags describe. If there is a checkpoint, it is read, and an
 // unsuitable one is an error.
-func (f *checkFlags) search(t *testing.T, c *campaign.Campaign,
-	progress *progress,
-) (search, error) {
+func (f *checkFlags) search(t *testing.T, c *campaign.Campaign) (*judge.Search, error) {
+	s := &judge.Search{Campaign: c}
 	if f.strategy != strategy.ExhaustiveName {
-		c.Progress = func(r *report.Campaign) { progress.show(r) }
-		return func(ctx context.Context) report.Report { return c.Run(ctx, t) }, nil
+		return s, nil
 	}
-	e := f.exhaustive(c)
-	e.Progress = func(r *report.Exhaustive) { progress.show(r) }
+	s.Exhaustive = f.exhaustive(c)
 	if f.checkpoint != "" {
-		if err := e.Resume(t); err != nil {
+		if err := s.Exhaustive.Resume(t); err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
 	}
-	return func(ctx context.Context) report.Report {
-		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
-		return e.Run(ctx, t)
-	}, nil
+	return s, nil
 }
 
 // exhaustive returns the exhaustive search that the flags describe.
@@ -437,15 +426,12 @@ func (f *checkFlags) exhaustive(c *campaign.Campaign) *exhaustive.Search {
 func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
 	stdout, stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
-	progress := newProgress(f.progressTo(stderr), campaign)
-	progress.warnings = stderr
-	search, err := f.search(t, campaign, progress)
+	defer ignorePipe()()
+	search, err := f.search(t, campaign)
 	if err != nil {
 		return err
 	}
-	text, outputs, err := f.openOutputs(stdout, stderr)
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -453,98 +439,61 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if scheduler.Enabled {
 		kind += ", goroutines scheduled"
 	}
-	if _, err := fmt.Fprintf(text, "checking %v, seed %d%s\n", campaign, campaign.Seed,
+	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d%s\n", campaign, campaign.Seed,
 		kind); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
-	// A worker runs one goroutine at a time: processors without a worker only add hand-overs.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(campaign.Workers, runtime.GOMAXPROCS(0))))
-	found := search(ctx)
-	p := &presenter{
-		campaign: campaign, text: text, outputs: outputs, out: f.out, progress: progress,
-	}
-	if p.shard, err = f.newRecord(campaign, found); err != nil {
+	o.progress.Begin(campaign, "")
+	found := search.Run(ctx, t, o.progress)
+	record, err := f.newRecord(campaign, found)
+	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	return p.present(ctx, t, found)
+	return o.present(ctx, t, campaign, found, record)
 }
 
-// A presenter shrinks what a search has found, and reports it.
-type presenter struct {
-	campaign *campaign.Campaign
-	text     io.Writer
-	outputs  *outputs
-	out      string // directory for counterexamples
-	progress *progress
-	shard    any // the record of a shard, or nil
-}
-
-// present shrinks the failures and writes the reports. It returns the error with which the program
-// ends. It writes the counterexample and the report files before it prints any text, because
-// printing can fail: the reader may have closed the pipe, or the disk may be full.
-func (p *presenter) present(ctx context.Context, t *testing.T, report report.Report) error {
-	p.progress.finish(report)
-	campaign, outputs := p.campaign, p.outputs
-	found, unshown := shorten(ctx, t, campaign, report, p.out, p.progress)
-	outcome := outcomeOf(campaign, report, found, unshown)
+// present shrinks what a search has found and reports it, with the record of a shard if there is
+// one. It returns the error with which the program ends. It writes the counterexamples and the
+// report files before it prints any text, because printing can fail: the reader may have closed the
+// pipe, or the disk may be full.
+func (o *outputs) present(ctx context.Context, t *testing.T, c *campaign.Campaign,
+	found report.Report, shard any,
+) error {
+	o.sayFound(found)
+	r := conclude(ctx, t, c, found, o.out, o.progress)
 	err := errors.Join(
-		outputs.json.write(func(w io.Writer) error {
-			out := jsonReport(campaign, report, found, outcome)
-			out.Shard = p.shard
+		o.json.write(func(w io.Writer) error {
+			out := r.json()
+			out.Shard = shard
 			return encodeJSON(w, out)
 		}),
-		outputs.junit.write(func(w io.Writer) error {
-			return encodeJUnit(w, junitReport(campaign, report, found, outcome))
-		}),
-		outputs.sarif.write(func(w io.Writer) error {
-			return encodeJSON(w, sarifReport(campaign, report, found, outcome))
-		}),
+		o.junit.write(func(w io.Writer) error { return encodeJUnit(w, r.junit()) }),
+		o.sarif.write(func(w io.Writer) error { return encodeJSON(w, r.sarif()) }),
 	)
-	writeReport(p.text, campaign, report, found)
-	writeFindings(p.text, report.Common(), found)
+	r.write(o.text)
+	r.writeFindings(o.text)
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
 	}
-	return outcome
+	return r.outcome
 }
 
-// outcomeOf returns the error with which the program ends, nil for status 0. The error unshown says
-// why there is no counterexample of a violation, or why it could not be written.
-func outcomeOf(campaign *campaign.Campaign, r report.Report, found []*finding,
-	unshown error,
-) error {
-	report, unsaved := r.Common(), unsavedOf(r)
+// sayFound says what follows the search.
+func (o *outputs) sayFound(found report.Report) {
+	o.progress.Clear()
+	r := found.Common()
+	if e, ok := found.(*report.Exhaustive); ok && e.Unsaved != nil && e.Complete {
+		fmt.Fprintf(o.warnings, "--checkpoint: %v\n", e.Unsaved)
+		return
+	}
 	switch {
-	case unshown != nil:
-		return &statusError{statusInternal, unshown}
-	case len(found) > 0 && !found[0].outOfContract:
-		return &statusError{statusViolation, nil}
-	case report.Nondeterministic != nil:
-		return &statusError{statusInternal, report.Nondeterministic}
-	case report.Schedules == 0 && !report.Interrupted:
-		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
-			"was checked")}
-	case report.Failure == nil && !report.Interrupted && lacking(campaign, r) != "":
-		return &statusError{statusViolation, nil}
-	case report.Unknown > 0:
-		return errUnknownVerdict
-	case unsaved != nil:
-		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
-	case report.Interrupted:
-		return &statusError{statusPartial, nil}
+	case len(r.Distinct) > 0:
+		o.progress.Say("%s found, shrinking the schedules (Ctrl-C stops early)",
+			counted(len(r.Distinct), "different violation"))
+	case r.Failure != nil:
+		o.progress.Say("violation found, shrinking its schedule (Ctrl-C stops early)")
+	case r.OutOfContract != nil:
+		o.progress.Say("out-of-contract violation found, shrinking its schedule (Ctrl-C stops " +
+			"early)")
 	}
-	return nil
-}
-
-// unsavedOf returns why the checkpoint of an incomplete search could not be written, or nil.
-func unsavedOf(r report.Report) error {
-	if exhaustive, ok := r.(*report.Exhaustive); ok && !exhaustive.Complete {
-		return exhaustive.Unsaved
-	}
-	return nil
-}
-
-// errUnknownVerdict ends a command that found no violation, but gave up on a check.
-var errUnknownVerdict = &statusError{
-	statusInternal, errors.New("a checker reached its limit, so a verdict is unknown"),
 }

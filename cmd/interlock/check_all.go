@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/signal"
-	"runtime"
+	"slices"
 	"strconv"
-	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -28,49 +26,55 @@ type allReport struct {
 	Error       string         `json:"error,omitempty"`
 }
 
-// A checkedLock is what the search of one of several locks has shown.
-type checkedLock struct {
-	line    string        // of the text
-	margins check.Margins // an exhaustive search measures none
-	report  *checkReport
-	outcome error // with which a check of this lock alone ends
-}
-
 // checkAll checks each of the locks within the bounds of the flags. It prints a line for each, then
-// the smallest margins of all. It returns the outcome of the first lock that fails.
+// the smallest margins of all. It ends early after a signal, and if the lines are unwritable. It
+// returns the outcome of the first lock that fails.
 func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenarios.Subject,
 	given func(string) bool, stdout, stderr io.Writer,
 ) error {
-	if err := f.validateAll(locks, given); err != nil {
-		return err
-	}
-	text, outputs, err := f.openOutputs(stdout, stderr)
+	searches, err := f.searches(t, locks, given)
 	if err != nil {
 		return err
 	}
-	if f.json != "" { // The report is written even if the reader of the text has gone.
-		signal.Ignore(syscall.SIGPIPE)
-		defer signal.Reset(syscall.SIGPIPE)
-	}
-	lines := &errorWriter{w: text}
-	checked, err := f.checkEach(ctx, t, locks, given, lines, stderr)
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	interrupted := ctx.Err() != nil
-	outcome := firstOutcome(checked)
+	if f.json != "" {
+		defer ignorePipe()()
+	}
+	lines := &errorWriter{w: o.text}
+	all := &allReport{Version: reportVersion}
+	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
+	var outcome error
+	for i, s := range searches {
+		searches[i] = nil // so that its memory can be used for the others
+		lock := s.Scenario.Subject.Name
+		o.progress.Begin(s.Campaign, lock+": ")
+		found := s.Run(ctx, t, o.progress)
+		o.progress.Clear()
+		r := conclude(ctx, t, s.Campaign, found, o.out, o.progress)
+		all.Locks = append(all.Locks, r.json())
+		if outcome == nil {
+			outcome = r.outcome
+		}
+		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, lock, r.summary())
+		if unwritable(lines.err) || ctx.Err() != nil {
+			break
+		}
+	}
+	all.Interrupted = ctx.Err() != nil
 	switch {
 	case unwritable(lines.err):
 		outcome = &statusError{statusInternal, lines.err}
-	case outcome == nil && interrupted:
+	case outcome == nil && all.Interrupted:
 		outcome = &statusError{statusPartial, nil}
 	}
-	err = outputs.json.write(func(w io.Writer) error {
-		return encodeJSON(w, newAllReport(checked, interrupted, outcome))
-	})
-	writeMarginTable(text, checked)
-	if interrupted {
-		fmt.Fprintf(text, "\ninterrupted in lock %d of %d\n", len(checked), len(locks))
+	all.Status, all.Error = exitStatus(outcome)
+	err = o.json.write(func(w io.Writer) error { return encodeJSON(w, all) })
+	writeMarginTable(o.text, all.Locks)
+	if all.Interrupted {
+		fmt.Fprintf(o.text, "\ninterrupted in lock %d of %d\n", len(all.Locks), len(locks))
 	}
 	if err != nil {
 		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
@@ -78,115 +82,87 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	return outcome
 }
 
-// validateAll returns an error that names a wrong flag, or nil. It draws a random seed, so that all
-// locks have the same.
-func (f *checkFlags) validateAll(locks []scenarios.Subject, given func(string) bool) error {
+// searches returns the search of each lock, or an error that names a wrong flag. It draws a random
+// seed, so that all locks have the same.
+func (f *checkFlags) searches(t *testing.T, locks []scenarios.Subject, given func(string) bool,
+) (all []*judge.Search, err error) {
 	for _, flag := range []string{
 		"junit", "sarif", "shard", "nats", "checkpoint", "threads", schedulerFlag,
 	} {
 		if given(flag) {
-			return fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
+			return nil, fmt.Errorf("--%s needs a single lock, not --lock %s", flag, allLocks)
 		}
 	}
-	for i := range locks {
-		f.lock = locks[i].Name
-		c, err := f.campaign(given)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.lock, err)
-		}
-		f.seed = strconv.FormatUint(c.Seed, 10)
-	}
-	return nil
-}
-
-// checkEach checks the locks in order and prints a line for each. It ends early after a signal, and
-// if the lines are unwritable.
-func (f *checkFlags) checkEach(ctx context.Context, t *testing.T, locks []scenarios.Subject,
-	given func(string) bool, lines *errorWriter, stderr io.Writer,
-) (checked []*checkedLock, err error) {
-	fmt.Fprintf(lines, "checking %s, seed %s\n\n", counted(len(locks), "lock"), f.seed)
 	for i := range locks {
 		f.lock = locks[i].Name
 		c, err := f.campaign(given)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.lock, err)
 		}
-		one, err := f.checkOne(ctx, t, c, stderr)
+		f.seed = strconv.FormatUint(c.Seed, 10)
+		s, err := f.search(t, c)
 		if err != nil {
 			return nil, err
 		}
-		checked = append(checked, one)
-		fmt.Fprintf(lines, "%-*s%s\n", lockColumn, f.lock, one.line)
-		if unwritable(lines.err) || ctx.Err() != nil {
-			break
-		}
+		all = append(all, s)
 	}
-	return checked, nil
-}
-
-// checkOne checks one of several locks. It returns an error if the lock cannot be searched.
-func (f *checkFlags) checkOne(ctx context.Context, t *testing.T, c *campaign.Campaign,
-	stderr io.Writer,
-) (*checkedLock, error) {
-	progress := newProgress(f.progressTo(stderr), c)
-	progress.label = f.lock + ": "
-	run, err := f.search(t, c, progress)
-	if err != nil {
-		return nil, err
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(c.Workers, runtime.GOMAXPROCS(0))))
-	searched := run(ctx)
-	progress.clear()
-	found, unshown := shorten(ctx, t, c, searched, f.out, progress)
-	outcome := outcomeOf(c, searched, found, unshown)
-	one := &checkedLock{
-		line:   summary(c, searched, found),
-		report: jsonReport(c, searched, found, outcome), outcome: outcome,
-	}
-	if ofCampaign, ok := searched.(*report.Campaign); ok {
-		one.margins = ofCampaign.Totals.Margins
-	}
-	return one, nil
+	return all, nil
 }
 
 // summary returns what a search has shown, in a line.
-func summary(c *campaign.Campaign, searched report.Report, found []*finding) string {
-	runs := searched.Common()
+func (r *result) summary() string {
+	runs := r.Common()
 	ran := counted(runs.Schedules, "schedule")
-	if exhaustive, ok := searched.(*report.Exhaustive); ok {
+	if exhaustive, ok := r.Report.(*report.Exhaustive); ok {
 		if ran = "all of " + ran; !exhaustive.Complete {
 			ran = "incomplete after " + counted(runs.Schedules, "schedule")
 		}
 	}
-	line := fmt.Sprintf("%s, %s", conclusion(c, searched), ran)
+	line := fmt.Sprintf("%s, %s", r.conclusion(), ran)
 	if runs.Failure != nil {
 		line = fmt.Sprintf("VIOLATION %s, in schedule %d", runs.Failure.Violations[0].Signature(),
 			runs.Failure.Schedule)
 	}
-	if n := countDistinct(found); n > 1 {
+	if n := r.distinct(); n > 1 {
 		line += fmt.Sprintf(", first of %d distinct failures", n)
 	}
-	if len(found) > 0 && found[0].replay != "" {
-		line += ", replay: " + found[0].replay
+	if len(r.found) > 0 && r.found[0].replay != "" {
+		line += ", replay: " + r.found[0].replay
 	}
 	return line
 }
 
-// firstOutcome returns the outcome of the first lock that failed, or nil.
-func firstOutcome(checked []*checkedLock) error {
-	for _, one := range checked {
-		if one.outcome != nil {
-			return one.outcome
-		}
+// lockColumn is the width of the column of names of locks.
+const lockColumn = 20
+
+// writeMarginTable writes the smallest margins of several locks in seconds, and a dash for a margin
+// that no schedule of the lock has measured. If there is none at all, it writes nothing.
+func writeMarginTable(w io.Writer, locks []*checkReport) {
+	if !slices.ContainsFunc(locks, func(l *checkReport) bool { return len(l.margins()) > 0 }) {
+		return
 	}
-	return nil
+	fmt.Fprintf(w, "\n%-*s", lockColumn, "smallest margin (s)")
+	for _, name := range check.MarginNames {
+		fmt.Fprintf(w, "  %s", name)
+	}
+	fmt.Fprintln(w)
+	for _, l := range locks {
+		fmt.Fprintf(w, "%-*s", lockColumn, l.Lock)
+		for _, name := range check.MarginNames {
+			seconds := "-"
+			if m, measured := l.margins()[name]; measured {
+				seconds = report.MarginSeconds(m.Smallest)
+			}
+			fmt.Fprintf(w, "  %*s", len(name), seconds)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
-func newAllReport(checked []*checkedLock, interrupted bool, outcome error) *allReport {
-	all := &allReport{Version: reportVersion, Interrupted: interrupted}
-	for _, one := range checked {
-		all.Locks = append(all.Locks, one.report)
+// margins returns the smallest margins, by name. An exhaustive search measures none.
+func (r *checkReport) margins() map[string]check.Margin {
+	if r.CampaignReport == nil {
+		return nil
 	}
-	all.Status, all.Error = exitStatus(outcome)
-	return all
+	return r.CampaignReport.Margins
 }

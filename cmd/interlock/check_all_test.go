@@ -24,10 +24,10 @@ func TestMarginTable(t *testing.T) {
 	some[check.TokenToRefusal] = check.Margin{Times: 1}
 	negative[check.LossToEnd] = check.Margin{Times: 1, Smallest: -131 * time.Second}
 	negative[check.LossToGrant] = check.Margin{Times: 1, Smallest: -time.Nanosecond}
-	checked := []*checkedLock{
-		{report: &checkReport{Lock: "trylock"}},
-		{report: &checkReport{Lock: "textbook-guarded"}, margins: some},
-		{report: &checkReport{Lock: "herd"}, margins: negative},
+	checked := []*checkReport{
+		{Lock: "trylock", CampaignReport: new(CampaignReport)},
+		{Lock: "textbook-guarded", CampaignReport: &CampaignReport{Margins: marginReports(&some)}},
+		{Lock: "herd", CampaignReport: &CampaignReport{Margins: marginReports(&negative)}},
 	}
 	var text bytes.Buffer
 	writeMarginTable(&text, checked)

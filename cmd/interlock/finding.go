@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -18,69 +19,96 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
+// A result is what a search has shown of a lock.
+type result struct {
+	*campaign.Campaign
+	report.Report
+	found   []*finding
+	outcome error // with which the program ends, nil for status 0
+}
+
 // A finding is a shrunk counterexample and the directory to which it was written.
 type finding struct {
-	failure        *report.Failure  // that was shrunk
-	distinct       []shrink.Failure // that it shows, if the search kept going
-	counterexample *recording.Counterexample
-	outOfContract  bool   // every violation is out of contract
-	directory      string // empty if it could not be written
-	replay         string // the command that replays it
+	*shrink.Group
+	outOfContract bool   // every violation is out of contract
+	directory     string // empty if it could not be written
+	replay        string // the command that replays it
 }
 
-// shorten shrinks the schedule that failed or, if none did, the first that violated a property out
-// of contract; see [shrink.Shorten]. If the search kept going, it shrinks each distinct failure
-// instead. It writes each counterexample to a directory below out before it shrinks the next.
-//
-// It returns an error if a schedule never fails again, unless the report records nondeterminism
-// already, or if a counterexample cannot be written.
-func shorten(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
-	r report.Report, out string, progress *progress,
-) (found []*finding, err error) {
-	report := r.Common()
-	keep := func(c *recording.Counterexample, f *finding) {
-		c.ReplayBy = replayCommand
-		f.counterexample = c
-		err = errors.Join(err, f.write(out))
-		found = append(found, f)
-	}
-	if len(report.Distinct) == 0 {
-		c, failed := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
-		if c != nil {
-			c.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &c.Scenario,
-				c.Recording.Deviations, c.Recording.Signature)
-			keep(c, &finding{failure: failureOf(report), outOfContract: report.Failure == nil})
-		}
-		err = errors.Join(err, failed)
-	}
-	begin := func(index int) { progress.shrinking(report, index) }
-	for group := range shrink.Distinct(ctx, t, campaign, report, begin) {
+// conclude returns the result of a search. It shrinks what the search has found; see
+// [judge.Shrink]. It writes each counterexample to a directory below out before it shrinks the
+// next.
+func conclude(ctx context.Context, t *testing.T, c *campaign.Campaign, searched report.Report,
+	out string, progress *judge.Progress,
+) *result {
+	r, runs := &result{Campaign: c, Report: searched}, searched.Common()
+	var unshown error
+	begin := func(index int) { progress.Shrinking(runs, index) }
+	for group := range judge.Shrink(ctx, t, c, searched, begin) {
 		if group.Err != nil {
-			err = errors.Join(err, group.Err)
+			unshown = errors.Join(unshown, group.Err)
 			continue
 		}
-		keep(group.Counterexample,
-			&finding{failure: group.Schedule, distinct: group.Failures})
+		f, short := &finding{Group: group}, group.Counterexample
+		if len(group.Failures) == 0 {
+			f.outOfContract = runs.Failure == nil
+			short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
+				short.Recording.Deviations, short.Recording.Signature)
+		}
+		unshown = errors.Join(unshown, f.write(out))
+		r.found = append(r.found, f)
 	}
-	progress.clear()
-	if report.Nondeterministic != nil && len(found) == 0 {
-		return nil, nil
+	progress.Clear()
+	if runs.Nondeterministic != nil && len(r.found) == 0 {
+		unshown = nil
 	}
-	return found, err
+	r.outcome = r.end(unshown)
+	return r
 }
 
-// failureOf returns the failure that the report shows: the one within the contract, else the one
-// outside, else nil.
-func failureOf(r *report.Runs) *report.Failure {
-	if r.Failure != nil {
-		return r.Failure
+// end returns the outcome. The error unshown says why there is no counterexample of a violation, or
+// why it could not be written.
+func (r *result) end(unshown error) error {
+	runs, unsaved := r.Common(), unsavedOf(r.Report)
+	switch {
+	case unshown != nil:
+		return &statusError{statusInternal, unshown}
+	case len(r.found) > 0 && !r.found[0].outOfContract:
+		return &statusError{statusViolation, nil}
+	case runs.Nondeterministic != nil:
+		return &statusError{statusInternal, runs.Nondeterministic}
+	case runs.Schedules == 0 && !runs.Interrupted:
+		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
+			"was checked")}
+	case runs.Failure == nil && !runs.Interrupted && r.lacking() != "":
+		return &statusError{statusViolation, nil}
+	case runs.Unknown > 0:
+		return errUnknownVerdict
+	case unsaved != nil:
+		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
+	case runs.Interrupted:
+		return &statusError{statusPartial, nil}
 	}
-	return r.OutOfContract
+	return nil
+}
+
+// unsavedOf returns why the checkpoint of an incomplete search could not be written, or nil.
+func unsavedOf(r report.Report) error {
+	if exhaustive, ok := r.(*report.Exhaustive); ok && !exhaustive.Complete {
+		return exhaustive.Unsaved
+	}
+	return nil
+}
+
+// errUnknownVerdict ends a command that found no violation, but gave up on a check.
+var errUnknownVerdict = &statusError{
+	statusInternal, errors.New("a checker reached its limit, so a verdict is unknown"),
 }
 
 // write writes the counterexample to a directory below out.
 func (f *finding) write(out string) error {
-	directory, err := f.counterexample.Write(out)
+	f.Counterexample.ReplayBy = replayCommand
+	directory, err := f.Counterexample.Write(out)
 	if err != nil {
 		return fmt.Errorf("writing the counterexample: %w", err)
 	}
@@ -90,18 +118,19 @@ func (f *finding) write(out string) error {
 
 // writeFindings prints each counterexample. Without one, because the schedule did not fail again,
 // it prints the violations of the report.
-func writeFindings(w io.Writer, report *report.Runs, found []*finding) {
-	if failure := failureOf(report); failure != nil && len(found) == 0 {
+func (r *result) writeFindings(w io.Writer) {
+	runs := r.Common()
+	if failure := judge.Failure(runs); failure != nil && len(r.found) == 0 {
 		for _, v := range failure.Violations {
 			writeViolation(w, v)
 		}
 	}
-	if len(report.Distinct) > 0 {
-		fmt.Fprintf(w, "\n%s, shown by %s\n", counted(countDistinct(found), "distinct failure"),
-			counted(len(found), "counterexample"))
+	if len(runs.Distinct) > 0 {
+		fmt.Fprintf(w, "\n%s, shown by %s\n", counted(r.distinct(), "distinct failure"),
+			counted(len(r.found), "counterexample"))
 	}
-	for _, f := range found {
-		f.explain(w, report.Schedules)
+	for _, f := range r.found {
+		f.explain(w, runs.Schedules)
 	}
 }
 
@@ -109,40 +138,35 @@ func writeFindings(w io.Writer, report *report.Runs, found []*finding) {
 // the counterexample is. Of a search that kept going it prints how many of its schedules failed in
 // this way, and leaves the timeline to replay.
 func (f *finding) explain(w io.Writer, schedules int) {
-	c := f.counterexample
+	c := f.Counterexample
 	explained := c.Explain()
 	fitTerminal(explained, w)
 	for n, why := range explained.Whys {
 		d := f.distinctOf(why.Violation)
-		if d == nil && len(f.distinct) > 0 {
+		if d == nil && len(f.Failures) > 0 {
 			continue // Another counterexample shows it, or no schedule of the search had it.
 		}
-		fmt.Fprintln(w)
-		explained.Why(w, why)
-		writeOutOfContract(w, &c.Scenario, c.Result, why.Violation)
-		if n == 0 {
-			explained.WriteLikelihood(w)
-		}
+		writeWhy(w, explained, n, &c.Scenario, c.Result)
 		if d != nil {
 			fmt.Fprintf(w, "  cause: %s\n  by any cause in %d of %s, first in schedule %d\n",
 				d.Cause.String(), d.Schedules, counted(schedules, "schedule"), d.First.Schedule)
 		}
 	}
-	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.failure.Schedule,
-		counted(len(f.failure.Deviations), "deviation"),
+	fmt.Fprintf(w, "\nfound in schedule %d (%s), shrunk to %s in %v:\n", f.Schedule.Schedule,
+		counted(len(f.Schedule.Deviations), "deviation"),
 		counted(len(c.Recording.Deviations), "deviation"), &c.Scenario)
 	if n := c.Recording.Reproduces; n.Runs > 0 {
 		fmt.Fprintln(w, n)
 	}
 	listed := c.Recording.Deviations
-	if len(f.distinct) > 0 {
+	if len(f.Failures) > 0 {
 		listed = listed[:min(len(listed), distinctSteps)]
 	}
 	fmt.Fprintln(w, recording.ListDeviations(c.Result, listed))
 	if n := len(c.Recording.Deviations) - len(listed); n > 0 {
 		fmt.Fprintf(w, "  and %d more\n", n)
 	}
-	if len(f.distinct) == 0 {
+	if len(f.Failures) == 0 {
 		explained.Decisive(w)
 	}
 	if f.directory != "" {
@@ -150,15 +174,15 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	}
 }
 
-// writeWhys prints why each violation came about, and how likely the first one was.
-func writeWhys(w io.Writer, report *explain.Report, s *scenarios.Scenario, r *engine.Result) {
-	for n, why := range report.Whys {
-		fmt.Fprintln(w)
-		report.Why(w, why)
-		writeOutOfContract(w, s, r, why.Violation)
-		if n == 0 {
-			report.WriteLikelihood(w)
-		}
+// writeWhy prints why a violation came about, and how likely it was if it is the first one.
+func writeWhy(w io.Writer, report *explain.Report, n int, s *scenarios.Scenario,
+	r *engine.Result,
+) {
+	fmt.Fprintln(w)
+	report.Why(w, report.Whys[n])
+	writeOutOfContract(w, s, r, report.Whys[n].Violation)
+	if n == 0 {
+		report.WriteLikelihood(w)
 	}
 }
 
@@ -167,18 +191,18 @@ const distinctSteps = 10
 
 // distinctOf returns the distinct failure that a violation of the counterexample shows, or nil.
 func (f *finding) distinctOf(v *history.Violation) *shrink.Failure {
-	for i := range f.distinct {
-		if f.distinct[i].Signature == v.Signature() {
-			return &f.distinct[i]
+	for i := range f.Failures {
+		if f.Failures[i].Signature == v.Signature() {
+			return &f.Failures[i]
 		}
 	}
 	return nil
 }
 
-// countDistinct returns the number of distinct failures that findings show.
-func countDistinct(found []*finding) (n int) {
-	for _, f := range found {
-		n += len(f.distinct)
+// distinct returns the number of distinct failures that the findings show.
+func (r *result) distinct() (n int) {
+	for _, f := range r.found {
+		n += len(f.Failures)
 	}
 	return n
 }
@@ -191,10 +215,4 @@ func writeViolation(w io.Writer, v *history.Violation) {
 	}
 }
 
-// counted returns a number and a noun, in the plural unless the number is one.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+var counted = report.Counted

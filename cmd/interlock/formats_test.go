@@ -73,10 +73,6 @@ func readSARIF(t *testing.T, content []byte) *sarif.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range log.Runs { // The library writes these even if the log does not have them.
-		run.Language, run.Tool.Driver.Language = "en", "en"
-		run.NewlineSequences = []string{"\n"}
-	}
 	if err := log.Validate(); err != nil {
 		t.Fatalf("%v in\n%s", err, content)
 	}
@@ -150,26 +146,25 @@ func TestLocations(t *testing.T) {
 		{"failures:7", inside, "failures/a%20b/timeline.txt", sarifRoot, 0},
 		{"", outside, "file://" + filepath.ToSlash(outside) + "/timeline.txt", "", 0},
 	} {
-		v := explainedViolation{
-			violationReport: violationReport{Artifact: tc.artifact}, line: tc.line, function: "f",
+		at := sarifLocation(root, tc.line, "f", tc.artifact)
+		if at == nil {
+			t.Fatalf("no location of %q", tc.line)
 		}
-		locations := v.sarifLocations(root)
-		if len(locations) != 1 {
-			t.Fatalf("%d locations of %q", len(locations), tc.line)
+		number, base := 0, ""
+		if at.PhysicalLocation.Region != nil {
+			number = *at.PhysicalLocation.Region.StartLine
 		}
-		at := locations[0]
-		number := 0
-		if at.Physical.Region != nil {
-			number = at.Physical.Region.StartLine
+		artifact := at.PhysicalLocation.ArtifactLocation
+		if artifact.URIBaseID != nil {
+			base = *artifact.URIBaseID
 		}
-		if got := at.Physical.Artifact; got.URI != tc.uri || got.Base != tc.base ||
-			number != tc.number || len(at.Logical) != 1 || at.Logical[0].Name != "f" {
+		if *artifact.URI != tc.uri || base != tc.base || number != tc.number ||
+			len(at.LogicalLocations) != 1 || *at.LogicalLocations[0].FullyQualifiedName != "f" {
 			t.Errorf("%q in %s: %+v", tc.line, tc.artifact, at)
 		}
 	}
-	v := explainedViolation{line: "lock.go:7"}
-	if locations := v.sarifLocations(root); locations != nil {
-		t.Errorf("without a file: %+v", locations)
+	if at := sarifLocation(root, "lock.go:7", "", ""); at != nil {
+		t.Errorf("without a file: %+v", at)
 	}
 }
 

@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -118,12 +117,10 @@ func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt,
 	if err := checkWritable(f.out); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	progress := (&reportFlags{quiet: f.quiet}).progressTo(stderr)
-	h := &hunt.Hunt{Directory: f.out, Seed: seed, Turns: f.turns, ReplayBy: replayCommand}
-	h.Found = func(lock string, failure *hunt.Failure) {
-		fmt.Fprintf(progress, "%s: VIOLATION %s\n", lock, failure.Signature)
+	h := &hunt.Hunt{
+		Directory: f.out, Seed: seed, Turns: f.turns, ReplayBy: replayCommand,
+		Progress: judge.NewProgress((&reportFlags{quiet: f.quiet}).progressTo(stderr)),
 	}
-	h.Begin = (&huntProgress{w: progress, hunt: h}).begin
 	if h.Targets, err = f.targets(given); err != nil {
 		return nil, err
 	}
@@ -136,8 +133,7 @@ func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt,
 // run hunts until the context ends, and reports what was found.
 func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout, stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	ctx, end := report.WithBudget(ctx, f.budget)
 	defer end()
 	text, output, err := openReport(f.reportFile, stdout, stderr)
@@ -206,22 +202,4 @@ func (f *huntFlags) write(w io.Writer, status *hunt.Status) {
 	}
 	fmt.Fprintf(w, "%s in %v, %s\n", counted(status.Schedules, "schedule"),
 		status.Elapsed.Round(time.Second), counted(status.Failures(), "distinct failure"))
-}
-
-// A huntProgress prints a line about each lock whose turn begins, at intervals.
-type huntProgress struct {
-	w    io.Writer
-	hunt *hunt.Hunt
-	last time.Duration
-}
-
-func (p *huntProgress) begin(lock string) {
-	status := p.hunt.Status()
-	if status.Elapsed-p.last < plainInterval {
-		return
-	}
-	p.last = status.Elapsed
-	fmt.Fprintf(p.w, "%s, %.0f/s, %s, next %s\n", counted(status.Schedules, "schedule"),
-		float64(status.Schedules)/status.Elapsed.Seconds(),
-		counted(status.Failures(), "distinct failure"), lock)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
-	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -29,7 +28,10 @@ func (f *huntFlags) targets(given func(string) bool) ([]hunt.Target, error) {
 		}
 	}
 	var targets []hunt.Target
-	named := plan.names()
+	var named []string
+	for i := range plan.Locks {
+		named = append(named, plan.Locks[i].Names...)
+	}
 	for i := range plan.Locks {
 		g := &plan.Locks[i]
 		for n, name := range g.Names {
@@ -52,14 +54,6 @@ func (f *huntFlags) targets(given func(string) bool) ([]hunt.Target, error) {
 		}
 	}
 	return targets, nil
-}
-
-// names returns the names in the plan.
-func (p *huntPlan) names() (names []string) {
-	for i := range p.Locks {
-		names = append(names, p.Locks[i].Names...)
-	}
-	return names
 }
 
 // huntedByAll returns the names of the locks that all stands for: the bundled ones, and the broken
@@ -97,7 +91,8 @@ func (g *huntGroup) target(name string, workers int) (*hunt.Target, error) {
 	if g.Weight != nil {
 		target.Weight = *g.Weight
 	}
-	target.Property, target.Broken = brokenProperty(name)
+	flaw, broken := bundled.KnownFlaw(name)
+	target.Property, target.Broken = flaw.Property, broken
 	if configurations[0].Client == scenarios.Real {
 		if real.RaceDetector {
 			return nil, errRealUnderRace
@@ -132,11 +127,4 @@ func withCardSearches(name string, configurations []campaign.Configuration,
 		}
 	}
 	return distinctConfigurations(configurations)
-}
-
-// brokenProperty returns the property that a lock is known to violate, empty if the lock violates
-// several, and whether it is known to be broken.
-func brokenProperty(name string) (property history.Property, broken bool) {
-	flaw, broken := bundled.KnownFlaw(name)
-	return flaw.Property, broken
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
@@ -53,41 +52,35 @@ type junitProblem struct {
 // searchCase is the name of the test case for the search.
 const searchCase = "search"
 
-// junitReport returns the report of a campaign as a suite. The outcome is the error with which the
-// program ends.
-func junitReport(c *campaign.Campaign, searched report.Report, found []*finding,
-	outcome error,
-) *junitSuite {
-	r := searched.Common()
+// junit returns the report as a suite.
+func (r *result) junit() *junitSuite {
+	runs, class := r.Common(), "interlock."+r.Scenario.Subject.Name
 	s := &junitSuite{
-		Name: fmt.Sprintf("interlock check %v", c),
-		Time: fmt.Sprintf("%.3f", r.Elapsed.Seconds()),
+		Name: fmt.Sprintf("interlock check %v", r.Campaign),
+		Time: fmt.Sprintf("%.3f", runs.Elapsed.Seconds()),
 	}
-	s.addProperty("seed", fmt.Sprint(c.Seed))
-	s.addProperty("schedules", fmt.Sprint(r.Schedules))
-	s.addProperty("trace_digest", traceDigest(searched))
-	violations := explainedViolations(r, found)
+	s.addProperty("seed", fmt.Sprint(r.Seed))
+	s.addProperty("schedules", fmt.Sprint(runs.Schedules))
+	s.addProperty("trace_digest", r.traceDigest())
+	violations := r.violations()
 	for _, p := range check.Claimable() {
-		test := junitCase{Class: "interlock." + c.Scenario.Subject.Name, Name: string(p), Time: "0"}
-		test.judge(verdict(c, searched, found, p), violations)
+		test := junitCase{Class: class, Name: string(p), Time: "0"}
+		test.judge(r.verdict(p), violations)
 		s.add(test)
 	}
-	search := junitCase{
-		Class: "interlock." + c.Scenario.Subject.Name, Name: searchCase, Time: s.Time,
-		Output: conclusion(c, searched),
-	}
-	switch status, text := exitStatus(outcome); {
+	search := junitCase{Class: class, Name: searchCase, Time: s.Time, Output: r.conclusion()}
+	switch status, text := exitStatus(r.outcome); {
 	case status == statusInternal:
 		search.Error = &junitProblem{Message: text, Type: "error"}
-	case status == statusViolation && r.Failure == nil:
-		search.Failures = []junitProblem{{Message: conclusion(c, searched), Type: "inconclusive"}}
+	case status == statusViolation && runs.Failure == nil:
+		search.Failures = []junitProblem{{Message: search.Output, Type: "inconclusive"}}
 	}
 	s.add(search)
 	return s
 }
 
 // judge sets the result of the test case of a property.
-func (t *junitCase) judge(verdict report.Verdict, violations []explainedViolation) {
+func (t *junitCase) judge(verdict report.Verdict, violations []violationReport) {
 	for i := range violations {
 		v := &violations[i]
 		switch {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"runtime"
-	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -57,8 +54,7 @@ Exit status:
 func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	stdout, stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	var records []*shard.Record
 	var searches []*shard.SearchRecord
 	for _, path := range paths {
@@ -85,19 +81,15 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	if err != nil {
 		return err
 	}
-	text, outputs, err := f.openOutputs(stdout, stderr)
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
+	if _, err := fmt.Fprintf(o.text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
 		campaign, campaign.Seed); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
-	p := &presenter{
-		campaign: campaign, text: text, outputs: outputs, out: f.out,
-		progress: newProgress(f.progressTo(stderr), campaign),
-	}
-	return p.present(ctx, t, report)
+	return o.present(ctx, t, campaign, report, nil)
 }
 
 // mergeRecords returns the campaign of the records, or the exhaustive search if there are records
@@ -109,8 +101,6 @@ func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record,
 	if err != nil {
 		return nil, nil, &statusError{statusInternal, err}
 	}
-	// The real client is deterministic on one processor only.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if len(searches) > 0 {
 		c, r, err = shard.MergeSearch(ctx, t, build, lockNamed, searches)
 	} else {

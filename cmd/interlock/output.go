@@ -6,11 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/internal/base/file"
 )
 
@@ -27,6 +29,13 @@ func (o *errorWriter) Write(p []byte) (int, error) {
 		o.err = err
 	}
 	return n, err
+}
+
+// ignorePipe lets a write to a closed pipe fail, instead of ending the program, until the returned
+// function is called: reports are written even if the reader of the text has gone.
+func ignorePipe() (restore func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	return func() { signal.Reset(syscall.SIGPIPE) }
 }
 
 // unwritable reports whether a text could not be written. A closed pipe is no error: its reader
@@ -75,26 +84,31 @@ func (f *reportFlags) validate(given func(string) bool) error {
 	return nil
 }
 
-// outputs are where the reports go.
-type outputs struct{ json, junit, sarif output }
+// outputs are where a command reports what a search has found.
+type outputs struct {
+	text, warnings     io.Writer
+	json, junit, sarif output
+	out                string // directory for counterexamples
+	progress           *judge.Progress
+}
 
-// openOutputs returns the writer of the text, and where the reports go. It fails before the
-// campaign starts if a report or a counterexample could not be written at its end.
-func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (text io.Writer, files *outputs,
-	err error,
-) {
+// openOutputs returns where the reports go. It fails before the search starts if a report or a
+// counterexample could not be written at its end.
+func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (o *outputs, err error) {
 	if err := checkWritable(f.out); err != nil {
-		return nil, nil, fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("--out: %w", err)
 	}
-	files = new(outputs)
-	if text, files.json, err = openReport(f.json, stdout, stderr); err != nil {
-		return nil, nil, err
+	o = &outputs{
+		warnings: stderr, out: f.out, progress: judge.NewProgress(f.progressTo(stderr)),
 	}
-	if files.junit, err = openOutput("--junit", f.junit, nil); err != nil {
-		return nil, nil, err
+	if o.text, o.json, err = openReport(f.json, stdout, stderr); err != nil {
+		return nil, err
 	}
-	files.sarif, err = openOutput("--sarif", f.sarif, nil)
-	return text, files, err
+	if o.junit, err = openOutput("--junit", f.junit, nil); err != nil {
+		return nil, err
+	}
+	o.sarif, err = openOutput("--sarif", f.sarif, nil)
+	return o, err
 }
 
 // An output is where a report goes. A file is replaced when the report is whole.

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"regexp"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/workqueue"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
@@ -117,13 +116,12 @@ func (f *natsFlags) validateServer(given func(string) bool) error {
 func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign.Campaign,
 	stdout, stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	build, err := shard.Build()
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	text, outputs, err := f.openOutputs(stdout, stderr)
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -135,12 +133,11 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	plan := &workqueue.Plan{
 		Build: build, Campaign: shard.Describe(c), RangeSchedules: f.rangeSchedules,
 	}
-	if _, err := fmt.Fprintf(text, "checking %v, seed %d, %s in queue %s at %s\n", c, c.Seed,
+	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d, %s in queue %s at %s\n", c, c.Seed,
 		counted(plan.Ranges(), "range"), f.queue, queue.Server()); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
-	progress := newProgress(f.progressTo(stderr), c)
-	records, err := f.coordinate(ctx, queue, plan, progress)
+	records, err := f.coordinate(ctx, queue, plan, o.progress)
 	if err != nil {
 		return err
 	}
@@ -148,13 +145,12 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	if err != nil {
 		return err
 	}
-	p := &presenter{campaign: whole, text: text, outputs: outputs, out: f.out, progress: progress}
-	return p.present(ctx, t, report)
+	return o.present(ctx, t, whole, report, nil)
 }
 
 // coordinate returns the records of the ranges, or the error with which the program ends.
 func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, plan *workqueue.Plan,
-	progress *progress,
+	progress *judge.Progress,
 ) ([]*shard.Record, error) {
 	began := time.Now()
 	var last workqueue.Progress
@@ -162,10 +158,10 @@ func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, pla
 		AckWait: f.ackWait, Discard: f.discardQueue,
 		Show: func(p workqueue.Progress) {
 			last = p
-			progress.showQueue(p, time.Since(began))
+			showQueue(progress, p, time.Since(began))
 		},
 	})
-	progress.clear()
+	progress.Clear()
 	var busy *workqueue.BusyError
 	switch {
 	case err == nil:
@@ -181,11 +177,10 @@ func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, pla
 }
 
 // showQueue shows how far the workers are.
-func (p *progress) showQueue(now workqueue.Progress, elapsed time.Duration) {
-	if !p.terminal && elapsed-p.last < plainInterval {
+func showQueue(p *judge.Progress, now workqueue.Progress, elapsed time.Duration) {
+	if !p.Terminal && !p.Due(elapsed) {
 		return
 	}
-	p.last = elapsed
 	line := fmt.Sprintf("%s, %d of %d schedules, %.0f/s, %d of %s stored",
 		counted(now.Workers, "worker"), now.Schedules, now.Planned, now.PerSecond, now.Stored,
 		counted(now.Ranges, "range"))
@@ -196,7 +191,7 @@ func (p *progress) showQueue(now workqueue.Progress, elapsed time.Duration) {
 		line += fmt.Sprintf(", %v left",
 			time.Duration(float64(left)/now.PerSecond*float64(time.Second)).Round(time.Second))
 	}
-	p.print(line)
+	p.Print(line)
 }
 
 // warnings returns a function that prints a line about the connection.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -149,8 +147,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	if f.json != "" && f.json != "-" && isPartOf(f.json, path) {
 		return fmt.Errorf("--json: %s is part of the counterexample", f.json)
 	}
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	text, reportOut, err := openReport(f.json, stdout, stderr)
 	if err != nil {
 		return err
@@ -272,7 +269,9 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 		}
 		return nil
 	}
-	writeWhys(w, explained, r.scenario, result)
+	for n := range explained.Whys {
+		writeWhy(w, explained, n, r.scenario, result)
+	}
 	fmt.Fprintln(w)
 	show := explained.Timeline.Decisive
 	if full {

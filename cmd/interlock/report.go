@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -17,26 +18,15 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// coverageTotal returns the number of faults that struck.
-func coverageTotal(r *report.Runs) int {
-	total := 0
-	for kind := range faults.Kinds {
-		total += r.Coverage.Total(kind)
-	}
-	return total
-}
-
 // verdict returns the verdict on a property. It counts the violations of the failed run and those
 // of its shrunk schedule, which may violate other properties.
-func verdict(campaign *campaign.Campaign, r report.Report, found []*finding,
-	p history.Property,
-) report.Verdict {
+func (r *result) verdict(p history.Property) report.Verdict {
 	runs := r.Common()
 	e := report.Evidence{
-		Claimed: campaign.Scenario.Subject.Claimed(p), Schedules: runs.Schedules,
+		Claimed: r.Scenario.Subject.Claimed(p), Schedules: runs.Schedules,
 		Undecided: p == history.Linearizable && runs.Unknown > 0, Exercised: r.Exercised(p) > 0,
 	}
-	if exhaustive, ok := r.(*report.Exhaustive); ok && exhaustive.Granted {
+	if exhaustive, ok := r.Report.(*report.Exhaustive); ok && exhaustive.Granted {
 		e.Exercised = true
 	}
 	weigh := func(v *history.Violation, outOfContract bool) {
@@ -45,7 +35,7 @@ func verdict(campaign *campaign.Campaign, r report.Report, found []*finding,
 			e.Violated = e.Violated || !outOfContract
 		}
 	}
-	if failure := failureOf(runs); failure != nil {
+	if failure := judge.Failure(runs); failure != nil {
 		for _, v := range failure.Violations {
 			weigh(v, slices.Contains(failure.OutOfContract, v))
 		}
@@ -53,9 +43,9 @@ func verdict(campaign *campaign.Campaign, r report.Report, found []*finding,
 	for _, d := range runs.Distinct {
 		weigh(&history.Violation{Property: d.Property}, false)
 	}
-	for _, f := range found {
-		for _, v := range f.counterexample.Result.Violations {
-			weigh(v, f.counterexample.Result.OutOfContract(&f.counterexample.Scenario, v))
+	for _, f := range r.found {
+		for _, v := range f.Counterexample.Result.Violations {
+			weigh(v, f.Counterexample.Result.OutOfContract(&f.Counterexample.Scenario, v))
 		}
 	}
 	return e.Verdict()
@@ -69,10 +59,11 @@ func verdictLine(verdict report.Verdict, times int) string {
 	return string(verdict)
 }
 
-// searchVerdict returns the verdict line of a campaign, or the verdict of an exhaustive search with
-// its reach.
-func searchVerdict(r report.Report, verdict report.Verdict, p history.Property) string {
-	if exhaustive, ok := r.(*report.Exhaustive); ok && verdict == report.Holds {
+// verdictOn returns the verdict line of a campaign, or the verdict of an exhaustive search with its
+// reach.
+func (r *result) verdictOn(p history.Property) string {
+	verdict := r.verdict(p)
+	if exhaustive, ok := r.Report.(*report.Exhaustive); ok && verdict == report.Holds {
 		return fmt.Sprintf("%s  %s", verdict, exhaustive.Reach(p))
 	}
 	return verdictLine(verdict, r.Exercised(p))
@@ -137,8 +128,8 @@ func mean(sum, times int) float64 {
 }
 
 // writeSometimes writes how many schedules reached each sometimes condition.
-func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Campaign) {
-	conditions := campaign.SometimesCounts(r)
+func writeSometimes(w io.Writer, c *campaign.Campaign, r *report.Campaign) {
+	conditions := c.SometimesCounts(r)
 	if len(conditions) == 0 {
 		return
 	}
@@ -152,41 +143,41 @@ func writeSometimes(w io.Writer, campaign *campaign.Campaign, r *report.Campaign
 	}
 }
 
-// writeReport writes the size of the search, the fault coverage, the verdicts, the costs and the
+// write writes the size of the search, the fault coverage, the verdicts, the costs and the
 // conclusion.
-func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, found []*finding) {
+func (r *result) write(w io.Writer) {
 	runs := r.Common()
-	writeSize(w, campaign, r)
-	if digest := traceDigest(r); digest != "" {
+	r.writeSize(w)
+	if digest := r.traceDigest(); digest != "" {
 		fmt.Fprintf(w, "trace digest %s\n", digest)
 	}
-	writeFaultCoverage(w, campaign.FaultKinds(), &runs.Coverage)
-	writeMissingCoverage(w, campaign, r)
-	ofCampaign, isCampaign := r.(*report.Campaign)
+	writeFaultCoverage(w, r.FaultKinds(), &runs.Coverage)
+	r.writeMissingCoverage(w)
+	ofCampaign, isCampaign := r.Report.(*report.Campaign)
 	if isCampaign {
 		fmt.Fprintln(w, "\nproperties, in the schedules run")
 	} else {
 		fmt.Fprintln(w, "\nproperties")
 	}
 	for _, p := range check.Claimable() {
-		fmt.Fprintf(w, "  %-25s%s\n", p, searchVerdict(r, verdict(campaign, r, found, p), p))
+		fmt.Fprintf(w, "  %-25s%s\n", p, r.verdictOn(p))
 	}
 	if isCampaign {
 		writeCost(w, &ofCampaign.Totals.Cost)
-		writeMargins(w, &ofCampaign.Totals.Margins, &campaign.Scenario.Subject)
-		writeSometimes(w, campaign, ofCampaign)
+		writeMargins(w, &ofCampaign.Totals.Margins, &r.Scenario.Subject)
+		writeSometimes(w, r.Campaign, ofCampaign)
 		if ofCampaign.Effort.Running > 0 {
 			fmt.Fprintf(w, "property checks took %.1f %% of the run time\n",
 				100*ofCampaign.Effort.CheckingShare())
 		}
 	}
-	text := conclusion(campaign, r)
+	text := r.conclusion()
 	if text == "" {
 		return
 	}
 	fmt.Fprintln(w)
 	if isCampaign && runs.Schedules > 0 {
-		strength := campaign.Strength(ofCampaign)
+		strength := r.Strength(ofCampaign)
 		fmt.Fprintf(w, "strength: %v\n", &strength)
 	}
 	fmt.Fprintln(w, text)
@@ -194,37 +185,37 @@ func writeReport(w io.Writer, campaign *campaign.Campaign, r report.Report, foun
 
 // traceDigest returns the digest over the schedules of a search, or "" where it would depend on the
 // speed of workers.
-func traceDigest(r report.Report) string {
-	if exhaustive, ok := r.(*report.Exhaustive); ok && exhaustive.Workers > 0 {
+func (r *result) traceDigest() string {
+	if exhaustive, ok := r.Report.(*report.Exhaustive); ok && exhaustive.Workers > 0 {
 		return ""
 	}
 	return fmt.Sprintf("%016x", r.Common().Digest)
 }
 
 // writeSize writes how much was run, and why the search ended early if it did.
-func writeSize(w io.Writer, campaign *campaign.Campaign, r report.Report) {
+func (r *result) writeSize(w io.Writer) {
 	runs := r.Common()
 	states := fmt.Sprintf("%d distinct states", runs.States)
-	switch r := r.(type) {
+	switch found := r.Report.(type) {
 	case *report.Campaign:
-		if r.StatesCapped {
+		if found.StatesCapped {
 			states = "more than " + states
 		}
 	case *report.Exhaustive:
-		states = fmt.Sprintf("%d states stored", r.States)
+		states = fmt.Sprintf("%d states stored", found.States)
 	}
 	fmt.Fprintf(w, "ran %s: %d steps, %s, in %.1f s (%.0f schedules/s)\n",
 		counted(runs.Schedules, "schedule"), runs.Steps, states, runs.Elapsed.Seconds(),
 		float64(runs.Schedules)/runs.Elapsed.Seconds())
-	switch r := r.(type) {
+	switch found := r.Report.(type) {
 	case *report.Campaign:
-		if len(r.Strategies) > 1 {
-			writeStrategies(w, r)
+		if len(found.Strategies) > 1 {
+			writeStrategies(w, found)
 		}
-		writeConfigurations(w, campaign, r)
+		writeConfigurations(w, r.Campaign, found)
 	case *report.Exhaustive:
-		if r.Schedules > 0 {
-			writeCompleteness(w, r)
+		if found.Schedules > 0 {
+			writeCompleteness(w, found)
 		}
 	}
 	if runs.Unsettled > 0 {
@@ -240,80 +231,73 @@ func writeSize(w io.Writer, campaign *campaign.Campaign, r report.Report) {
 }
 
 // conclusion returns the last line of a report, empty if the violation says it all.
-func conclusion(campaign *campaign.Campaign, found report.Report) string {
+func (r *result) conclusion() string {
 	const inconclusive = "no violation found, but the result is inconclusive: "
-	r, lacks := found.Common(), lacking(campaign, found)
+	runs, lacks := r.Common(), r.lacking()
 	switch {
-	case r.Schedules == 0 && r.Interrupted:
+	case runs.Schedules == 0 && runs.Interrupted:
 		return "interrupted before it ran a schedule"
-	case r.Schedules == 0:
+	case runs.Schedules == 0:
 		return "no schedule was run"
-	case r.Failure != nil:
+	case runs.Failure != nil:
 		return ""
-	case r.Interrupted:
+	case runs.Interrupted:
 		return "interrupted before it found a violation; the results are partial"
 	case lacks != "":
 		return inconclusive + lacks
-	case r.OutOfContractSchedules > 0:
+	case runs.OutOfContractSchedules > 0:
 		return fmt.Sprintf("no violation found within the contract (%v); %s violated %s out of "+
-			"contract", campaign.Scenario.DescribeContract(),
-			counted(r.OutOfContractSchedules, "schedule"),
-			r.OutOfContract.OutOfContract[0].Property)
-	case r.Unknown > 0:
+			"contract", r.Scenario.DescribeContract(),
+			counted(runs.OutOfContractSchedules, "schedule"),
+			runs.OutOfContract.OutOfContract[0].Property)
+	case runs.Unknown > 0:
 		return fmt.Sprintf("no violation found, but linearizability is unknown for %s",
-			counted(r.Unknown, "schedule"))
-	case r.Nondeterministic == nil && r.Unsettled > 0:
+			counted(runs.Unknown, "schedule"))
+	case runs.Nondeterministic == nil && runs.Unsettled > 0:
 		return fmt.Sprintf("no violation found, but %s did not quiesce, so what follows is unknown",
-			counted(r.Unsettled, "schedule"))
-	case r.Nondeterministic == nil:
+			counted(runs.Unsettled, "schedule"))
+	case runs.Nondeterministic == nil:
 		return "no violation found"
 	}
 	return inconclusive + "the lock is nondeterministic"
 }
 
 // lacking says why a search without a violation says too little about the lock, or returns "".
-func lacking(c *campaign.Campaign, r report.Report) string {
-	missed := neverReached(c, r)
-	exhaustive, ok := r.(*report.Exhaustive)
+func (r *result) lacking() string {
+	if found, ok := r.Report.(*report.Campaign); ok {
+		if missed := r.NeverReached(found); len(missed) > 0 {
+			return "sometimes conditions never reached: " + strings.Join(missed, "; ")
+		}
+	}
+	exhaustive, ok := r.Report.(*report.Exhaustive)
 	switch {
-	case len(missed) > 0:
-		return "sometimes conditions never reached: " + strings.Join(missed, "; ")
-	case len(c.MissingCoverage(r)) > 0:
+	case len(r.MissingCoverage(r.Report)) > 0:
 		return "required fault coverage is missing"
-	case !c.Partial(r) && (!ok || !exhaustive.Complete):
+	case !r.Partial(r.Report) && (!ok || !exhaustive.Complete):
 		// A complete search says what it has shown.
-		return knownBroken(c)
+		return knownBroken(r.Scenario.Subject.Name)
 	}
 	return ""
 }
 
 // knownBroken returns the command that shows that a lock is broken, in a sentence. It returns "" of
 // a lock that is not known to be broken.
-func knownBroken(c *campaign.Campaign) string {
-	name := c.Scenario.Subject.Name
-	flaw, broken := bundled.KnownFlaw(name)
+func knownBroken(lock string) string {
+	flaw, broken := bundled.KnownFlaw(lock)
 	if !broken {
 		return ""
 	}
-	return fmt.Sprintf("%s is known to be broken: %s check %s shows it", name, invocation(),
+	return fmt.Sprintf("%s is known to be broken: %s check %s shows it", lock, invocation(),
 		flaw.Flags())
-}
-
-// neverReached returns the sometimes conditions that a campaign should have reached and has not.
-func neverReached(c *campaign.Campaign, r report.Report) []string {
-	if ofCampaign, ok := r.(*report.Campaign); ok {
-		return c.NeverReached(ofCampaign)
-	}
-	return nil
 }
 
 // writeMissingCoverage writes which planned faults never struck, and which required coverage is
 // missing.
-func writeMissingCoverage(w io.Writer, campaign *campaign.Campaign, r report.Report) {
-	if never := campaign.NeverCovered(r); len(never) > 0 {
+func (r *result) writeMissingCoverage(w io.Writer) {
+	if never := r.NeverCovered(r.Report); len(never) > 0 {
 		fmt.Fprintf(w, "planned, but never struck: %s\n", strings.Join(never, ", "))
 	}
-	if missing := campaign.MissingCoverage(r); len(missing) > 0 {
+	if missing := r.MissingCoverage(r.Report); len(missing) > 0 {
 		fmt.Fprintf(w, "required, but never struck: %s\n", joinStrings(missing))
 	}
 }

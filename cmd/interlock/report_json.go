@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -157,6 +158,8 @@ type violationReport struct {
 	// violate the property with this signature
 	Cause string `json:"cause,omitempty"`
 	Count int    `json:"count,omitempty"`
+
+	shownBy *finding // nil if there is no counterexample
 }
 
 // marginReports returns the margins that were measured, by name.
@@ -170,30 +173,29 @@ func marginReports(margins *check.Margins) map[string]check.Margin {
 	return reports
 }
 
-func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
-	outcome error,
-) *checkReport {
-	r := found.Common()
+// json returns the JSON report.
+func (r *result) json() *checkReport {
+	runs := r.Common()
 	out := &checkReport{
-		Version: reportVersion, Unknown: r.Unknown, Lock: c.Scenario.Subject.Name,
-		Threads: c.Scenario.Threads, Client: c.Scenario.Client.String(), Strategy: c.Strategy,
-		Configurations: configurationReports(c, found), Seed: c.Seed,
-		Schedules: r.Schedules, Steps: r.Steps, States: r.States, Depth: r.Depth,
-		Unsettled: r.Unsettled, Interrupted: r.Interrupted,
-		Seconds: r.Elapsed.Seconds(), TraceDigest: traceDigest(found),
-		NeverCovered: c.NeverCovered(found), MissingCoverage: c.MissingCoverage(found),
-		Severity: c.Scenario.EffectiveSeverity(), OutOfContract: r.OutOfContractSchedules,
+		Version: reportVersion, Unknown: runs.Unknown, Lock: r.Scenario.Subject.Name,
+		Threads: r.Scenario.Threads, Client: r.Scenario.Client.String(), Strategy: r.Strategy,
+		Configurations: r.configurations(), Seed: r.Seed,
+		Schedules: runs.Schedules, Steps: runs.Steps, States: runs.States, Depth: runs.Depth,
+		Unsettled: runs.Unsettled, Interrupted: runs.Interrupted,
+		Seconds: runs.Elapsed.Seconds(), TraceDigest: r.traceDigest(),
+		NeverCovered: r.NeverCovered(r.Report), MissingCoverage: r.MissingCoverage(r.Report),
+		Severity: r.Scenario.EffectiveSeverity(), OutOfContract: runs.OutOfContractSchedules,
 		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
 	}
-	switch found := found.(type) {
+	switch found := r.Report.(type) {
 	case *report.Campaign:
 		out.CampaignReport = &CampaignReport{
 			StatesCapped: found.StatesCapped, Histories: found.Histories,
 			Strategies: append([]report.StrategyStats{}, found.Strategies...),
 			Cost:       costReport(found.Totals.Cost),
-			Margins:    marginReports(&found.Totals.Margins), Sometimes: c.SometimesCounts(found),
-			NeverReached: c.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
-			Strength: c.Strength(found),
+			Margins:    marginReports(&found.Totals.Margins), Sometimes: r.SometimesCounts(found),
+			NeverReached: r.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
+			Strength: r.Strength(found),
 		}
 	case *report.Exhaustive:
 		out.ExhaustiveReport = &ExhaustiveReport{
@@ -212,44 +214,43 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 	for kind := range faults.Kinds {
 		phases := make(map[string]int)
 		for phase := range faults.Phases {
-			phases[phase.String()] = r.Coverage[kind][phase]
+			phases[phase.String()] = runs.Coverage[kind][phase]
 		}
 		out.Coverage[kind.String()] = phases
 	}
 	for _, p := range check.Claimable() {
-		out.Properties = append(out.Properties, jsonProperty(c, found, shown, p))
+		out.Properties = append(out.Properties, r.property(p))
 	}
-	out.Violations = append(out.Violations, violationReports(r, shown)...)
-	if r.Nondeterministic != nil {
-		out.Problem = r.Nondeterministic.Error()
-		out.Differing, out.RunTwice, out.DifferingLines = r.Differing, r.RunTwice, r.DifferingLines
+	out.Violations = append(out.Violations, r.violations()...)
+	if runs.Nondeterministic != nil {
+		out.Problem = runs.Nondeterministic.Error()
+		out.Differing, out.RunTwice = runs.Differing, runs.RunTwice
+		out.DifferingLines = runs.DifferingLines
 	}
-	out.Status, out.Error = exitStatus(outcome)
+	out.Status, out.Error = exitStatus(r.outcome)
 	return out
 }
 
-// configurationReports returns the configurations, with what a campaign ran in each.
-func configurationReports(c *campaign.Campaign, found report.Report) (all []configurationReport) {
-	for i, s := range c.All() {
+// configurations returns the configurations, with what a campaign ran in each.
+func (r *result) configurations() (all []configurationReport) {
+	for i, s := range r.All() {
 		one := configurationReport{
 			Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Faults: s.Faults,
 		}
-		if r, ok := found.(*report.Campaign); ok {
-			one.ConfigurationStats = r.Configuration(i)
+		if found, ok := r.Report.(*report.Campaign); ok {
+			one.ConfigurationStats = found.Configuration(i)
 		}
 		all = append(all, one)
 	}
 	return all
 }
 
-// jsonProperty returns the report on a property.
-func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
-	p history.Property,
-) propertyReport {
+// property returns the report on a property.
+func (r *result) property(p history.Property) propertyReport {
 	out := propertyReport{
-		Name: p, Claimed: c.Scenario.Subject.Claimed(p), Verdict: verdict(c, found, shown, p),
+		Name: p, Claimed: r.Scenario.Subject.Claimed(p), Verdict: r.verdict(p),
 	}
-	switch found := found.(type) {
+	switch found := r.Report.(type) {
 	case *report.Campaign:
 		out.Times = new(found.Exercised(p))
 	case *report.Exhaustive:
@@ -260,17 +261,18 @@ func jsonProperty(c *campaign.Campaign, found report.Report, shown []*finding,
 	return out
 }
 
-// violationReports returns the violations of the counterexample, or those of the failure if there
-// is no counterexample. Of a search that kept going it returns the distinct failures.
-func violationReports(r *report.Runs, found []*finding) (all []violationReport) {
-	if len(r.Distinct) > 0 {
-		for i := range r.Distinct {
-			all = append(all, distinctReports(&r.Distinct[i], found)...)
+// violations returns the violations of the counterexample, or those of the failure if there is no
+// counterexample. Of a search that kept going it returns the distinct failures.
+func (r *result) violations() (all []violationReport) {
+	runs := r.Common()
+	if len(runs.Distinct) > 0 {
+		for i := range runs.Distinct {
+			all = append(all, r.violationsOf(&runs.Distinct[i])...)
 		}
 		return all
 	}
-	failure := failureOf(r)
-	if failure != nil && len(found) == 0 {
+	failure := judge.Failure(runs)
+	if failure != nil && len(r.found) == 0 {
 		for _, v := range failure.Violations {
 			all = append(all, violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail,
@@ -281,15 +283,15 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 			})
 		}
 	}
-	for _, f := range found {
-		c := f.counterexample
+	for _, f := range r.found {
+		c := f.Counterexample
 		for n, why := range c.Explain().Whys {
 			v := why.Violation
 			one := violationReport{
 				Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
 				Evidence: v.Evidence,
-				Schedule: f.failure.Schedule, Configuration: f.failure.Configuration,
-				Artifact: f.directory, Replay: f.replay,
+				Schedule: f.Schedule.Schedule, Configuration: f.Schedule.Configuration,
+				Artifact: f.directory, Replay: f.replay, shownBy: f,
 				OutOfContract: c.Result.OutOfContract(&c.Scenario, v),
 			}
 			if n == 0 {
@@ -301,9 +303,9 @@ func violationReports(r *report.Runs, found []*finding) (all []violationReport) 
 	return all
 }
 
-// distinctReports returns the failures with a signature, each with the counterexample that shows
-// it. Without any, it returns what the first schedule violates.
-func distinctReports(d *report.DistinctFailure, found []*finding) (all []violationReport) {
+// violationsOf returns the failures with a signature, each with the counterexample that shows it.
+// Without any, it returns what the first schedule violates.
+func (r *result) violationsOf(d *report.DistinctFailure) (all []violationReport) {
 	one := func(schedule *report.Failure, violations []*history.Violation) *violationReport {
 		all = append(all, violationReport{
 			Property: d.Property, Signature: d.Signature, Schedule: schedule.Schedule,
@@ -317,11 +319,12 @@ func distinctReports(d *report.DistinctFailure, found []*finding) (all []violati
 		}
 		return out
 	}
-	for _, f := range found {
-		for _, shown := range f.distinct {
+	for _, f := range r.found {
+		for _, shown := range f.Failures {
 			if shown.DistinctFailure == d {
-				out := one(f.failure, f.counterexample.Result.Violations)
+				out := one(f.Schedule, f.Counterexample.Result.Violations)
 				out.Cause, out.Artifact, out.Replay = shown.Cause.String(), f.directory, f.replay
+				out.shownBy = f
 			}
 		}
 	}

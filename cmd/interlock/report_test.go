@@ -21,11 +21,12 @@ func TestReportOfUnsettledSchedules(t *testing.T) {
 		Clients: 1, Cycles: 1,
 	}}
 	r := &report.Exhaustive{Runs: report.Runs{Schedules: 8, Unsettled: 3}}
-	if out := jsonReport(campaign, r, nil, nil); out.Unsettled != 3 || out.Complete {
+	one := &result{Campaign: campaign, Report: r}
+	if out := one.json(); out.Unsettled != 3 || out.Complete {
 		t.Errorf("unsettled %d, complete %v", out.Unsettled, out.Complete)
 	}
 	var text bytes.Buffer
-	writeReport(&text, campaign, r, nil)
+	one.write(&text)
 	for _, want := range []string{
 		"\nincomplete: ",
 		"\n3 schedules ended at a time or step bound with requests in flight\n",
@@ -52,12 +53,13 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		Schedule:   7,
 		Violations: []*history.Violation{broken},
 	}}}
-	outcome := outcomeOf(campaign, r, nil, errors.New("it does not fail again"))
-	if status, text := exitStatus(outcome); status != statusInternal ||
+	one := &result{Campaign: campaign, Report: r}
+	one.outcome = one.end(errors.New("it does not fail again"))
+	if status, text := exitStatus(one.outcome); status != statusInternal ||
 		text != "it does not fail again" {
 		t.Errorf("status %d, %q", status, text)
 	}
-	out := jsonReport(campaign, r, nil, outcome)
+	out := one.json()
 	want := violationReport{
 		Property: history.FIFO, Signature: "fifo: as it was",
 		Detail: "c1 before c2", Schedule: 7,
@@ -71,8 +73,8 @@ func TestReportWithoutCounterexample(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	writeReport(&text, campaign, r, nil)
-	writeFindings(&text, r.Common(), nil)
+	one.write(&text)
+	one.writeFindings(&text)
 	if !strings.Contains(text.String(), "\n  fifo                     violated\n") ||
 		!strings.HasSuffix(text.String(), "\nVIOLATION fifo: as it was\n  c1 before c2\n") ||
 		strings.Contains(text.String(), "no violation") {

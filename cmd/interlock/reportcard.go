@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -157,8 +155,7 @@ func (f *reportCardFlags) adapt(row *reportcard.Row, given func(string) bool) er
 func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportcard.Row, stdout,
 	stderr io.Writer,
 ) error {
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
+	defer ignorePipe()()
 	seed, err := strategy.ParseSeed(f.seed)
 	if err != nil {
 		return fmt.Errorf("--seed: %w", err)
@@ -166,15 +163,19 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	if err := checkWritable(f.out); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	files, err := f.open(stdout)
-	if err != nil {
-		return err
+	var files [3]output
+	for i, to := range []struct{ flag, path string }{
+		{"--json", f.json}, {"--html", f.html}, {"--markdown", f.markdown},
+	} {
+		if files[i], err = openOutput(to.flag, to.path, stdout); err != nil {
+			return err
+		}
 	}
 	bounded, end := report.WithBudget(ctx, f.budget)
 	defer end()
-	observer := &cardObserver{w: stderr, locks: len(rows)}
 	searcher := &reportcard.Searcher{
-		T: t, Seed: seed, Schedules: f.schedules, Out: f.out, Observer: observer,
+		T: t, Seed: seed, Schedules: f.schedules, Out: f.out,
+		Progress: judge.NewProgress(stderr),
 	}
 	card, err := searcher.Card(bounded, rows)
 	if err != nil {
@@ -184,8 +185,14 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	if f.json == "-" {
 		text = stderr
 	}
-	for _, f := range files {
-		if err := f.write(func(w io.Writer) error { return f.encode(w, card) }); err != nil {
+	for i, encode := range []func(io.Writer) error{
+		func(w io.Writer) error { return encodeJSON(w, card) },
+		func(w io.Writer) error { return reportcard.WriteHTML(w, card, filepath.Dir(f.html)) },
+		func(w io.Writer) error {
+			return reportcard.WriteMarkdown(w, card, filepath.Dir(f.markdown))
+		},
+	} {
+		if err := files[i].write(encode); err != nil {
 			return &statusError{statusInternal, fmt.Errorf("writing the card: %w", err)}
 		}
 	}
@@ -197,86 +204,6 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 		return &statusError{statusViolation, nil}
 	}
 	return nil
-}
-
-// A cardOutput is where a form of the card goes.
-type cardOutput struct {
-	output
-	encode func(io.Writer, *reportcard.Card) error
-}
-
-// open returns where the card goes. It fails before the searches if a file could not be written.
-func (f *reportCardFlags) open(stdout io.Writer) ([]cardOutput, error) {
-	var outputs []cardOutput
-	for _, form := range []struct {
-		flag, path string
-		encode     func(io.Writer, *reportcard.Card) error
-	}{
-		{"--json", f.json, func(w io.Writer, c *reportcard.Card) error {
-			return encodeJSON(w, c)
-		}},
-		{"--html", f.html, func(w io.Writer, c *reportcard.Card) error {
-			return reportcard.WriteHTML(w, c, filepath.Dir(f.html))
-		}},
-		{"--markdown", f.markdown, func(w io.Writer, c *reportcard.Card) error {
-			return reportcard.WriteMarkdown(w, c, filepath.Dir(f.markdown))
-		}},
-	} {
-		to, err := openOutput(form.flag, form.path, stdout)
-		if err != nil {
-			return nil, err
-		}
-		outputs = append(outputs, cardOutput{to, form.encode})
-	}
-	return outputs, nil
-}
-
-// A cardObserver prints the progress of a card: a line for each lock and, on the way, the progress
-// of each search.
-type cardObserver struct {
-	w           io.Writer
-	locks, done int
-	began       time.Time
-	lock        string
-	progress    *progress
-}
-
-// Begin notes a search.
-func (o *cardObserver) Begin(row *reportcard.Row, c *campaign.Campaign) {
-	o.clear()
-	if o.lock != row.Subject.Name {
-		o.lock, o.began = row.Subject.Name, time.Now()
-	}
-	o.progress = newProgress(o.w, c)
-	o.progress.label = fmt.Sprintf("%d of %d  %s, faults %v: ", o.done+1, o.locks, o.lock,
-		c.Scenario.Faults)
-}
-
-// Progress prints the progress of a search.
-func (o *cardObserver) Progress(r report.Report) { o.progress.show(r) }
-
-// Shrinking prints what is shrunk.
-func (o *cardObserver) Shrinking(r *report.Runs, index int) {
-	if o.progress.terminal {
-		o.progress.shrinking(r, index)
-	}
-}
-
-// End prints the result of a lock.
-func (o *cardObserver) End(l *reportcard.Lock) {
-	o.clear()
-	if len(l.Searches) == 0 {
-		return
-	}
-	o.done++
-	fmt.Fprintf(o.w, "%d of %d  %s: %d hold, %d violated, %.1f s\n", o.done, o.locks, l.Name,
-		len(l.Kept()), len(l.Of(report.Violated)), time.Since(o.began).Seconds())
-}
-
-func (o *cardObserver) clear() {
-	if o.progress != nil {
-		o.progress.clear()
-	}
 }
 
 // writeCard prints a row for each lock.
@@ -303,14 +230,8 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 		if n := len(l.Of(report.OutOfContract)); n > 0 {
 			other = append(other, fmt.Sprintf("%d hold only within the contract", n))
 		}
-		refuted := 0
-		for _, cell := range l.Of(report.NotClaimed) {
-			if cell.Refuted != nil {
-				refuted++
-			}
-		}
-		if refuted > 0 {
-			other = append(other, fmt.Sprintf("%d not claimed, do not hold", refuted))
+		if n := len(l.Refuted()); n > 0 {
+			other = append(other, fmt.Sprintf("%d not claimed, do not hold", n))
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", l.Name, len(l.Kept()),
 			strings.Join(violated, ", "), strings.Join(other, ", "))

@@ -4,94 +4,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/program"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
-	"github.com/interlock-sim/interlock/internal/search/report"
-)
-
-// The part of SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format) that a report has: a
-// rule for each property, and a result for each violation. encoding/json suffices to write it; a
-// library with the whole format verifies it in the tests.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool            `json:"tool"`
-		Invocations []sarifInvocation    `json:"invocations"`
-		Bases       map[string]sarifBase `json:"originalUriBaseIds"`
-		Results     []sarifResult        `json:"results"`
-	}
-	sarifBase struct {
-		Description sarifText `json:"description"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version"`
-		URI     string      `json:"informationUri"`
-		Rules   []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID          string    `json:"id"`
-		Description sarifText `json:"shortDescription"`
-		Help        string    `json:"helpUri"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		ExitCode      int                 `json:"exitCode"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifResult struct {
-		Rule         string            `json:"ruleId"`
-		Index        int               `json:"ruleIndex"`
-		Level        string            `json:"level"`
-		Message      sarifText         `json:"message"`
-		Locations    []sarifLocation   `json:"locations,omitempty"`
-		Fingerprints map[string]string `json:"partialFingerprints"`
-		Properties   *sarifProperties  `json:"properties,omitempty"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI  string `json:"uri"`
-		Base string `json:"uriBaseId,omitempty"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-	sarifLogical struct {
-		Name string `json:"fullyQualifiedName"`
-		Kind string `json:"kind"`
-	}
-	sarifProperties struct {
-		Schedule int    `json:"schedule"`
-		Artifact string `json:"artifact"`
-		Replay   string `json:"replay"`
-		Count    int    `json:"count,omitempty"`
-	}
 )
 
 const (
@@ -109,103 +28,119 @@ const (
 	sarifRoot = "%SRCROOT%"
 )
 
-// sarifReport returns the report of a campaign as a SARIF log. The outcome is the error with which
-// the program ends.
-func sarifReport(c *campaign.Campaign, searched report.Report, found []*finding,
-	outcome error,
-) *sarifLog {
-	r := searched.Common()
-	status, text := exitStatus(outcome)
-	if text == "" && status == statusViolation && r.Failure == nil {
-		text = conclusion(c, searched)
+// sarif returns the report as a SARIF log.
+func (r *result) sarif() *sarif.Report {
+	status, text := exitStatus(r.outcome)
+	if text == "" && status == statusViolation && r.Common().Failure == nil {
+		text = r.conclusion()
 	}
-	run := newSARIFRun(status, text)
+	log, run := newSARIF(status, text)
 	root := moduleRoot()
-	for _, v := range explainedViolations(r, found) {
-		result := sarifResult{
-			Rule: string(v.Property), Index: run.rule(string(v.Property)), Level: "error",
-			Message: sarifText{v.message()}, Locations: v.sarifLocations(root),
-			Fingerprints: map[string]string{sarifFingerprint: v.Signature},
-			Properties:   &sarifProperties{v.Schedule, v.Artifact, v.Replay, v.Count},
+	for _, v := range r.violations() {
+		line, function := v.source()
+		result := addResult(run, string(v.Property), v.Signature, v.message(),
+			sarifLocation(root, line, function, v.Artifact))
+		result.Properties = sarif.NewPropertyBag().Add("schedule", v.Schedule).
+			Add("artifact", v.Artifact).Add("replay", v.Replay)
+		if v.Count > 0 {
+			result.Properties.Add("count", v.Count)
 		}
 		if v.OutOfContract {
 			result.Level = "note"
 		}
-		run.Results = append(run.Results, result)
 	}
-	return &sarifLog{sarifSchema, "2.1.0", []sarifRun{*run}}
+	return log
 }
 
-// newSARIFRun returns a run that has ended with a status. It has no results yet, and its rules are
-// the properties. The text, if any, says what went wrong.
-func newSARIFRun(status int, text string) *sarifRun {
-	invocation := sarifInvocation{Successful: status != statusInternal, ExitCode: status}
-	if text != "" {
-		invocation.Notifications = []sarifNotification{{"error", sarifText{text}}}
-	}
-	run := &sarifRun{
-		Tool: sarifTool{sarifDriver{
-			Name: "Interlock", Version: program.Version(), URI: projectURI, Rules: []sarifRule{},
-		}},
-		Invocations: []sarifInvocation{invocation}, Results: []sarifResult{},
-		Bases: map[string]sarifBase{
-			sarifRoot: {sarifText{"the root of the module of the working directory"}},
-		},
-	}
+// newSARIF returns a log with a run that has ended with a status. It has no results yet, and its
+// rules are the properties. The text, if any, says what went wrong.
+func newSARIF(status int, text string) (*sarif.Report, *sarif.Run) {
+	run := sarif.NewRunWithInformationURI("Interlock", projectURI)
+	run.Tool.Driver.WithVersion(program.Version())
 	for _, p := range check.Claimable() {
-		run.addRule(string(p), "the lock violates "+string(p), "properties.md")
+		addRule(run, string(p), "the lock violates "+string(p), "properties.md")
 	}
-	return run
+	invocation := sarif.NewInvocation().WithExitCode(status).
+		WithExecutionSuccessful(status != statusInternal)
+	if text != "" {
+		invocation.AddToolExecutionNotification(sarif.NewNotification().WithLevel("error").
+			WithMessage(sarif.NewTextMessage(text)))
+	}
+	run.AddInvocation(invocation)
+	root := sarif.NewTextMessage("the root of the module of the working directory")
+	run.WithOriginalUriBaseIds(map[string]sarif.ArtifactLocation{
+		sarifRoot: *sarif.NewArtifactLocation().WithDescription(root),
+	})
+	log := sarif.NewReport().AddRun(run)
+	log.Schema = sarifSchema
+	return log, run
 }
 
 // addRule adds a rule. The page of docs explains it.
-func (r *sarifRun) addRule(id, description, page string) {
-	r.Tool.Driver.Rules = append(r.Tool.Driver.Rules, sarifRule{
-		id, sarifText{description}, projectURI + "/blob/main/docs/" + page,
-	})
+func addRule(run *sarif.Run, id, description, page string) {
+	run.AddRule(id).WithDescription(description).
+		WithHelpURI(projectURI + "/blob/main/docs/" + page)
 }
 
-// rule returns the index of the rule with the identifier.
-func (r *sarifRun) rule(id string) int {
-	return slices.IndexFunc(r.Tool.Driver.Rules, func(known sarifRule) bool {
-		return known.ID == id
-	})
+// addResult adds a result of a rule. The location may be nil.
+func addResult(run *sarif.Run, rule, fingerprint, message string, at *sarif.Location,
+) *sarif.Result {
+	result := run.CreateResultForRule(rule).WithLevel("error").
+		WithMessage(sarif.NewTextMessage(message)).
+		WithPartialFingerprints(map[string]string{sarifFingerprint: fingerprint})
+	if at != nil {
+		result.AddLocation(at)
+	}
+	return result
 }
 
-// sarifLocations returns the line of the lock's code if it is in the module at the root, or else
-// the counterexample, because code scanning drops results without a location.
-func (v *explainedViolation) sarifLocations(root string) []sarifLocation {
-	var location sarifLocation
-	file, number := splitLine(v.line)
+// sarifLocation returns the line of the lock's code if it is in the module at the root, or else
+// the counterexample, because code scanning drops results without a location. It returns nil if
+// there is neither.
+func sarifLocation(root, line, function, counterexample string) *sarif.Location {
+	physical := sarif.NewPhysicalLocation()
+	file, number := splitLine(line)
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
 	switch {
-	case v.line != "" && err == nil && info.Mode().IsRegular():
-		location.Physical.Artifact = sarifArtifact{(&url.URL{Path: file}).String(), sarifRoot}
+	case line != "" && err == nil && info.Mode().IsRegular():
+		physical.WithArtifactLocation(artifactIn(file))
 		if n, err := strconv.Atoi(number); err == nil && n > 0 {
-			location.Physical.Region = &sarifRegion{n}
+			physical.WithRegion(sarif.NewRegion().WithStartLine(n))
 		}
-	case v.Artifact != "":
-		location.Physical.Artifact = artifactAt(root, filepath.Join(v.Artifact, "timeline.txt"))
+	case counterexample != "":
+		timeline := filepath.Join(counterexample, "timeline.txt")
+		physical.WithArtifactLocation(artifactAt(root, timeline))
 	default:
 		return nil
 	}
-	if v.function != "" {
-		location.Logical = []sarifLogical{{v.function, "function"}}
+	location := sarif.NewLocationWithPhysicalLocation(physical)
+	if function != "" {
+		location.AddLogicalLocation(sarif.NewLogicalLocation().WithKind("function").
+			WithFullyQualifiedName(function))
 	}
-	return []sarifLocation{location}
+	return location
+}
+
+// artifactIn returns the location of a file below the root.
+func artifactIn(path string) *sarif.ArtifactLocation {
+	uri := url.URL{Path: filepath.ToSlash(path)}
+	return sarif.NewSimpleArtifactLocation(uri.String()).WithURIBaseID(sarifRoot)
 }
 
 // artifactAt returns the location of a file: relative to the root if it is below, or else absolute.
-func artifactAt(root, path string) sarifArtifact {
+func artifactAt(root, path string) *sarif.ArtifactLocation {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return sarifArtifact{URI: (&url.URL{Path: filepath.ToSlash(path)}).String()}
+		uri := url.URL{Path: filepath.ToSlash(path)}
+		return sarif.NewSimpleArtifactLocation(uri.String())
 	}
 	if within, err := filepath.Rel(root, absolute); err == nil && filepath.IsLocal(within) {
-		return sarifArtifact{(&url.URL{Path: filepath.ToSlash(within)}).String(), sarifRoot}
+		return artifactIn(within)
 	}
-	absolute = "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")
-	return sarifArtifact{URI: (&url.URL{Scheme: "file", Path: absolute}).String()}
+	uri := url.URL{
+		Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/"),
+	}
+	return sarif.NewSimpleArtifactLocation(uri.String())
 }
 
 // moduleRoot returns the root of the module of the working directory, or the working directory if

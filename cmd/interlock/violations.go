@@ -5,50 +5,39 @@ import (
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/history/explain"
 )
 
-// An explainedViolation is a violation of the report for formats that CI systems read.
-type explainedViolation struct {
-	violationReport
-	why      string // why it came about, or what went wrong if that is all that is known
-	line     string // of the lock's code, such as lock/mutex.go:42; empty if unknown
-	function string // at that line
-}
-
-// explainedViolations returns the violations of the JSON report with what their counterexamples
-// say.
-func explainedViolations(r *report.Runs, found []*finding) (all []explainedViolation) {
-	for _, v := range violationReports(r, found) {
-		explained := explainedViolation{violationReport: v, why: v.Detail}
-		for _, f := range found {
-			if f.directory == v.Artifact {
-				explained.explain(f)
-			}
-		}
-		all = append(all, explained)
+// why returns why the violation came about, or nil if no counterexample shows it.
+func (v *violationReport) why() *explain.Why {
+	if v.shownBy == nil {
+		return nil
 	}
-	return all
+	return v.shownBy.Counterexample.Why(v.Signature)
 }
 
-// explain adds what the counterexample of the violation says.
-func (v *explainedViolation) explain(f *finding) {
-	for _, why := range f.counterexample.Explain().Whys {
-		if why.Violation.Signature() == v.Signature {
-			v.why = why.Text
-			v.line, v.function = sourceOf(f.counterexample.Result.Events, why.Violation)
-			return
-		}
+// message returns the reason of the violation, why it came about, or what went wrong if that is all
+// that is known, and how to see it again.
+func (v *violationReport) message() string {
+	text := v.Detail
+	if why := v.why(); why != nil {
+		text = why.Text
 	}
-}
-
-// message returns the reason of the violation, why it came about, and how to see it again.
-func (v *explainedViolation) message() string {
-	text := v.Signature + "\n" + v.why
+	text = v.Signature + "\n" + text
 	if v.Replay != "" {
 		text += "\ncounterexample: " + v.Artifact + "\nreplay: " + v.Replay
 	}
 	return text
+}
+
+// source returns the line of the lock's code that the violation points to, such as
+// lock/mutex.go:42, and the function there, or "" if it is unknown.
+func (v *violationReport) source() (line, function string) {
+	why := v.why()
+	if why == nil {
+		return "", ""
+	}
+	return sourceOf(v.shownBy.Counterexample.Result.Events, why.Violation)
 }
 
 // sourceOf returns the line of the lock's code that a violation points to: where the process still

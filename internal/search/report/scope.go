@@ -33,7 +33,7 @@ func (s *Scope) Exhaustive(schedules string) string {
 	text := s.Sampled(schedules)
 	if s.MaxDeviations > 0 {
 		text += fmt.Sprintf(" that deviate from the default policy at most %s",
-			counted(s.MaxDeviations, "time"))
+			Counted(s.MaxDeviations, "time"))
 	}
 	text += s.goroutines() + "; " + s.time()
 	if s.FairSuffixes {
@@ -49,11 +49,11 @@ func (s *Scope) Exhaustive(schedules string) string {
 // and their severity.
 func (s *Scope) dimensions() string {
 	c := s.Scenario
-	text := counted(c.Clients, "client")
+	text := Counted(c.Clients, "client")
 	if c.Threads > 1 {
-		text += " × " + counted(c.Threads, "thread")
+		text += " × " + Counted(c.Threads, "thread")
 	}
-	text += " × " + counted(c.Cycles, "cycle") + " on " + counted(max(1, c.Servers), "server")
+	text += " × " + Counted(c.Cycles, "cycle") + " on " + Counted(max(1, c.Servers), "server")
 	if c.Client != scenarios.Model {
 		text += " with the " + c.Client.String() + " client"
 	}
@@ -99,13 +99,13 @@ func (s *Scope) time() string {
 			"about to enter"
 	}
 	if s.IdleTicks > 0 {
-		text += ", and at " + counted(s.IdleTicks, "other moment") + " of a schedule"
+		text += ", and at " + Counted(s.IdleTicks, "other moment") + " of a schedule"
 	}
 	return text
 }
 
-// counted returns a number and a noun, in the plural unless the number is one.
-func counted(n int, noun string) string {
+// Counted returns a number and a noun, in the plural unless the number is one.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -22,10 +22,10 @@ type Strength struct {
 
 // String describes the strength in a line.
 func (s *Strength) String() string {
-	text := counted(s.Schedules, "schedule")
+	text := Counted(s.Schedules, "schedule")
 	if s.Cells > 0 {
 		text += fmt.Sprintf("; %d of %s of fault and phase never struck", len(s.NeverStruck),
-			counted(s.Cells, "cell"))
+			Counted(s.Cells, "cell"))
 	}
 	for _, missed := range []struct {
 		what  string

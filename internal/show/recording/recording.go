@@ -287,6 +287,16 @@ func (c *Counterexample) Explain() *explain.Report {
 	return report
 }
 
+// Why explains the violation with a signature, or returns nil if the counterexample has none.
+func (c *Counterexample) Why(signature string) *explain.Why {
+	for _, why := range c.Explain().Whys {
+		if why.Violation.Signature() == signature {
+			return &why
+		}
+	}
+	return nil
+}
+
 // A reportedViolation is the form of a violation in report.json.
 type reportedViolation struct {
 	Property  history.Property `json:"property"`

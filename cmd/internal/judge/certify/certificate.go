@@ -8,7 +8,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/internal/base/program"
 )
@@ -53,10 +55,7 @@ type Module struct {
 // A Lock is what was measured of a lock. Its verdicts are in the card.
 type Lock struct {
 	Name string `json:"name"`
-	// Coverage counts the faults that struck in sampled schedules, by kind and phase.
-	Coverage map[string]map[string]int `json:"fault_coverage"`
-	// Margins are the smallest margins in time of sampled schedules, by name; see check.Margins.
-	Margins map[string]int64 `json:"margins_ns"`
+	judge.Measured
 	// Missing lists the required cells in which no fault struck.
 	Missing []string `json:"missing_coverage,omitempty"`
 	// NeverReached lists sometimes conditions that a search should have reached, with the search.
@@ -72,11 +71,11 @@ type Cost struct {
 	RoundTrips int `json:"round_trips"` // see costs.Cost
 	// HandOff is the virtual time from a release to the next grant, without message delays;
 	// absent if no process waited.
-	HandOff           *int64 `json:"hand_off_ns,omitempty"`
-	HandOffRoundTrips *int   `json:"hand_off_round_trips,omitempty"`
+	HandOff           *time.Duration `json:"hand_off_ns,omitempty"`
+	HandOffRoundTrips *int           `json:"hand_off_round_trips,omitempty"`
 	// Recovery is the virtual time from the crash of the holder to the next grant; absent if there
 	// was none.
-	Recovery *int64 `json:"recovery_ns,omitempty"`
+	Recovery *time.Duration `json:"recovery_ns,omitempty"`
 }
 
 // Replayed is a recording that was run again.

@@ -3,27 +3,18 @@ package certify_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
-
-// quiet observes nothing.
-type quiet struct{}
-
-func (quiet) Begin(*reportcard.Row, *campaign.Campaign) {}
-func (quiet) Progress(report.Report)                    {}
-func (quiet) Shrinking(*report.Runs, int)               {}
-func (quiet) End(*reportcard.Lock)                      {}
-func (quiet) Replaying(string, int, int)                {}
-func (quiet) Testing(string)                            {}
 
 const textbookPlan = `locks:
   - names: [textbook]
@@ -52,7 +43,7 @@ func certifiedAt(ctx context.Context, t *testing.T, path, plan, out string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := &certify.Runner{T: t, Out: out, Observer: quiet{}, Old: old}
+	runner := &certify.Runner{T: t, Out: out, Progress: judge.NewProgress(io.Discard), Old: old}
 	c, err := runner.Run(ctx, p)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +217,15 @@ func TestCompareViolated(t *testing.T) {
 	if last.Check != certify.NotWorse ||
 		last.Reason != "no-recheck, server-mutual-exclusion: violated, was holds" {
 		t.Errorf("%+v", last)
+	}
+}
+
+// A lock that promises a margin in time is judged by it.
+func TestMarginIsJudged(t *testing.T) {
+	c := certified(t.Context(), t, "locks:\n  - names: [tells-late]\n"+
+		"    sampled: [{faults: expire=1, schedules: 60}]\n", nil)
+	if f := c.Failures[0]; f.Check != string(history.Margin) || f.Recording == "" {
+		t.Errorf("%+v", c.Failures)
 	}
 }
 

@@ -133,11 +133,22 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 		return
 	}
 	a, b := was.Cost, is.Cost
-	c.count(was.Name, "requests per acquire and release", &a.Requests, &b.Requests)
-	c.count(was.Name, "round trips per acquire and release", &a.RoundTrips, &b.RoundTrips)
-	c.count(was.Name, "round trips per hand-off", a.HandOffRoundTrips, b.HandOffRoundTrips)
-	c.duration(was.Name, "hand-off latency", a.HandOff, b.HandOff)
-	c.duration(was.Name, "recovery from a crash", a.Recovery, b.Recovery)
+	atMost(c, was.Name, "requests per acquire and release", &a.Requests, &b.Requests)
+	atMost(c, was.Name, "round trips per acquire and release", &a.RoundTrips, &b.RoundTrips)
+	atMost(c, was.Name, "round trips per hand-off", a.HandOffRoundTrips, b.HandOffRoundTrips)
+	atMost(c, was.Name, "hand-off latency", a.HandOff, b.HandOff)
+	atMost(c, was.Name, "recovery from a crash", a.Recovery, b.Recovery)
+}
+
+// atMost compares values, nil for one that is absent. A smaller one is better.
+func atMost[T int | time.Duration](c *Comparison, lock, what string, old, now *T) {
+	text := func(value *T) string {
+		if value == nil {
+			return absent
+		}
+		return fmt.Sprint(*value)
+	}
+	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
 }
 
 // sampled returns the searches that sample schedules. Only these have margins.
@@ -152,13 +163,13 @@ func sampled(searches []reportcard.Searched) []reportcard.Searched {
 // change of the lock leads to other schedules.
 func (c *Comparison) margins(was, is *Lock, same bool) {
 	for _, name := range slices.Sorted(maps.Keys(was.Margins)) {
-		before, now := time.Duration(was.Margins[name]), absent
+		before, now := was.Margins[name], absent
 		after, measured := is.Margins[name]
 		if measured {
-			now = time.Duration(after).String()
+			now = after.String()
 		}
 		c.add(was.Name, "smallest margin "+name, before.String(), now,
-			same && measured && muchSmaller(before, time.Duration(after)))
+			same && measured && muchSmaller(before, after))
 	}
 }
 
@@ -166,26 +177,4 @@ func (c *Comparison) margins(was, is *Lock, same bool) {
 // far below.
 func muchSmaller(before, now time.Duration) bool {
 	return 2*now < before && now < before*2
-}
-
-// count compares numbers. A smaller one is better.
-func (c *Comparison) count(lock, what string, old, now *int) {
-	text := func(n *int) string {
-		if n == nil {
-			return absent
-		}
-		return fmt.Sprint(*n)
-	}
-	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
-}
-
-// duration compares times. A shorter one is better.
-func (c *Comparison) duration(lock, what string, old, now *int64) {
-	text := func(n *int64) string {
-		if n == nil {
-			return absent
-		}
-		return time.Duration(*n).String()
-	}
-	c.add(lock, what, text(old), text(now), old != nil && (now == nil || *now > *old))
 }

@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
-	"time"
 
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 )
@@ -22,11 +21,7 @@ func WriteHTML(w io.Writer, c *Certificate, p *Plan, out, directory string) erro
 	if err != nil {
 		return err
 	}
-	parsed, err := card.New("certificate").Funcs(template.FuncMap{
-		"planned":     p.File,
-		"duration":    func(ns *int64) string { return time.Duration(*ns).String() },
-		"nanoseconds": func(ns int64) string { return time.Duration(ns).String() },
-	}).Parse(body)
+	parsed, err := card.New("certificate").Funcs(template.FuncMap{"planned": p.File}).Parse(body)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Failure struct {
 	Reason string `json:"reason"`
 	// Signature identifies the failure of the lock and the check in other certificates.
 	Signature string `json:"signature"`
-	// Recording shows the failure: a recording of the plan if [Check.OfRecording], else a
+	// Recording shows the failure: a recording of the plan if the check is of recordings, else a
 	// counterexample in [Runner.Out].
 	Recording string `json:"recording,omitempty"`
 }
@@ -30,7 +30,7 @@ func (f *Failure) File(p *Plan, out string) string {
 	switch {
 	case f.Recording == "":
 		return ""
-	case (&Check{Name: f.Check}).OfRecording():
+	case f.Check == MustFail || f.Check == MustPass:
 		return p.File(f.Recording)
 	}
 	return filepath.Join(out, f.Recording)
@@ -64,10 +64,9 @@ var Checks = []Check{
 }
 
 // OfLock reports whether the check judges a lock.
-func (c *Check) OfLock() bool { return !c.OfRecording() && c.Name != TestPasses }
-
-// OfRecording reports whether the check judges a recording.
-func (c *Check) OfRecording() bool { return c.Name == MustFail || c.Name == MustPass }
+func (c *Check) OfLock() bool {
+	return c.Name != MustFail && c.Name != MustPass && c.Name != TestPasses
+}
 
 // judge lists the reasons against a release.
 func (c *Certificate) judge(p *Plan) {

@@ -173,7 +173,7 @@ func (g *Group) row(name int) (*reportcard.Row, error) {
 		key, _, s := g.search(i)
 		row.Searches = append(row.Searches, reportcard.Search{
 			Faults: s.Faults, Schedules: s.Schedules, Servers: s.Servers, Clients: s.Clients,
-			Cycles: s.Cycles, Exhaustive: key == "exhaustive",
+			Cycles: s.Cycles, Coverage: s.Coverage, Exhaustive: key == "exhaustive",
 		})
 	}
 	return row, nil

@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/costs"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -24,18 +24,9 @@ import (
 type Runner struct {
 	T        *testing.T
 	Out      string // directory for counterexamples
-	Observer Observer
+	Progress *judge.Progress
 	// Old, if set, is the certificate to compare with.
 	Old *Certificate
-}
-
-// An Observer is told what a [Runner] does.
-type Observer interface {
-	reportcard.Observer
-	// Replaying is called before each recording is run again.
-	Replaying(recording string, index, total int)
-	// Testing is called before the tests of a package are run.
-	Testing(pkg string)
 }
 
 // Run runs the plan. If the context ends, the certificate is partial. An error names the lock or
@@ -73,7 +64,6 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 // search runs the searches of the plan, and measures the locks.
 func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 	var rows []reportcard.Row
-	required := make(map[string][]string) // coverage, by lock and search
 	for i := range p.Locks {
 		g := &p.Locks[i]
 		for n := range g.Names {
@@ -81,20 +71,13 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 			if err != nil {
 				return err
 			}
-			for s := range row.Searches {
-				_, _, search := g.search(s)
-				required[g.Names[n]] = append(required[g.Names[n]], search.Coverage)
-			}
 			rows = append(rows, *row)
 		}
 	}
 	searcher := &reportcard.Searcher{
-		T: r.T, Seed: p.Seed, Out: r.Out, Observer: r.Observer, ClaimsOnly: true,
+		T: r.T, Seed: p.Seed, Out: r.Out, Progress: r.Progress, ClaimsOnly: true,
 		Searched: func(row *reportcard.Row, of *campaign.Campaign, found report.Report) {
-			name := row.Subject.Name
-			cells := required[name][0]
-			required[name] = required[name][1:]
-			c.lock(name).cover(of, found, cells)
+			c.lock(row.Subject.Name).cover(of, found)
 		},
 	}
 	var err error
@@ -131,51 +114,24 @@ func (c *Certificate) lock(name string) *Lock {
 	i := slices.IndexFunc(c.Locks, func(l *Lock) bool { return l.Name == name })
 	if i < 0 {
 		i = len(c.Locks)
-		c.Locks = append(c.Locks, &Lock{
-			Name: name, Coverage: make(map[string]map[string]int), Margins: make(map[string]int64),
-		})
+		c.Locks = append(c.Locks, &Lock{Name: name, Measured: judge.NewMeasured()})
 	}
 	return c.Locks[i]
 }
 
 // cover adds what a sampled search covered: the faults that struck, the margins, the required cells
 // in which no fault struck, and the sometimes conditions that it never reached.
-func (l *Lock) cover(c *campaign.Campaign, found report.Report, required string) {
+func (l *Lock) cover(c *campaign.Campaign, found report.Report) {
 	sampled, ok := found.(*report.Campaign)
 	if !ok {
 		return
 	}
-	runs := found.Common()
 	for _, condition := range c.NeverReached(sampled) {
 		l.NeverReached = append(l.NeverReached, fmt.Sprintf("%s, in %v", condition, &c.Scenario))
 	}
-	for kind := range faults.Kinds {
-		for phase := range faults.Phases {
-			if n := runs.Coverage[kind][phase]; n > 0 {
-				if l.Coverage[kind.String()] == nil {
-					l.Coverage[kind.String()] = make(map[string]int)
-				}
-				l.Coverage[kind.String()][phase.Key()] += n
-			}
-		}
-	}
-	for i := range sampled.Totals.Margins {
-		m, name := &sampled.Totals.Margins[i], check.MarginNames[i]
-		if least, known := l.Margins[name]; m.Times > 0 && (!known || int64(m.Smallest) < least) {
-			l.Margins[name] = int64(m.Smallest)
-		}
-	}
-	if required == "" || runs.Interrupted {
-		return
-	}
-	cells, err := faults.ParseCoverageCells(required, c.Scenario.FaultKinds())
-	if err != nil {
-		panic(err) // The plan is valid.
-	}
-	for _, cell := range cells {
-		if runs.Coverage[cell.Kind][cell.Phase] == 0 {
-			l.Missing = append(l.Missing, fmt.Sprintf("%v in %v", cell, &c.Scenario))
-		}
+	l.Add(sampled, faults.Phase.Key)
+	for _, cell := range c.MissingCoverage(found) {
+		l.Missing = append(l.Missing, fmt.Sprintf("%v in %v", cell, &c.Scenario))
 	}
 }
 
@@ -185,8 +141,6 @@ func (r *Runner) measure(row *reportcard.Row) (*Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The real client is deterministic on one processor only.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runner := engine.NewRunner(r.T)
 	cycle, err := costs.Cycle(runner, *scenario)
 	if err != nil {
@@ -194,10 +148,10 @@ func (r *Runner) measure(row *reportcard.Row) (*Cost, error) {
 	}
 	c := &Cost{Requests: cycle.Requests, RoundTrips: cycle.RoundTrips}
 	if h, waited := costs.Release(runner, *scenario); waited {
-		c.HandOff, c.HandOffRoundTrips = new(int64(h.Latency)), new(h.RoundTrips)
+		c.HandOff, c.HandOffRoundTrips = &h.Latency, &h.RoundTrips
 	}
 	if after := costs.Crash(runner, *scenario); after.Granted {
-		c.Recovery = new(int64(after.Delay))
+		c.Recovery = &after.Delay
 	}
 	return c, nil
 }
@@ -208,14 +162,14 @@ func (r *Runner) replayAll(ctx context.Context, p *Plan, key string) ([]Replayed
 	if err != nil {
 		return nil, err
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	all := []Replayed{}
+	began, all := time.Now(), []Replayed{}
+	r.Progress.Begin(nil, "")
 	for i, name := range names {
 		if ctx.Err() != nil {
 			break
 		}
 		path := p.File(name)
-		r.Observer.Replaying(path, i, len(names))
+		sayReplayed(r.Progress, time.Since(began), i, len(names), path)
 		one, err := r.replay(path)
 		if err != nil {
 			return nil, err
@@ -224,6 +178,13 @@ func (r *Runner) replayAll(ctx context.Context, p *Plan, key string) ([]Replayed
 		all = append(all, *one)
 	}
 	return all, nil
+}
+
+// sayReplayed says at intervals how many of the recordings have been run again.
+func sayReplayed(p *judge.Progress, elapsed time.Duration, replayed, total int, next string) {
+	if p.Due(elapsed) {
+		p.Say("replayed %d of %d recordings, next %s", replayed, total, next)
+	}
 }
 
 // replay runs the recording in a file again. The result does not name the file.

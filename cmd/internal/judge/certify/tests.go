@@ -88,7 +88,7 @@ func (r *Runner) test(ctx context.Context, p *Plan) ([]Tested, error) {
 		if ctx.Err() != nil {
 			break
 		}
-		r.Observer.Testing(p.Tests[i].Package)
+		r.Progress.Say("testing %s", p.Tests[i].Package)
 		tested, err := p.Tests[i].run(ctx, p)
 		if err != nil {
 			return nil, err

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
@@ -195,7 +194,7 @@ func (c *corpus) add(r *report.Campaign, target *Target, known *strategy.Corpus)
 	c.keep(known.Parents, target)
 	if c.Coverage == nil {
 		c.Strategies = make(map[string]Yield)
-		c.Coverage, c.Margins = make(map[string]map[string]int), make(map[string]time.Duration)
+		c.Measured = judge.NewMeasured()
 	}
 	for _, s := range r.Strategies {
 		yield := c.Strategies[s.Strategy]
@@ -203,26 +202,7 @@ func (c *corpus) add(r *report.Campaign, target *Target, known *strategy.Corpus)
 		yield.Behaviours += s.Behaviours
 		c.Strategies[s.Strategy] = yield
 	}
-	for kind := range faults.Kinds {
-		for phase := range faults.Phases {
-			n := r.Coverage[kind][phase]
-			if n == 0 {
-				continue
-			}
-			phases := c.Coverage[kind.String()]
-			if phases == nil {
-				phases = make(map[string]int)
-				c.Coverage[kind.String()] = phases
-			}
-			phases[phase.String()] += n
-		}
-	}
-	for i := range r.Totals.Margins {
-		m, name := &r.Totals.Margins[i], check.MarginNames[i]
-		if old, known := c.Margins[name]; m.Times > 0 && (!known || m.Smallest < old) {
-			c.Margins[name] = m.Smallest
-		}
-	}
+	c.Measured.Add(r, faults.Phase.String)
 }
 
 // unknown counts the schedules of known failures, and returns the failures that may have another

@@ -17,9 +17,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
-	"github.com/interlock-sim/interlock/internal/search/shrink"
 )
 
 // A Hunt searches its targets in turns.
@@ -30,9 +30,7 @@ type Hunt struct {
 	Turns     int // maximum of this hunt; 0 for no bound
 	// ReplayBy returns the command that replays the counterexample in a directory.
 	ReplayBy func(directory string) string
-	// Begin is called with a lock before its turn, and Found with a failure after it was shrunk.
-	Begin func(lock string)
-	Found func(lock string, f *Failure)
+	Progress *judge.Progress
 
 	lock  *flock.Flock // on the directory
 	began time.Time
@@ -123,37 +121,40 @@ func (h *Hunt) Run(ctx context.Context, t *testing.T) error {
 	return nil
 }
 
-// seedOf returns the seed of a turn.
-func (h *Hunt) seedOf(turn int) uint64 { return h.Seed + uint64(turn) }
+// sayNext says at intervals how far the hunt is, and which lock has the next turn.
+func (h *Hunt) sayNext(lock string) {
+	if s := h.Status(); h.Progress.Due(s.Elapsed) {
+		h.Progress.Say("%s, %.0f/s, %s, next %s", report.Counted(s.Schedules, "schedule"),
+			float64(s.Schedules)/s.Elapsed.Seconds(),
+			report.Counted(s.Failures(), "distinct failure"), lock)
+	}
+}
 
 // turn runs the next campaign of a target, shrinks the failures that are new, and saves the corpus.
 func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 	target := &h.Targets[index]
-	h.Begin(target.Name)
+	h.sayNext(target.Name)
 	corpus, err := h.readCorpus(target)
 	if err != nil {
 		return err
 	}
 	known := corpus.known(target)
 	c := &campaign.Campaign{
-		Scenario: target.Configurations[0].Scenario, Seed: h.seedOf(corpus.Turns),
+		Scenario: target.Configurations[0].Scenario, Seed: h.Seed + uint64(corpus.Turns),
 		Schedules: target.schedules(corpus.Turns), Workers: target.Workers, KeepGoing: true,
 		Corpus: known,
 	}
 	if len(target.Configurations) > 1 {
 		c.Configurations = target.Configurations
 	}
-	found := c.Run(ctx, t)
+	found := (&judge.Search{Campaign: c}).Run(ctx, t, nil).(*report.Campaign)
 	if found.Schedules == 0 {
 		return nil // The context has ended before the first.
 	}
 	turn := corpus.Turns
 	corpus.add(found, target, known)
-	fresh := &report.Campaign{Runs: report.Runs{
-		Schedules: found.Schedules, KeptGoing: true,
-		Distinct: corpus.unknown(found.Distinct),
-	}}
-	for group := range shrink.Distinct(ctx, t, c, fresh, func(int) {}) {
+	fresh := &report.Runs{Distinct: corpus.unknown(found.Distinct)}
+	for group := range judge.Shrink(ctx, t, c, fresh, func(int) {}) {
 		directory := ""
 		if group.Err == nil {
 			group.Counterexample.ReplayBy = h.ReplayBy
@@ -166,7 +167,7 @@ func (h *Hunt) turn(ctx context.Context, t *testing.T, index int) error {
 		for _, d := range group.Failures {
 			corpus.Failures = append(corpus.Failures,
 				Failure{d.Property, d.Signature, d.Cause, d.Schedules, turn, directory})
-			h.Found(target.Name, &corpus.Failures[len(corpus.Failures)-1])
+			h.Progress.Say("%s: VIOLATION %s", target.Name, d.Signature)
 		}
 	}
 	if err := corpus.write(h.corpusPath(target.Name)); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -25,7 +26,7 @@ func newHunt(t *testing.T, directory string, locks ...string) *Hunt {
 	t.Helper()
 	h := &Hunt{
 		Directory: directory, Seed: 1, ReplayBy: func(string) string { return "replay" },
-		Begin: func(string) {}, Found: func(string, *Failure) {},
+		Progress: judge.NewProgress(io.Discard),
 	}
 	for _, lock := range locks {
 		h.Targets = append(h.Targets, Target{
@@ -45,10 +46,15 @@ func newHunt(t *testing.T, directory string, locks ...string) *Hunt {
 // run takes turns of a hunt, and returns the signatures of the failures that were found.
 func run(t *testing.T, h *Hunt, turns int) (found []string) {
 	t.Helper()
-	h.Turns = turns
-	h.Found = func(_ string, f *Failure) { found = append(found, f.Signature) }
+	var said strings.Builder
+	h.Turns, h.Progress = turns, judge.NewProgress(&said)
 	if err := h.Run(t.Context(), t); err != nil {
 		t.Fatal(err)
+	}
+	for line := range strings.Lines(said.String()) {
+		if _, signature, isFound := strings.Cut(line, ": VIOLATION "); isFound {
+			found = append(found, strings.TrimSpace(signature))
+		}
 	}
 	return found
 }

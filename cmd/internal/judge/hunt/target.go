@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -43,13 +44,10 @@ type Findings struct {
 	// share of the lock in further turns.
 	Fresh      float64 `json:"fresh"`
 	FreshSteps float64 `json:"fresh_steps"`
-	// Coverage counts the faults that struck, by kind and phase.
-	Coverage map[string]map[string]int `json:"fault_coverage"`
-	// Margins are the smallest margins in time, in ns, by name.
-	Margins   map[string]time.Duration `json:"margins_ns"`
-	Failures  []Failure                `json:"failures"`
-	Unknown   int                      `json:"unknown"`   // schedules without a verdict
-	Differing int                      `json:"differing"` // schedules that did not run alike twice
+	judge.Measured
+	Failures  []Failure `json:"failures"`
+	Unknown   int       `json:"unknown"`   // schedules without a verdict
+	Differing int       `json:"differing"` // schedules that did not run alike twice
 }
 
 // A Yield is how much new behaviour schedules have shown.

@@ -33,19 +33,16 @@ type Property struct {
 	EveryLock bool `json:"every_lock,omitempty"`
 }
 
-// judged returns the properties by which the card judges locks. No published lock promises a
-// margin.
-func judged() []history.Property {
-	return slices.DeleteFunc(check.Claimable(), func(p history.Property) bool {
-		return p == history.Margin
-	})
-}
-
-// properties returns the columns of the card.
-func properties() []Property {
+// properties returns the columns of the card of the rows. Few locks promise a margin: without one,
+// the card does not have the column.
+func properties(rows []Row) []Property {
 	var columns []Property
 	claimable := check.Properties()
-	for _, name := range judged() {
+	for _, name := range check.Claimable() {
+		if name == history.Margin &&
+			!slices.ContainsFunc(rows, func(r Row) bool { return r.Subject.Claimed(name) }) {
+			continue
+		}
 		statement := check.Statement(name)
 		switch name {
 		case history.NoPanic:

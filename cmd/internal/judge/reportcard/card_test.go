@@ -4,27 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
-
-// quiet observes nothing.
-type quiet struct{}
-
-func (quiet) Begin(*reportcard.Row, *campaign.Campaign) {}
-func (quiet) Progress(report.Report)                    {}
-func (quiet) Shrinking(*report.Runs, int)               {}
-func (quiet) End(*reportcard.Lock)                      {}
 
 // Every row has a name of its own and searches that are possible.
 func TestRows(t *testing.T) {
@@ -92,7 +85,7 @@ func search(ctx context.Context, t *testing.T) *result {
 	rows[1].Searches = []reportcard.Search{{Faults: "none", Schedules: 20}}
 	t.Chdir(t.TempDir())
 	searcher := &reportcard.Searcher{
-		T: t, Seed: 1, Schedules: 30, Out: "recordings", Observer: quiet{},
+		T: t, Seed: 1, Schedules: 30, Out: "recordings", Progress: judge.NewProgress(io.Discard),
 	}
 	card, err := searcher.Card(ctx, rows)
 	if err != nil {
@@ -209,7 +202,7 @@ func TestWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows[0].Searches = []reportcard.Search{{Faults: "cancel=1", Schedules: 40}}
-	searcher := &reportcard.Searcher{T: t, Seed: 1, Out: t.TempDir(), Observer: quiet{}}
+	searcher := &reportcard.Searcher{T: t, Seed: 1, Out: t.TempDir(), Progress: judge.NewProgress(io.Discard)}
 	card, err := searcher.Card(t.Context(), rows)
 	if err != nil {
 		t.Fatal(err)

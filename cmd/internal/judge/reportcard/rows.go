@@ -35,6 +35,7 @@ type Search struct {
 	Clients    int           // 0 for 3
 	Cycles     int           // 0 for 2
 	MaxPause   time.Duration // 0 for the default severity
+	Coverage   string        // cells in which faults must strike, or "" for none
 	Exhaustive bool
 }
 

@@ -7,11 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -24,18 +25,6 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An Observer is told what a [Searcher] does.
-type Observer interface {
-	// Begin is called before each search.
-	Begin(*Row, *campaign.Campaign)
-	// Progress is called now and then during a search, with its report so far.
-	Progress(report.Report)
-	// Shrinking is called before each failure of a report is shrunk.
-	Shrinking(r *report.Runs, index int)
-	// End is called after the searches of a lock.
-	End(*Lock)
-}
-
 // A Searcher searches the locks of a card.
 type Searcher struct {
 	T    *testing.T
@@ -44,7 +33,7 @@ type Searcher struct {
 	Schedules int
 	// Out is the directory for recordings. It is created if it does not exist.
 	Out      string
-	Observer Observer
+	Progress *judge.Progress
 	// ClaimsOnly leaves out the search for violations of what a lock does not claim.
 	ClaimsOnly bool
 	// Searched, if set, is called with the report of each search for violations of what the lock
@@ -57,16 +46,21 @@ type Searcher struct {
 // written.
 func (s *Searcher) Card(ctx context.Context, rows []Row) (*Card, error) {
 	card := &Card{
-		Version: cardVersion, Seed: s.Seed, Properties: properties(), Locks: []*Lock{},
+		Version: cardVersion, Seed: s.Seed, Properties: properties(rows), Locks: []*Lock{},
 	}
 	for i := range rows {
-		lock, err := s.lock(ctx, &rows[i])
+		began, place := time.Now(), fmt.Sprintf("%d of %d  %s", i+1, len(rows),
+			rows[i].Subject.Name)
+		l, err := s.lock(ctx, &rows[i], card.Properties, place)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", rows[i].Subject.Name, err)
 		}
-		card.Locks = append(card.Locks, lock)
+		card.Locks = append(card.Locks, l)
 		card.Partial = card.Partial || ctx.Err() != nil
-		s.Observer.End(lock)
+		if len(l.Searches) > 0 {
+			s.Progress.Say("%s: %d hold, %d violated, %.1f s", place, len(l.Kept()),
+				len(l.Broken()), time.Since(began).Seconds())
+		}
 	}
 	return card, nil
 }
@@ -95,56 +89,69 @@ func (r *Row) Scenario(s *Search) (*scenarios.Scenario, error) {
 	return scenario, scenario.Validate()
 }
 
-// lock searches a row.
-func (s *Searcher) lock(ctx context.Context, row *Row) (*Lock, error) {
+// lock searches a row, whose place is that in the card.
+func (s *Searcher) lock(ctx context.Context, row *Row, columns []Property, place string) (*Lock,
+	error,
+) {
 	l := &Lock{
 		Name: row.Subject.Name, Group: row.Group, Production: row.Production,
 		Summary: row.Subject.Summary, Searches: []Searched{},
 	}
-	judged := &rowSearch{Searcher: s, row: row, lock: l, names: make(map[string]bool)}
+	for _, p := range columns {
+		l.Cells = append(l.Cells, Cell{Property: p.Name})
+	}
+	r := &rowSearch{
+		Searcher: s, Lock: l, row: row, columns: columns, place: place,
+		names: make(map[string]bool), evidence: make([]report.Evidence, len(l.Cells)),
+	}
 	for i := range row.Searches {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := judged.search(ctx, &row.Searches[i]); err != nil {
+		if err := r.search(ctx, &row.Searches[i]); err != nil {
 			return nil, err
 		}
 	}
 	if len(row.Searches) > 0 && !s.ClaimsOnly && ctx.Err() == nil {
-		if err := judged.searchUnclaimed(ctx); err != nil {
+		if err := r.searchUnclaimed(ctx); err != nil {
 			return nil, err
 		}
 	}
-	judged.conclude()
+	for i := range l.Cells {
+		cell, e := &l.Cells[i], &r.evidence[i]
+		e.Claimed, e.Violated = r.claimed(cell.Property), len(cell.Counterexamples) > 0
+		e.OutOfContract = cell.OutOfContract != nil
+		e.Exercised = e.Exercised || cell.Exercised > 0
+		if cell.Verdict = e.Verdict(); cell.Verdict != report.Holds {
+			cell.Reach = ""
+		}
+	}
 	return l, nil
 }
 
 // A rowSearch is the state of the searches of a lock.
 type rowSearch struct {
 	*Searcher
-	row   *Row
-	lock  *Lock
-	names map[string]bool // of recordings
-	// reports are those of lock.Searches, and vacuity what each of them tested if it is exhaustive.
-	reports []report.Report
-	vacuity []check.Vacuity
-	found   []found
-	refuted map[history.Property]*Refutation
+	*Lock
+	row      *Row
+	columns  []Property
+	place    string
+	names    map[string]bool   // of recordings
+	evidence []report.Evidence // by cell, without violations
 }
 
-// found is a counterexample of a property.
-type found struct {
-	property history.Property
-	*Counterexample
-}
+func (r *rowSearch) claimed(p history.Property) bool { return r.row.Subject.Claimed(p) }
 
-// campaign returns a search as a campaign. An exhaustive search has only its scenario and its
-// bound.
-func (r *rowSearch) campaign(s *Search) (*campaign.Campaign, error) {
+// run runs a search of the lock, which may differ from that of the row in what it claims and
+// distinguishes. If the search is exhaustive, run adds up what its schedules test.
+func (r *rowSearch) run(ctx context.Context, s *Search, lock scenarios.Subject,
+	tested *check.Vacuity,
+) (*campaign.Campaign, report.Report, error) {
 	scenario, err := r.row.Scenario(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	scenario.Subject = lock
 	c := &campaign.Campaign{
 		Scenario: *scenario, Seed: r.Seed, Schedules: s.Schedules,
 		Workers: runtime.GOMAXPROCS(0), KeepGoing: true,
@@ -155,25 +162,19 @@ func (r *rowSearch) campaign(s *Search) (*campaign.Campaign, error) {
 	if scenario.Client == scenarios.Real || s.Exhaustive {
 		c.Workers = 1
 	}
-	return c, nil
-}
-
-// run runs a search. If it is exhaustive, run adds up what its schedules test.
-func (r *rowSearch) run(ctx context.Context, s *Search, c *campaign.Campaign,
-	tested *check.Vacuity,
-) (report.Report, error) {
-	// A worker runs one goroutine at a time, and the real client needs a single processor.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Workers))
-	r.Observer.Begin(r.row, c)
-	var found report.Report
+	if s.Coverage != "" {
+		c.RequiredCoverage, err = faults.ParseCoverageCells(s.Coverage, c.FaultKinds())
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	search := &judge.Search{Campaign: c}
 	if s.Exhaustive {
-		defer debug.SetGCPercent(debug.SetGCPercent(exhaustive.GCPercent))
-		limits := c.Scenario.Subject.EffectiveLimits()
-		e := &exhaustive.Search{
-			Scenario: c.Scenario, FairSuffixes: true, Schedules: c.Schedules, KeepGoing: true,
-			IdleTicks:   exhaustive.DefaultIdleTicks(&c.Scenario),
+		limits := lock.EffectiveLimits()
+		search.Exhaustive = &exhaustive.Search{
+			Scenario: *scenario, FairSuffixes: true, Schedules: c.Schedules, KeepGoing: true,
+			IdleTicks:   exhaustive.DefaultIdleTicks(scenario),
 			MemoryLimit: exhaustive.DefaultMemoryLimit(),
-			Progress:    func(found *report.Exhaustive) { r.Observer.Progress(found) },
 			Each: func(result *engine.Result) {
 				// The fair phase begins in every state, so runs to an end pass all states.
 				if !result.Pruned {
@@ -181,41 +182,40 @@ func (r *rowSearch) run(ctx context.Context, s *Search, c *campaign.Campaign,
 				}
 			},
 		}
-		found = e.Run(ctx, r.T)
-	} else {
-		c.Progress = func(found *report.Campaign) { r.Observer.Progress(found) }
-		found = c.Run(ctx, r.T)
 	}
+	r.Progress.Begin(c, fmt.Sprintf("%s, faults %v: ", r.place, scenario.Faults))
+	found := search.Run(ctx, r.T, r.Progress)
 	if differs := found.Common().Nondeterministic; differs != nil {
-		return nil, differs
+		return nil, nil, differs
 	}
-	return found, nil
+	return c, found, nil
 }
 
 // search searches for violations of what the lock claims, and shrinks the first of each property.
 func (r *rowSearch) search(ctx context.Context, s *Search) error {
-	c, err := r.campaign(s)
-	if err != nil {
-		return err
-	}
+	lock := r.row.Subject
 	if r.row.ways != nil {
-		c.Scenario.Subject.Distinguish = distinguish(r.row.ways)
+		lock.Distinguish = distinguish(r.row.ways)
 	}
 	var tested check.Vacuity
-	found, err := r.run(ctx, s, c, &tested)
+	c, found, err := r.run(ctx, s, lock, &tested)
 	if err != nil {
 		return err
 	}
-	r.reports, r.vacuity = append(r.reports, found), append(r.vacuity, tested)
-	r.lock.Searches = append(r.lock.Searches, searchedOf(c, found))
+	r.Searches = append(r.Searches, searchedOf(c, found))
 	if r.Searched != nil {
 		r.Searched(r.row, c, found)
 	}
-	runs := found.Common()
-	runs.Distinct = slices.DeleteFunc(firstOfEach(runs.Distinct), r.redundant)
-	begin := func(index int) { r.Observer.Shrinking(runs, index) }
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Workers))
-	for group := range shrink.Distinct(ctx, r.T, c, found, begin) {
+	r.weigh(c.Scenario.String(), found, &tested)
+	fresh := &report.Runs{
+		Distinct: slices.DeleteFunc(firstOfEach(found.Common().Distinct), r.redundant),
+	}
+	begin := func(index int) {
+		if r.Progress.Terminal {
+			r.Progress.Shrinking(fresh, index)
+		}
+	}
+	for group := range judge.Shrink(ctx, r.T, c, fresh, begin) {
 		if group.Err != nil {
 			return group.Err
 		}
@@ -224,6 +224,34 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 		}
 	}
 	return nil
+}
+
+// weigh adds what a search shows of the properties that the lock claims, except the violations
+// within the contract.
+func (r *rowSearch) weigh(scenario string, found report.Report, tested *check.Vacuity) {
+	runs := found.Common()
+	exhaustive, isExhaustive := found.(*report.Exhaustive)
+	for i := range r.Cells {
+		cell, e := &r.Cells[i], &r.evidence[i]
+		p := cell.Property
+		if !r.claimed(p) {
+			continue
+		}
+		e.Schedules += runs.Schedules
+		e.Undecided = e.Undecided || p == history.Linearizable && runs.Unknown > 0
+		if cell.OutOfContract == nil {
+			cell.OutOfContract = outOfContract(p, scenario, runs)
+		}
+		switch {
+		case !isExhaustive:
+			cell.Exercised += found.Exercised(p)
+		case found.Exercised(p)+tested.Of(p) > 0:
+			e.Exercised = true
+			if reach := exhaustive.Reach(p); reach != report.SchedulesRun {
+				cell.Reach = reach
+			}
+		}
+	}
 }
 
 // firstOfEach returns the first failure of each property, and of each way to break exclusion. It
@@ -248,9 +276,7 @@ func firstOfEach(failures report.DistinctFailures) report.DistinctFailures {
 // the property in the same way. Of a lock without known ways, each fault counts as one.
 func (r *rowSearch) redundant(f report.DistinctFailure) bool {
 	signature, way := cutWay(f.Signature)
-	return r.row.ways != nil && slices.ContainsFunc(r.found, func(known found) bool {
-		return known.property == f.Property && known.Signature == signature && known.Way == way
-	})
+	return r.row.ways != nil && r.has(f.Property, &Counterexample{Signature: signature, Way: way})
 }
 
 const (
@@ -311,7 +337,9 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 			Decisions: len(c.Recording.Deviations), TraceHash: c.Recording.TraceHash,
 		}
 		shown.Signature, shown.Way = cutWay(f.Signature)
-		shown.Why = whyOf(c, shown.Signature)
+		if why := c.Why(shown.Signature); why != nil {
+			shown.Why = why.Text
+		}
 		if r.has(f.Property, shown) {
 			continue
 		}
@@ -319,7 +347,8 @@ func (r *rowSearch) keep(group *shrink.Group) error {
 			name = r.name(f.Property, shown.Faults)
 		}
 		shown.Recording = name
-		r.found = append(r.found, found{f.Property, shown})
+		cell := r.Cell(f.Property)
+		cell.Counterexamples = append(cell.Counterexamples, shown)
 	}
 	if name == "" {
 		return nil
@@ -347,32 +376,24 @@ var exclusion = []history.Property{
 	history.ServerMutualExclusion, history.ClientMutualExclusion, history.Linearizable,
 }
 
+// has reports whether the cell of a property has a counterexample that breaks it in the same way
+// and, if the lock has no known ways, with the same faults.
 func (r *rowSearch) has(p history.Property, shown *Counterexample) bool {
-	return slices.ContainsFunc(r.found, func(f found) bool {
-		return f.property == p && f.Signature == shown.Signature && f.Way == shown.Way &&
-			(f.Faults == shown.Faults || r.row.ways != nil)
+	return slices.ContainsFunc(r.Cell(p).Counterexamples, func(e *Counterexample) bool {
+		return e.Signature == shown.Signature && e.Way == shown.Way &&
+			(e.Faults == shown.Faults || r.row.ways != nil)
 	})
 }
 
 // name returns the file of a new recording.
 func (r *rowSearch) name(p history.Property, plan string) string {
-	base := fmt.Sprintf("%s-%s-%s", r.lock.Name, p, slug(plan))
+	base := fmt.Sprintf("%s-%s-%s", r.Name, p, slug(plan))
 	name := base
 	for n := 2; r.names[name]; n++ {
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
 	r.names[name] = true
 	return filepath.Join(r.Out, name+".json")
-}
-
-// whyOf explains the violation with the signature.
-func whyOf(c *recording.Counterexample, signature string) string {
-	for _, why := range c.Explain().Whys {
-		if why.Violation.Signature() == signature {
-			return why.Text
-		}
-	}
-	return ""
 }
 
 // searchUnclaimed searches for violations of what the lock does not claim. A lock that protects no
@@ -384,13 +405,9 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 		bound = unclaimedMaxServers
 	}
 	first.Exhaustive, first.Schedules = false, min(cmp.Or(first.Schedules, bound), bound)
-	c, err := r.campaign(&first)
-	if err != nil {
-		return err
-	}
-	subject := &c.Scenario.Subject
+	subject := r.row.Subject
 	var unclaimed []history.Property
-	for _, p := range properties() {
+	for _, p := range r.columns {
 		if !p.EveryLock && !subject.Claimed(p.Name) {
 			unclaimed = append(unclaimed, p.Name)
 		}
@@ -407,15 +424,15 @@ func (r *rowSearch) searchUnclaimed(ctx context.Context) error {
 		subject.Limits.Listens = listens
 	}
 	subject.Claims = unclaimed
-	found, err := r.run(ctx, &first, c, nil)
+	c, found, err := r.run(ctx, &first, subject, nil)
 	if err != nil {
 		return err
 	}
-	searched := searchedOf(c, found)
-	r.lock.Unclaimed = &searched
-	r.refuted = make(map[history.Property]*Refutation)
+	r.Unclaimed = new(searchedOf(c, found))
 	for _, f := range firstOfEach(found.Common().Distinct) {
-		r.refuted[f.Property] = &Refutation{f.Signature, f.Schedules, f.First.Schedule}
+		if cell := r.Cell(f.Property); !r.claimed(f.Property) {
+			cell.Refuted = &Refutation{f.Signature, f.Schedules, f.First.Schedule}
+		}
 	}
 	return nil
 }
@@ -425,58 +442,6 @@ const (
 	unclaimedMax        = 500
 	unclaimedMaxServers = 200 // of a lock of three servers or more, whose schedules take longer
 )
-
-// conclude sets the cells of the lock.
-func (r *rowSearch) conclude() {
-	subject := r.row.Subject
-	for _, p := range properties() {
-		cell := Cell{Property: p.Name}
-		for _, f := range r.found {
-			if f.property == p.Name {
-				cell.Counterexamples = append(cell.Counterexamples, f.Counterexample)
-			}
-		}
-		if subject.Claimed(p.Name) {
-			r.judge(&cell)
-		} else {
-			cell.Verdict, cell.Refuted = report.NotClaimed, r.refuted[p.Name]
-		}
-		r.lock.Cells = append(r.lock.Cells, cell)
-	}
-}
-
-// judge sets the verdict on a property that the lock claims.
-func (r *rowSearch) judge(cell *Cell) {
-	p, schedules, unknown, tested := cell.Property, 0, 0, false
-	for i, found := range r.reports {
-		runs := found.Common()
-		schedules += runs.Schedules
-		unknown += runs.Unknown
-		if cell.OutOfContract == nil {
-			cell.OutOfContract = outOfContract(p, r.lock.Searches[i].Scenario, runs)
-		}
-		if e, ok := found.(*report.Exhaustive); ok {
-			if e.Exercised(p)+r.vacuity[i].Of(p) == 0 {
-				continue
-			}
-			tested = true
-			if reach := e.Reach(p); reach != report.SchedulesRun {
-				cell.Reach = reach
-			}
-			continue
-		}
-		cell.Exercised += found.Exercised(p)
-	}
-	cell.Verdict = report.Evidence{
-		Claimed: true, Violated: len(cell.Counterexamples) > 0,
-		OutOfContract: cell.OutOfContract != nil, Schedules: schedules,
-		Undecided: p == history.Linearizable && unknown > 0,
-		Exercised: cell.Exercised > 0 || tested,
-	}.Verdict()
-	if cell.Verdict != report.Holds {
-		cell.Reach = ""
-	}
-}
 
 // outOfContract returns the first violation of the property out of contract in the runs of a
 // scenario, or nil.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -23,7 +24,7 @@ func cardOf(t *testing.T, lock string, search reportcard.Search) (card *reportca
 	search.MaxPause = rows[0].Searches[0].MaxPause
 	rows[0].Searches = []reportcard.Search{search}
 	out := t.TempDir()
-	searcher := &reportcard.Searcher{T: t, Seed: 1, Out: out, Observer: quiet{}}
+	searcher := &reportcard.Searcher{T: t, Seed: 1, Out: out, Progress: judge.NewProgress(io.Discard)}
 	if card, err = searcher.Card(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
-	"github.com/interlock-sim/interlock/internal/search/shrink"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
@@ -88,16 +88,13 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	var seconds []float64
 	for seed := range uint64(bounds.Seeds) {
 		c := newCampaign(d.Broken, seed+1, bounds.Schedules, bounds.Budget)
-		r := c.Run(ctx, t)
-		if err := ctx.Err(); err != nil {
+		r, err := run(ctx, t, c)
+		if err != nil {
 			return nil, err
 		}
 		e.Seeds++
 		schedules = append(schedules, r.Schedules)
 		seconds = append(seconds, r.Elapsed.Seconds())
-		if r.Nondeterministic != nil {
-			return nil, r.Nondeterministic
-		}
 		if r.Failure == nil {
 			continue
 		}
@@ -109,9 +106,11 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 			e.Others = append(e.Others, first)
 		}
 		if bounds.Shrink && e.Shrunk == nil {
-			var err error
-			if e.Shrunk, err = shrunk(ctx, t, c, r); err != nil {
-				return nil, err
+			for group := range judge.Shrink(ctx, t, c, r, nil) {
+				if group.Err != nil {
+					return nil, group.Err
+				}
+				e.Shrunk = sizeOf(group.Counterexample)
 			}
 		}
 	}
@@ -123,16 +122,16 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 	e.Slowest = seconds[len(seconds)-1]
 	if bounds.TwinSchedules > 0 {
 		c := newCampaign(d.Fixed, 1, bounds.TwinSchedules, 0)
-		r := c.Run(ctx, t)
-		if r.Nondeterministic != nil {
-			return nil, r.Nondeterministic
+		r, err := run(ctx, t, c)
+		if err != nil {
+			return nil, err
 		}
 		e.Twin.Schedules, e.Twin.Undecided = r.Schedules, r.Unknown+r.Unsettled
 		if r.Failure != nil {
 			e.Twin.Violation = r.Failure.Violations[0].Signature()
 		}
 	}
-	return e, ctx.Err()
+	return e, nil
 }
 
 // newCampaign returns the default campaign of interlock check.
@@ -149,22 +148,28 @@ func newCampaign(s scenarios.Subject, seed uint64, schedules int, budget time.Du
 	return c
 }
 
-// shrunk shrinks the failure of a campaign.
-func shrunk(ctx context.Context, t *testing.T, c *campaign.Campaign, r report.Report) (*Shrunk,
-	error,
-) {
-	counterexample, err := shrink.Shorten(ctx, engine.NewRunner(t), c, r)
-	if err != nil {
+// run runs a campaign. It returns an error if the context ends, or the lock is nondeterministic.
+func run(ctx context.Context, t *testing.T, c *campaign.Campaign) (*report.Campaign, error) {
+	r := (&judge.Search{Campaign: c}).Run(ctx, t, nil).(*report.Campaign)
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	size := &Shrunk{
-		Processes: counterexample.Scenario.Clients, Cycles: counterexample.Scenario.Cycles,
-		Decisions: len(counterexample.Recording.Deviations),
+	if r.Nondeterministic != nil {
+		return nil, r.Nondeterministic
 	}
-	for _, d := range counterexample.Recording.Deviations {
+	return r, nil
+}
+
+// sizeOf returns the size of a counterexample.
+func sizeOf(c *recording.Counterexample) *Shrunk {
+	size := &Shrunk{
+		Processes: c.Scenario.Clients, Cycles: c.Scenario.Cycles,
+		Decisions: len(c.Recording.Deviations),
+	}
+	for _, d := range c.Recording.Deviations {
 		if d.Step.Kind == sim.Fault {
 			size.Faults++
 		}
 	}
-	return size, nil
+	return size
 }

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"strings"
@@ -21,17 +21,19 @@ func TestProgress(t *testing.T) {
 		},
 		Schedules: 1000, Budget: 10 * time.Second,
 	}
-	tell := func(p *progress) {
+	tell := func(p *Progress) {
 		for _, seconds := range []int{1, 2, 5, 6, 10} {
-			p.show(&report.Campaign{Histories: 3, Runs: report.Runs{
+			p.Show(&report.Campaign{Histories: 3, Runs: report.Runs{
 				Schedules: 50 * seconds, States: 7, Depth: 9,
 				Elapsed: time.Duration(seconds) * time.Second,
 			}})
 		}
-		p.clear()
+		p.Clear()
 	}
 	var plain, terminal strings.Builder
-	tell(newProgress(&plain, campaign))
+	p := NewProgress(&plain)
+	p.Begin(campaign, "")
+	tell(p)
 	// After 5 s the budget ends before the schedules would, and at 10 s it is used up.
 	want := "100 schedules, 50/s, 7 states, depth 9, 3 distinct histories, 0 faults injected, 8s " +
 		"left\n" +
@@ -41,7 +43,7 @@ func TestProgress(t *testing.T) {
 	if plain.String() != want {
 		t.Errorf("plain: %q", plain.String())
 	}
-	tell(&progress{w: &terminal, campaign: campaign, terminal: true})
+	tell(&Progress{w: &terminal, campaign: campaign, Terminal: true})
 	lines := strings.Split(terminal.String(), "\r\x1b[K")
 	if len(lines) != 7 || lines[0] != "" || lines[6] != "" ||
 		!strings.HasPrefix(lines[1], "50 schedules, ") {
@@ -67,7 +69,7 @@ func TestProgressLeft(t *testing.T) {
 		{schedules: 100, ran: 0},
 		{},
 	} {
-		p := &progress{campaign: &campaign.Campaign{
+		p := &Progress{campaign: &campaign.Campaign{
 			Schedules: test.schedules,
 			Budget:    test.budget,
 		}}

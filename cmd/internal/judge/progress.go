@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"fmt"
@@ -8,18 +8,19 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
-// A progress prints the progress of a campaign: on a terminal in one line that it overwrites,
-// elsewhere in a line per plainInterval.
-type progress struct {
+// A Progress prints the progress of searches, one after the other: on a terminal in one line that
+// it overwrites, elsewhere in a line per plainInterval.
+type Progress struct {
+	Terminal bool
+
 	w        io.Writer
-	warnings io.Writer
 	campaign *campaign.Campaign
 	label    string // begins each line
-	terminal bool
 	last     time.Duration
 	shown    bool
 }
@@ -27,43 +28,62 @@ type progress struct {
 // plainInterval is the time between two progress lines if the output is not a terminal.
 const plainInterval = 2 * time.Second
 
-func newProgress(w io.Writer, campaign *campaign.Campaign) *progress {
+// NewProgress returns a progress that is printed to w.
+func NewProgress(w io.Writer) *Progress {
 	file, ok := w.(*os.File)
-	return &progress{
-		w: w, warnings: w, campaign: campaign, terminal: ok && term.IsTerminal(int(file.Fd())),
-	}
+	return &Progress{w: w, Terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-func (p *progress) show(found report.Report) {
+// Begin begins the progress of a search, or of something else without a campaign. Its lines begin
+// with the label.
+func (p *Progress) Begin(c *campaign.Campaign, label string) {
+	p.Clear()
+	p.campaign, p.label, p.last = c, label, 0
+}
+
+// Due reports whether it is time for a line of progress, by the time since the beginning.
+func (p *Progress) Due(elapsed time.Duration) bool {
+	due := elapsed-p.last >= plainInterval
+	if due {
+		p.last = elapsed
+	}
+	return due
+}
+
+// Show prints how far the search is.
+func (p *Progress) Show(found report.Report) {
 	r := found.Common()
-	if !p.terminal && r.Elapsed-p.last < plainInterval {
+	if !p.Terminal && !p.Due(r.Elapsed) {
 		return
 	}
-	p.last = r.Elapsed
+	struck := 0
+	for kind := range faults.Kinds {
+		struck += r.Coverage.Total(kind)
+	}
 	var line string
 	switch found := found.(type) {
 	case *report.Campaign:
 		line = fmt.Sprintf("%d schedules, %.0f/s, %d states, depth %d, %d distinct histories, %d "+
 			"faults injected", r.Schedules, float64(r.Schedules)/r.Elapsed.Seconds(), r.States,
-			r.Depth, found.Histories, coverageTotal(r))
+			r.Depth, found.Histories, struck)
 	case *report.Exhaustive:
 		line = fmt.Sprintf("%d states, %.0f/s, %d schedules, depth %d, %d untried steps, %d "+
 			"faults injected", r.States, float64(r.States)/r.Elapsed.Seconds(), r.Schedules,
-			r.Depth, found.Untried, coverageTotal(r))
+			r.Depth, found.Untried, struck)
 	}
 	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	line = p.label + line
-	if p.terminal && p.label != "" {
-		line = fmt.Sprintf("%.79s", line) // One line, as in shrinking.
+	if p.Terminal && p.label != "" {
+		line = fmt.Sprintf("%.79s", line) // One line, as in Shrinking.
 	}
-	p.print(line)
+	p.Print(line)
 }
 
-// print prints a line of progress.
-func (p *progress) print(line string) {
-	if !p.terminal {
+// Print prints a line of progress.
+func (p *Progress) Print(line string) {
+	if !p.Terminal {
 		fmt.Fprintln(p.w, line)
 		return
 	}
@@ -71,9 +91,15 @@ func (p *progress) print(line string) {
 	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 }
 
+// Say prints a line that stays.
+func (p *Progress) Say(format string, values ...any) {
+	p.Clear()
+	fmt.Fprintf(p.w, format+"\n", values...)
+}
+
 // remaining estimates the time until the first bound is reached. It reports false if there is no
 // bound, or nothing to estimate from.
-func (p *progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
+func (p *Progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
 	bound := func(by time.Duration) {
 		if !ok || by < left {
 			left, ok = by, true
@@ -94,38 +120,18 @@ func (p *progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
 	return max(0, left), ok
 }
 
-// finish clears the progress line and says what follows the search.
-func (p *progress) finish(found report.Report) {
-	p.clear()
-	r := found.Common()
-	if e, ok := found.(*report.Exhaustive); ok && e.Unsaved != nil && e.Complete {
-		fmt.Fprintf(p.warnings, "--checkpoint: %v\n", e.Unsaved)
-		return
-	}
-	switch {
-	case len(r.Distinct) > 0:
-		fmt.Fprintf(p.w, "%s found, shrinking the schedules (Ctrl-C stops early)\n",
-			counted(len(r.Distinct), "different violation"))
-	case r.Failure != nil:
-		fmt.Fprintln(p.w, "violation found, shrinking its schedule (Ctrl-C stops early)")
-	case r.OutOfContract != nil:
-		fmt.Fprintln(p.w, "out-of-contract violation found, shrinking its schedule (Ctrl-C stops "+
-			"early)")
-	}
-}
-
-// shrinking says which distinct failure is shrunk next.
-func (p *progress) shrinking(r *report.Runs, index int) {
+// Shrinking says which distinct failure is shrunk next.
+func (p *Progress) Shrinking(r *report.Runs, index int) {
 	line := fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
 		r.Distinct[index].Signature)
-	if p.terminal {
+	if p.Terminal {
 		line = fmt.Sprintf("%.79s", line) // One line: a longer one could not be overwritten.
 	}
-	p.print(line)
+	p.Print(line)
 }
 
-// clear removes the line from the terminal.
-func (p *progress) clear() {
+// Clear removes the line from the terminal.
+func (p *Progress) Clear() {
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
