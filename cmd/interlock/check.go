@@ -199,15 +199,14 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 		if given("max-pause") || given("clock-drift") || !c.Expires() {
 			c.Severity = f.severity
 		}
-		if f.threads > 1 { // One thread is 0, as in recordings.
-			c.Threads = f.threads
+		c.Threads = f.threads
+		if !given("servers") {
+			c.Servers = max(c.Servers, subject.Servers)
 		}
-		c.Servers, err = servers(&subject, max(1, c.Servers), given, client)
-		if err == nil {
-			err = inFlags(c.Validate())
-		}
+		err := inFlags(c.Validate())
 		switch {
 		case err == nil:
+			c.Scenario = c.Resolved()
 			fitting = append(fitting, c)
 		case wrong == nil:
 			wrong = err
@@ -217,25 +216,6 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 		return nil, wrong
 	}
 	return distinctConfigurations(fitting), nil
-}
-
-// servers returns the number of servers that a flag gives, or else that the lock needs. One server
-// is 0, as in recordings. The error says what the lock lacks.
-func servers(lock *scenarios.Subject, flag int, given func(string) bool,
-	client scenarios.ClientKind,
-) (
-	int, error,
-) {
-	if !given("servers") {
-		flag = max(flag, lock.Servers)
-	}
-	if err := lock.Fits(flag, scenarios.ClientKind(client)); err != nil {
-		return 0, err
-	}
-	if flag == 1 {
-		return 0, nil
-	}
-	return flag, nil
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.
@@ -362,7 +342,7 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
 			"client cannot be observed")
 	}
-	if c.Scenario.Servers > 1 && f.symmetry {
+	if c.Scenario.EffectiveServers() > 1 && f.symmetry {
 		return errors.New("--symmetry requires --servers 1: processes that are connected to " +
 			"different servers are not interchangeable")
 	}

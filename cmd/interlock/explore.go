@@ -94,8 +94,8 @@ func (f *exploreFlags) scenario(given func(string) bool) (*scenarios.Scenario, e
 	if f.servers < 1 {
 		return nil, fmt.Errorf("--servers must be from 1 to %d, not %d", sim.ServersMax, f.servers)
 	}
-	if s.Servers, err = servers(&subject, f.servers, given, s.Client); err != nil {
-		return nil, err
+	if given("servers") {
+		s.Servers = f.servers
 	}
 	return s, inFlags(s.Validate())
 }

@@ -113,10 +113,7 @@ type bitstateReport struct {
 // A configurationReport is a configuration of a search. Its numbers of schedules are those of a
 // campaign.
 type configurationReport struct {
-	Clients int         `json:"clients"`
-	Cycles  int         `json:"cycles"`
-	Servers int         `json:"servers"`
-	Faults  faults.Plan `json:"faults"`
+	campaign.Variation
 	*report.ConfigurationStats
 }
 
@@ -231,9 +228,8 @@ func jsonReport(c *campaign.Campaign, found report.Report, shown []*finding,
 // configurationReports returns the configurations, with what a campaign ran in each.
 func configurationReports(c *campaign.Campaign, found report.Report) (all []configurationReport) {
 	for i, s := range c.All() {
-		one := configurationReport{
-			Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Faults: s.Faults,
-		}
+		one := configurationReport{Variation: campaign.VariationOf(&s.Scenario)}
+		one.Servers = s.EffectiveServers()
 		if r, ok := found.(*report.Campaign); ok {
 			one.ConfigurationStats = r.Configuration(i)
 		}

@@ -50,10 +50,10 @@ func (s *Scope) Exhaustive(schedules string) string {
 func (s *Scope) dimensions() string {
 	c := s.Scenario
 	text := counted(c.Clients, "client")
-	if c.Threads > 1 {
-		text += " × " + counted(c.Threads, "thread")
+	if threads := c.EffectiveThreads(); threads > 1 {
+		text += " × " + counted(threads, "thread")
 	}
-	text += " × " + counted(c.Cycles, "cycle") + " on " + counted(max(1, c.Servers), "server")
+	text += " × " + counted(c.Cycles, "cycle") + " on " + counted(c.EffectiveServers(), "server")
 	if c.Client != scenarios.Model {
 		text += " with the " + c.Client.String() + " client"
 	}
