@@ -40,16 +40,9 @@ type Group struct {
 	Unexercised []history.Property `yaml:"unexercised"`
 }
 
-// A Search is one search of each lock of a group. If Clients, Cycles or Servers is 0, it has the
-// default of a report card.
+// A Search is one search of each lock of a group. It needs Faults, and a sampled one Schedules.
 type Search struct {
-	Clients int    `yaml:"clients"`
-	Cycles  int    `yaml:"cycles"`
-	Servers int    `yaml:"servers"`
-	Faults  string `yaml:"faults"` // required
-	// Schedules is how many schedules a sampled search runs, at least 1. For an exhaustive search
-	// it is a bound, 0 for none.
-	Schedules int `yaml:"schedules"`
+	reportcard.Search `yaml:",inline"`
 	// Coverage lists the cells in which faults must strike, as for check --require-coverage. Only
 	// a sampled search may have it.
 	Coverage string `yaml:"coverage"`
@@ -171,10 +164,8 @@ func (g *Group) row(name int) (*reportcard.Row, error) {
 	row := &reportcard.Row{Group: "Locks of the plan", Subject: subject}
 	for i := range len(g.Sampled) + len(g.Exhaustive) {
 		key, _, s := g.search(i)
-		row.Searches = append(row.Searches, reportcard.Search{
-			Faults: s.Faults, Schedules: s.Schedules, Servers: s.Servers, Clients: s.Clients,
-			Cycles: s.Cycles, Exhaustive: key == "exhaustive",
-		})
+		s.Search.Exhaustive = key == "exhaustive"
+		row.Searches = append(row.Searches, s.Search)
 	}
 	return row, nil
 }
