@@ -17,7 +17,8 @@ func StepCost(s *scenarios.Scenario) int {
 func Offers(s *scenarios.Scenario, condition *history.Sometimes) bool {
 	needed := condition.Clients
 	if needed > 1 { // A process waits only while others have all further places.
-		needed += max(1, s.Subject.Places) - 1
+		limits := s.Subject.EffectiveLimits()
+		needed += limits.EffectivePlaces() - 1
 	}
 	if s.Clients < needed {
 		return false
