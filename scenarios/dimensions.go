@@ -70,6 +70,23 @@ func (s *Scenario) EffectiveThreads() int { return max(1, s.Threads) }
 // needs.
 func (s *Scenario) EffectiveServers() int { return max(1, cmp.Or(s.Servers, s.Subject.Servers)) }
 
+// Describe describes scenarios of a lock in a line. They differ only in what [Extent] describes.
+func Describe(all ...*Scenario) string {
+	s := all[0]
+	text := s.Subject.Name + ", "
+	if len(all) > 1 {
+		text += fmt.Sprintf("%d configurations, ", len(all))
+	}
+	text += Extent(all...)
+	if s.Severity != (faults.Severity{}) && s.Severity != faults.DefaultSeverity() {
+		text += fmt.Sprintf(", %v", s.Severity)
+	}
+	if s.Client != Model {
+		text += ", " + s.Client.String() + " client"
+	}
+	return text
+}
+
 // Extent describes how many clients, threads, cycles and servers there are, and the faults. Of
 // several scenarios, it gives ranges, and faults only if all have the same.
 func Extent(all ...*Scenario) string {

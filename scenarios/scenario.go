@@ -103,18 +103,7 @@ func (s Scenario) Resolved() Scenario {
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	return s.Subject.Name + ", " + Extent(s) + s.DescribeRest()
-}
-
-// DescribeRest describes the severity and the client, each unless it is the default.
-func (s *Scenario) DescribeRest() (text string) {
-	if s.Severity != (faults.Severity{}) && s.Severity != faults.DefaultSeverity() {
-		text += fmt.Sprintf(", %v", s.Severity)
-	}
-	if s.Client != Model {
-		text += ", " + s.Client.String() + " client"
-	}
-	return text
+	return Describe(s)
 }
 
 // EffectiveSeverity returns how hard faults strike. Unless the scenario says it, pauses on a

@@ -174,34 +174,23 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 // flag. It leaves out default configurations that the lock or the flags do not fit; if none is
 // left, it returns the error of the first.
 func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configuration, error) {
-	subject, err := bundled.Named(f.lock)
+	named, err := scenarioNamed(f.lock, f.faults, f.client, given)
 	if err != nil {
-		return nil, fmt.Errorf("--lock: %w", err)
-	}
-	plan, err := faults.Parse(f.faults)
-	if err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
-	client, err := scenarios.ParseClientKind(f.client)
-	if err != nil {
-		return nil, fmt.Errorf("--client: %w", err)
+		return nil, err
 	}
 	if err := f.validateNumbers(given); err != nil {
 		return nil, err
 	}
-	if subject.Real && !given("client") {
-		client = scenarios.Real
-	}
 	var fitting []campaign.Configuration
 	var wrong error
-	for _, c := range f.rows(plan, given) {
-		c.Subject, c.Client = subject, client
+	for _, c := range f.rows(named.Faults, given) {
+		c.Subject, c.Client = named.Subject, named.Client
 		if given("max-pause") || given("clock-drift") || !c.Expires() {
 			c.Severity = f.severity
 		}
 		c.Threads = f.threads
 		if !given("servers") {
-			c.Servers = max(c.Servers, subject.Servers)
+			c.Servers = max(c.Servers, c.Subject.Servers)
 		}
 		err := inFlags(c.Validate())
 		switch {
@@ -216,6 +205,26 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 		return nil, wrong
 	}
 	return distinctConfigurations(fitting), nil
+}
+
+// scenarioNamed returns a scenario with the lock, the faults and the client that flags name, or an
+// error that names a wrong flag.
+func scenarioNamed(lock, plan, client string, given func(string) bool) (
+	s scenarios.Scenario, err error,
+) {
+	if s.Subject, err = bundled.Named(lock); err != nil {
+		return s, fmt.Errorf("--lock: %w", err)
+	}
+	if s.Faults, err = faults.Parse(plan); err != nil {
+		return s, fmt.Errorf("--faults: %w", err)
+	}
+	if s.Client, err = scenarios.ParseClientKind(client); err != nil {
+		return s, fmt.Errorf("--client: %w", err)
+	}
+	if s.Subject.Real && !given("client") {
+		s.Client = scenarios.Real
+	}
+	return s, nil
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.

@@ -1,8 +1,6 @@
 package campaign
 
 import (
-	"fmt"
-
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -33,11 +31,7 @@ func (c *Campaign) String() string {
 	for _, configuration := range c.All() {
 		all = append(all, &configuration.Scenario)
 	}
-	text := all[0].Subject.Name + ", "
-	if len(all) > 1 {
-		text += fmt.Sprintf("%d configurations, ", len(all))
-	}
-	return text + scenarios.Extent(all...) + all[0].DescribeRest() // The rest is the same in all.
+	return scenarios.Describe(all...)
 }
 
 // A Variation is what differs between the configurations of a campaign; see [scenarios.Dimensions].
