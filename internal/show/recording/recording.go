@@ -236,7 +236,8 @@ func NewPassing(r *engine.Runner, scenario scenarios.Scenario, deviations []engi
 func newRun(scenario scenarios.Scenario, result *engine.Result) *Counterexample {
 	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
-		Lock: scenario.Subject.Name, Dimensions: scenario.Dimensions(), Scheduler: scheduler.Enabled,
+		Lock: scenario.Subject.Name, Dimensions: scenario.Dimensions(),
+		Scheduler:  scheduler.Enabled,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),
 	}}
