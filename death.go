@@ -15,7 +15,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/search/shrink"
 	"github.com/interlock-sim/interlock/internal/show/recording"
-	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -186,9 +185,7 @@ func (p *parent) probe(flight *flightrecorder.Flight, tries int) *finding {
 // record returns a flight as a recording.
 func (p *parent) record(f *flightrecorder.Flight) recording.Recording {
 	return recording.Recording{
-		Lock: p.scenario.Subject.Name, Clients: f.Scenario.Clients, Cycles: f.Scenario.Cycles,
-		Threads: f.Scenario.Threads, Faults: f.Scenario.Faults, Severity: f.Scenario.Severity,
-		Client: f.Scenario.Client, Servers: f.Scenario.Servers, Scheduler: scheduler.Enabled,
+		Lock: p.scenario.Subject.Name, Dimensions: f.Dimensions, Scheduler: scheduler.Enabled,
 		Schedule: f.Schedule, Deviations: f.Deviations,
 	}
 }
@@ -267,11 +264,7 @@ func (p *parent) describeUnshrunk(run *deadlyRun, why string) string {
 func (p *parent) isDeadly(report *deadlyReport) bool {
 	r := &report.Recording
 	flight := flightrecorder.Flight{
-		Schedule: r.Schedule, Deviations: r.Deviations,
-		Scenario: scenarios.Scenario{
-			Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads, Faults: r.Faults,
-			Severity: r.Severity, Client: r.Client, Servers: r.Servers,
-		},
+		Schedule: r.Schedule, Deviations: r.Deviations, Dimensions: r.Dimensions,
 	}
 	return p.probe(&flight, manyTries).deaths > 0 && flight.Steps == report.Steps
 }

@@ -80,9 +80,8 @@ const failedName = "failed.json"
 func (z *fuzzer) keep(result *engine.Result) {
 	s := z.scenario
 	file.WriteJSON(filepath.Join(z.directory, failedName), &recording.Recording{
-		Lock: s.Subject.Name, Clients: s.Clients, Cycles: s.Cycles, Threads: s.Threads,
-		Faults: s.Faults, Severity: s.Severity, Client: s.Client, Servers: s.Servers,
-		Scheduler: scheduler.Enabled, Deviations: result.Deviations,
+		Lock: s.Subject.Name, Dimensions: s.Dimensions(), Scheduler: scheduler.Enabled,
+		Deviations: result.Deviations,
 	}) // Without it, there is no counterexample but the fuzzer's.
 }
 

@@ -47,8 +47,11 @@ func (l *Limits) Admits(shared bool, exclusive, sharing int) bool {
 	if shared {
 		return exclusive == 0
 	}
-	return sharing == 0 && exclusive < max(1, l.Places)
+	return sharing == 0 && exclusive < l.EffectivePlaces()
 }
+
+// EffectivePlaces returns how many processes may hold the lock at once.
+func (l *Limits) EffectivePlaces() int { return max(1, l.Places) }
 
 // DefaultLimits are those of a queue in which each process watches the node before its own.
 // Requests allows a second listing and a confirmation; RequestsPerSecond allows a retry every tenth

@@ -57,7 +57,7 @@ func (s *Scenario) faultsFit() error {
 		clients = sim.ClientsMax // Processes that join have the next numbers.
 	}
 	for _, aim := range s.Faults.Targeted {
-		if err := aim.Fits(clients, max(1, s.Servers)); err != nil {
+		if err := aim.Fits(clients, s.EffectiveServers()); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Scenario) faultsFit() error {
 func (s *Scenario) Has(need faults.Need) bool {
 	switch need {
 	case faults.SeveralServers:
-		return s.Servers > 1
+		return s.EffectiveServers() > 1
 	case faults.ModelClient:
 		return s.Client == Model
 	case faults.RealClient:

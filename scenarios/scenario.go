@@ -41,7 +41,7 @@ func (s *Scenario) Validate() error {
 	if err := s.Subject.validate(); err != nil {
 		return err
 	}
-	if err := s.Subject.Fits(s.servers(), s.Client); err != nil {
+	if err := s.Subject.Fits(s.EffectiveServers(), s.Client); err != nil {
 		return err
 	}
 	switch {
@@ -72,12 +72,11 @@ func (s *Scenario) Validate() error {
 }
 
 // Fits returns an error if a scenario with this number of servers and this client lacks what the
-// lock needs. 0 servers stand for 1.
+// lock needs.
 func (s *Subject) Fits(servers int, client ClientKind) error {
 	switch {
-	case max(1, servers) < s.Servers:
-		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers,
-			max(1, servers))
+	case servers < s.Servers:
+		return fmt.Errorf("the lock %s needs %d servers, not %d", s.Name, s.Servers, servers)
 	case servers > s.serversMax():
 		return fmt.Errorf("the servers of the lock %s are limited to %d, not %d", s.Name,
 			s.serversMax(), servers)
@@ -96,52 +95,15 @@ func (s *Subject) serversMax() int {
 	return sim.ServersMax
 }
 
-// servers returns the number of servers that the scenario sets, or else that the lock needs. One
-// server is 0, as in scenarios that set none.
-func (s *Scenario) servers() int {
-	if s.Servers == 0 && s.Subject.Servers > 1 {
-		return s.Subject.Servers
-	}
-	return s.Servers
-}
-
-// Resolved returns the scenario as runs and recordings know it: with the number of servers that the
-// lock needs, and 0 for one thread.
+// Resolved returns the scenario as recordings know it: with its [Dimensions].
 func (s Scenario) Resolved() Scenario {
-	s.Servers = s.servers()
-	if s.Threads == 1 {
-		s.Threads = 0
-	}
-	return s
+	d := s.Dimensions()
+	return d.Of(s.Subject)
 }
 
 // String describes the scenario in a line.
 func (s *Scenario) String() string {
-	return s.Subject.Name + ", " + s.Extent() + s.DescribeRest()
-}
-
-// Extent describes how many clients, threads, cycles and servers there are, and the faults.
-func (s *Scenario) Extent() string {
-	text := fmt.Sprintf("%d clients × ", s.Clients)
-	if s.Threads > 1 {
-		text += fmt.Sprintf("%d threads × ", s.Threads)
-	}
-	text += fmt.Sprintf("%d cycles, faults %v", s.Cycles, s.Faults)
-	if s.Servers > 1 {
-		text += fmt.Sprintf(", %d servers", s.Servers)
-	}
-	return text
-}
-
-// DescribeRest describes the severity and the client, each unless it is the default.
-func (s *Scenario) DescribeRest() (text string) {
-	if s.Severity != (faults.Severity{}) && s.Severity != faults.DefaultSeverity() {
-		text += fmt.Sprintf(", %v", s.Severity)
-	}
-	if s.Client != Model {
-		text += ", " + s.Client.String() + " client"
-	}
-	return text
+	return Describe(s)
 }
 
 // EffectiveSeverity returns how hard faults strike. Unless the scenario says it, pauses on a

@@ -137,7 +137,8 @@ func (s *Subject) Parties() int {
 	if !s.Claimed(history.NoEarlyPass) {
 		return 0
 	}
-	return max(1, s.Places)
+	limits := s.EffectiveLimits()
+	return limits.EffectivePlaces()
 }
 
 // Shares reports whether an attempt of a process shares the lock.

@@ -172,40 +172,28 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 // flag. It leaves out default configurations that the lock or the flags do not fit; if none is
 // left, it returns the error of the first.
 func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configuration, error) {
-	subject, err := bundled.Named(f.lock)
+	named, err := scenarioNamed(f.lock, f.faults, f.client, given)
 	if err != nil {
-		return nil, fmt.Errorf("--lock: %w", err)
-	}
-	plan, err := faults.Parse(f.faults)
-	if err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
-	client, err := scenarios.ParseClientKind(f.client)
-	if err != nil {
-		return nil, fmt.Errorf("--client: %w", err)
+		return nil, err
 	}
 	if err := f.validateNumbers(given); err != nil {
 		return nil, err
 	}
-	if subject.Real && !given("client") {
-		client = scenarios.Real
-	}
 	var fitting []campaign.Configuration
 	var wrong error
-	for _, c := range f.rows(plan, given) {
-		c.Subject, c.Client = subject, client
+	for _, c := range f.rows(named.Faults, given) {
+		c.Subject, c.Client = named.Subject, named.Client
 		if given("max-pause") || given("clock-drift") || !c.Expires() {
 			c.Severity = f.severity
 		}
-		if f.threads > 1 { // One thread is 0, as in recordings.
-			c.Threads = f.threads
+		c.Threads = f.threads
+		if !given("servers") {
+			c.Servers = max(c.Servers, c.Subject.Servers)
 		}
-		c.Servers, err = servers(&subject, max(1, c.Servers), given, client)
-		if err == nil {
-			err = inFlags(c.Validate())
-		}
+		err := inFlags(c.Validate())
 		switch {
 		case err == nil:
+			c.Scenario = c.Resolved()
 			fitting = append(fitting, c)
 		case wrong == nil:
 			wrong = err
@@ -217,23 +205,24 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 	return distinctConfigurations(fitting), nil
 }
 
-// servers returns the number of servers that a flag gives, or else that the lock needs. One server
-// is 0, as in recordings. The error says what the lock lacks.
-func servers(lock *scenarios.Subject, flag int, given func(string) bool,
-	client scenarios.ClientKind,
-) (
-	int, error,
+// scenarioNamed returns a scenario with the lock, the faults and the client that flags name, or an
+// error that names a wrong flag.
+func scenarioNamed(lock, plan, client string, given func(string) bool) (
+	s scenarios.Scenario, err error,
 ) {
-	if !given("servers") {
-		flag = max(flag, lock.Servers)
+	if s.Subject, err = bundled.Named(lock); err != nil {
+		return s, fmt.Errorf("--lock: %w", err)
 	}
-	if err := lock.Fits(flag, scenarios.ClientKind(client)); err != nil {
-		return 0, err
+	if s.Faults, err = faults.Parse(plan); err != nil {
+		return s, fmt.Errorf("--faults: %w", err)
 	}
-	if flag == 1 {
-		return 0, nil
+	if s.Client, err = scenarios.ParseClientKind(client); err != nil {
+		return s, fmt.Errorf("--client: %w", err)
 	}
-	return flag, nil
+	if s.Subject.Real && !given("client") {
+		s.Client = scenarios.Real
+	}
+	return s, nil
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.
@@ -360,7 +349,7 @@ func (f *checkFlags) validateExhaustive(c *campaign.Campaign) error {
 		return errors.New("--strategy exhaustive requires --client model: the state of the real " +
 			"client cannot be observed")
 	}
-	if c.Scenario.Servers > 1 && f.symmetry {
+	if c.Scenario.EffectiveServers() > 1 && f.symmetry {
 		return errors.New("--symmetry requires --servers 1: processes that are connected to " +
 			"different servers are not interchangeable")
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
-	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // showConfigurations lets the help of the flags show what the default configurations have.
@@ -50,7 +49,7 @@ func (f *checkFlags) rows(plan faults.Plan, given func(string) bool) []campaign.
 func distinctConfigurations(all []campaign.Configuration) (distinct []campaign.Configuration) {
 	for _, c := range all {
 		at := slices.IndexFunc(distinct, func(d campaign.Configuration) bool {
-			return sameConfiguration(&c.Scenario, &d.Scenario)
+			return campaign.VariationOf(&c.Scenario) == campaign.VariationOf(&d.Scenario)
 		})
 		if at < 0 {
 			distinct = append(distinct, c)
@@ -59,10 +58,4 @@ func distinctConfigurations(all []campaign.Configuration) (distinct []campaign.C
 		distinct[at].Weight += c.Weight
 	}
 	return distinct
-}
-
-// sameConfiguration reports whether two scenarios of a search are equal.
-func sameConfiguration(a, b *scenarios.Scenario) bool {
-	return a.Clients == b.Clients && a.Cycles == b.Cycles && a.Servers == b.Servers &&
-		a.Faults == b.Faults
 }

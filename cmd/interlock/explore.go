@@ -10,9 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -72,32 +70,21 @@ Exit status:
 
 // scenario returns the scenario that the flags describe, or an error that names a wrong flag.
 func (f *exploreFlags) scenario(given func(string) bool) (*scenarios.Scenario, error) {
-	subject, err := bundled.Named(f.lock)
+	s, err := scenarioNamed(f.lock, f.faults, f.client, given)
 	if err != nil {
-		return nil, fmt.Errorf("--lock: %w", err)
+		return nil, err
 	}
-	s := &scenarios.Scenario{
-		Subject: subject, Clients: f.clients, Cycles: f.cycles,
-	}
-	if s.Faults, err = faults.Parse(f.faults); err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
-	if s.Client, err = scenarios.ParseClientKind(f.client); err != nil {
-		return nil, fmt.Errorf("--client: %w", err)
-	}
-	if subject.Real && !given("client") {
-		s.Client = scenarios.Real
-	}
+	s.Clients, s.Cycles = f.clients, f.cycles
 	if s.Client == scenarios.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
 	if f.servers < 1 {
 		return nil, fmt.Errorf("--servers must be from 1 to %d, not %d", sim.ServersMax, f.servers)
 	}
-	if s.Servers, err = servers(&subject, f.servers, given, s.Client); err != nil {
-		return nil, err
+	if given("servers") {
+		s.Servers = f.servers
 	}
-	return s, inFlags(s.Validate())
+	return &s, inFlags(s.Validate())
 }
 
 // server returns the server that the flags describe, or an error that names a wrong flag.

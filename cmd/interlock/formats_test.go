@@ -9,14 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/interlock-sim/interlock/internal/search/report"
+	"time"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
+	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -254,5 +256,38 @@ func TestFormatsWithoutViolation(t *testing.T) {
 	_, suite, run = checkInFormats(t, subjects.Textbook(), 100, 1, false)
 	if suite.Failures != 0 || *run.Invocations[0].ExitCode != statusOK {
 		t.Errorf("suite %+v", suite)
+	}
+}
+
+// The reports of check and replay have the stored names and values of a scenario that sets nothing,
+// and of one that sets everything.
+func TestReportsOfScenarios(t *testing.T) {
+	least := scenarios.Scenario{Subject: subjects.Mutex(), Clients: 2, Cycles: 1}
+	most := least
+	most.Clients, most.Cycles, most.Threads, most.Servers = 3, 2, 2, 3
+	most.Client, most.Faults = scenarios.Real, faults.MustParse("cut@hold=1,pause=2")
+	most.Severity = faults.Severity{Pause: time.Second, Drift: 9}
+	reports := make(map[string]any)
+	for name, s := range map[string]scenarios.Scenario{"least": least, "most": most} {
+		c := &campaign.Campaign{Scenario: s, Strategy: "random", Seed: 7}
+		if name == "most" {
+			c.Configurations = []campaign.Configuration{
+				{Scenario: s, Weight: 1}, {Scenario: least, Weight: 2},
+			}
+		}
+		found := &report.Campaign{Configurations: make([]report.ConfigurationStats, 2)}
+		checked := (&result{Campaign: c, Report: found}).json()
+		checked.CampaignReport, checked.Coverage, checked.Properties = nil, nil, nil
+		replayed := &replayer{
+			path: "schedule.json", recording: &recording.Recording{Lock: "mutex"}, scenario: &s,
+		}
+		reports[name] = map[string]any{"check": checked, "replay": replayed.report(nil)}
+	}
+	var text bytes.Buffer
+	if err := encodeJSON(&text, reports); err != nil {
+		t.Fatal(err)
+	}
+	if want := readFile(t, "testdata/reports.json"); !bytes.Equal(text.Bytes(), want) {
+		t.Errorf("the reports are\n%s\nwant\n%s", &text, want)
 	}
 }

@@ -360,7 +360,7 @@ func (r *replayer) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
 		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
-		Threads: s.Threads, Servers: max(1, s.Servers), Client: s.Client.String(),
+		Threads: s.Threads, Servers: s.EffectiveServers(), Client: s.Client.String(),
 		Faults: s.Faults, Severity: s.EffectiveSeverity(), Seed: was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,

@@ -399,7 +399,7 @@ func writeConfigurations(w io.Writer, campaign *campaign.Campaign, r *report.Cam
 	fmt.Fprintln(table, "clients\tcycles\tservers\tfaults\tschedules\tnew behaviours\t")
 	for i := range campaign.Configurations {
 		s, stats := &campaign.Configurations[i], r.Configuration(i)
-		fmt.Fprintf(table, "%d\t%d\t%d\t%v\t%d\t%d\t", s.Clients, s.Cycles, max(1, s.Servers),
+		fmt.Fprintf(table, "%d\t%d\t%d\t%v\t%d\t%d\t", s.Clients, s.Cycles, s.EffectiveServers(),
 			s.Faults, stats.Schedules, stats.Behaviours)
 		if stats.Failed {
 			fmt.Fprintf(table, " %s", foundNote(r))

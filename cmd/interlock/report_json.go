@@ -114,10 +114,7 @@ type bitstateReport struct {
 // A configurationReport is a configuration of a search. Its numbers of schedules are those of a
 // campaign.
 type configurationReport struct {
-	Clients int         `json:"clients"`
-	Cycles  int         `json:"cycles"`
-	Servers int         `json:"servers"`
-	Faults  faults.Plan `json:"faults"`
+	campaign.Variation
 	*report.ConfigurationStats
 }
 
@@ -234,9 +231,8 @@ func (r *result) json() *checkReport {
 // configurations returns the configurations, with what a campaign ran in each.
 func (r *result) configurations() (all []configurationReport) {
 	for i, s := range r.All() {
-		one := configurationReport{
-			Clients: s.Clients, Cycles: s.Cycles, Servers: max(1, s.Servers), Faults: s.Faults,
-		}
+		one := configurationReport{Variation: campaign.VariationOf(&s.Scenario)}
+		one.Servers = s.EffectiveServers()
 		if found, ok := r.Report.(*report.Campaign); ok {
 			one.ConfigurationStats = found.Configuration(i)
 		}

@@ -198,7 +198,7 @@ func (m *earlyPassMonitor) violation(log []history.Event, i int, reason string, 
 	v := &history.Violation{
 		Property: history.NoEarlyPass, Event: i, Reason: reason,
 		Evidence: history.Evidence{
-			Process: e.Process, Other: other, Count: max(1, m.config.limits.Places),
+			Process: e.Process, Other: other, Count: m.config.limits.EffectivePlaces(),
 		},
 	}
 	if reason == reasonEarlyEnter {
@@ -270,7 +270,7 @@ func (m *earlyPassMonitor) divide(n int, must bool) bool {
 		}
 		if row[n] == 0 {
 			m.chosen = append(m.chosen[:0], n)
-			m.choose(row, 0, max(1, m.config.limits.Places)-1)
+			m.choose(row, 0, m.config.limits.EffectivePlaces()-1)
 		}
 	}
 	m.divisions, m.next = m.next, m.divisions

@@ -112,7 +112,7 @@ func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
 	if !m.fair {
 		return nil
 	}
-	alone := m.config.barrier && m.waiting() < max(1, m.config.limits.Places)
+	alone := m.config.barrier && m.waiting() < m.config.limits.EffectivePlaces()
 	for _, c := range m.calls {
 		if slices.Contains(m.crashed, c.process) || alone && c.kind == history.LockCall ||
 			m.config.barrier && c.shared && len(m.crashed) > 0 {

@@ -66,9 +66,10 @@ func (c *Checker) verdictKey(properties []history.Property, events []history.Eve
 			h = fold(h, xxhash.Sum64String(string(p)))
 		}
 	}
-	h = fold(h, uint64(c.limits().Overtakings))
+	limits := c.limits()
+	h = fold(h, uint64(limits.Overtakings))
 	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1)|bit(c.Barrier, 2)|
-		uint64(max(1, c.limits().Places)-1)<<3)
+		uint64(limits.EffectivePlaces()-1)<<3)
 	fails := slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind == history.UnlockReturn && e.Err != ""
 	})

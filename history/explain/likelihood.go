@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -55,7 +54,7 @@ func (r *Report) WriteLikelihood(w io.Writer) error {
 	if l == nil || len(l.Curve) == 0 {
 		return nil
 	}
-	width := max(cmp.Or(r.Timeline.Width, timeline.DefaultWidth), timeline.MinimumWidth)
+	width := r.Timeline.EffectiveWidth()
 	text := ""
 	if len(l.Curve) > 1 {
 		label := fmt.Sprintf("  likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)

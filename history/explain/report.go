@@ -2,7 +2,6 @@ package explain
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 
@@ -57,7 +56,7 @@ func (r *Report) Write(w io.Writer) error {
 
 // Why writes the reason of a violation and why it came about.
 func (r *Report) Why(w io.Writer, why Why) {
-	width := max(cmp.Or(r.Timeline.Width, timeline.DefaultWidth), timeline.MinimumWidth)
+	width := r.Timeline.EffectiveWidth()
 	fmt.Fprintf(w, "VIOLATION %s\n%s%s", why.Violation.Signature(), why.demand(width),
 		timeline.Wrap(why.Text, width, "  "))
 	if why.Violation.Guarantee != nil {

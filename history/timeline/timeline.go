@@ -33,8 +33,13 @@ type Timeline struct {
 	Violations []*history.Violation // of the history, the most important first
 	// Show holds the indexes of the events of the decisive part, in order; see [cause.Graph.Slice].
 	Show  []int
-	Width int  // in columns; DefaultWidth if 0, and at least MinimumWidth
+	Width int  // in columns; see EffectiveWidth
 	Color bool // color the text with ANSI escape sequences
+}
+
+// EffectiveWidth returns Width, but at least MinimumWidth, or DefaultWidth if it is 0.
+func (t *Timeline) EffectiveWidth() int {
+	return max(cmp.Or(t.Width, DefaultWidth), MinimumWidth)
 }
 
 // Write writes the whole history. A violation whose event is not in the history comes last.
@@ -126,10 +131,7 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
 		teller: teller{cause.New(t.Events), NewNames(t.Events), make(map[string]bool)},
-		width:  max(MinimumWidth, t.Width), used: make(map[string]bool),
-	}
-	if t.Width == 0 {
-		s.width = DefaultWidth
+		width:  t.EffectiveWidth(), used: make(map[string]bool),
 	}
 	s.mergeRepeated()
 	s.mergePaced()

@@ -104,7 +104,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 		scratch: scratch, progress: turns, choices: choices,
 		parties: scenario.Subject.Parties(),
 		idle:    idlePeriod{observed: scenario.Subject.Claimed(history.Quiescence)},
-		threads: max(1, scenario.Threads), Contenders: l.Contenders[:0],
+		threads: scenario.EffectiveThreads(), Contenders: l.Contenders[:0],
 		// The real client would send its pings all the time.
 		jumps:     scenario.Client == scenarios.Model,
 		libraries: scenario.Client.Library(),
@@ -126,7 +126,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 	}
 	l.spent()
 	l.System.Reset(sim.Config{
-		Servers: max(1, scenario.Servers), RealClient: scenario.Client == scenarios.Real,
+		Servers: scenario.EffectiveServers(), RealClient: scenario.Client == scenarios.Real,
 		OwnClients: scenario.Client == scenarios.Dialed,
 		LinkFaults: l.allowsLinkFaults(), Log: log, Settle: l.settle,
 		Stacks: l.stacks, Thread: l.threadOf(), Owner: l.owner,

@@ -17,7 +17,8 @@ func StepCost(s *scenarios.Scenario) int {
 func Offers(s *scenarios.Scenario, condition *history.Sometimes) bool {
 	needed := condition.Clients
 	if needed > 1 { // A process waits only while others have all further places.
-		needed += max(1, s.Subject.Places) - 1
+		limits := s.Subject.EffectiveLimits()
+		needed += limits.EffectivePlaces() - 1
 	}
 	if s.Clients < needed {
 		return false
@@ -33,7 +34,7 @@ func Offers(s *scenarios.Scenario, condition *history.Sometimes) bool {
 // fairSteps returns how many steps the fair phase may take: far more than a lock needs in which
 // every release wakes all, and few enough for a lock that sends for ever while time does not pass.
 func fairSteps(s *scenarios.Scenario) int {
-	contenders := s.Clients * max(1, s.Threads)
+	contenders := s.Clients * s.EffectiveThreads()
 	return min(20_000+100*contenders*contenders*s.Cycles, 2_000_000)
 }
 

@@ -89,20 +89,8 @@ type slot struct {
 	recorder *Recorder
 	at       int
 	runs     uint64
-	scenario scenarios.Scenario // the last one, without its subject
+	last     scenarios.Dimensions // of the last run
 	written  []engine.Deviation
-}
-
-// A recordedScenario is the form of a scenario in the file. The program that reads it knows the
-// lock.
-type recordedScenario struct {
-	Clients  int
-	Cycles   int
-	Threads  int
-	Faults   faults.Plan
-	Severity faults.Severity
-	Client   scenarios.ClientKind
-	Servers  int
 }
 
 // Begin implements [engine.FlightRecorder].
@@ -117,21 +105,15 @@ func (s *slot) Begin(scenario *scenarios.Scenario, schedule int) {
 	s.store(stateAt, uint64(Running))
 }
 
-// noteScenario writes the scenario if it is not that of the last run.
+// noteScenario writes the scenario if it is not that of the last run. The program that reads it
+// knows the lock.
 func (s *slot) noteScenario(scenario *scenarios.Scenario) {
-	last := &s.scenario
-	if last.Clients == scenario.Clients && last.Cycles == scenario.Cycles &&
-		last.Threads == scenario.Threads &&
-		last.Client == scenario.Client && last.Servers == scenario.Servers &&
-		last.Severity == scenario.Severity && last.Faults == scenario.Faults {
+	dimensions := scenario.Dimensions()
+	if dimensions == s.last {
 		return
 	}
-	*last = *scenario
-	last.Subject = scenarios.Subject{}
-	text, err := json.Marshal(recordedScenario{
-		scenario.Clients, scenario.Cycles, scenario.Threads, scenario.Faults, scenario.Severity,
-		scenario.Client, scenario.Servers,
-	})
+	s.last = dimensions
+	text, err := json.Marshal(dimensions)
 	if err != nil || len(text) > deviationsAt-scenarioAt {
 		s.store(lengthAt, 0)
 		return
@@ -187,7 +169,7 @@ type Flight struct {
 	Schedule   int // the number that the runner had for the run
 	Steps      int // how many decisions were taken
 	Deviations []engine.Deviation
-	Scenario   scenarios.Scenario // without a subject
+	scenarios.Dimensions
 }
 
 // Read returns the flights of all runners that have begun a run, in the order of their schedules.
@@ -216,16 +198,10 @@ func flight(content []byte) (f Flight, ok bool) {
 		State: State(word(stateAt)), Runs: int(word(runsAt)), Schedule: int(word(scheduleAt)),
 		Steps: int(word(stepsAt)),
 	}
-	var scenario recordedScenario
 	length := min(word(lengthAt), deviationsAt-scenarioAt)
 	if f.Runs == 0 ||
-		json.Unmarshal(content[scenarioAt:scenarioAt+length], &scenario) != nil {
+		json.Unmarshal(content[scenarioAt:scenarioAt+length], &f.Dimensions) != nil {
 		return f, false
-	}
-	f.Scenario = scenarios.Scenario{
-		Clients: scenario.Clients, Cycles: scenario.Cycles, Threads: scenario.Threads,
-		Faults: scenario.Faults, Severity: scenario.Severity, Client: scenario.Client,
-		Servers: scenario.Servers,
 	}
 	for i := range min(word(countAt), recordsMax) {
 		at := deviationsAt + int(i)*recordSize

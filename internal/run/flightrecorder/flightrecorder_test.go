@@ -49,13 +49,13 @@ func TestRecorder(t *testing.T) {
 		t.Fatalf("%d flights, error %v", len(flights), err)
 	}
 	if f := flights[0]; f.Schedule != 3 || f.State != flightrecorder.Judging || f.Steps != 1 ||
-		f.Scenario.Clients != 2 || len(f.Deviations) != 0 || f.Runs != 1 {
+		f.Clients != 2 || len(f.Deviations) != 0 || f.Runs != 1 {
 		t.Errorf("the second runner's flight is %+v", f)
 	}
 	want := []engine.Deviation{{Index: 4, Step: expire}, {Index: 8, Step: follower}}
 	if f := flights[1]; f.Schedule != 10 || f.State != flightrecorder.Running || f.Steps != 9 ||
-		f.Runs != 2 || !slices.Equal(f.Deviations, want) || f.Scenario.Clients != 3 ||
-		f.Scenario.Faults != scenario.Faults || f.Scenario.Servers != 3 || f.Scenario.Threads != 2 {
+		f.Runs != 2 || !slices.Equal(f.Deviations, want) ||
+		f.Dimensions != scenario.Dimensions() {
 		t.Errorf("the first runner's flight is %+v", f)
 	}
 

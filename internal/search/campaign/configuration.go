@@ -1,8 +1,7 @@
 package campaign
 
 import (
-	"fmt"
-
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -28,49 +27,29 @@ func (c *Campaign) ScenarioOf(f *report.Failure) scenarios.Scenario {
 
 // String describes the scenario, or all configurations, in a line.
 func (c *Campaign) String() string {
-	if len(c.Configurations) < 2 {
-		return c.Scenario.String()
+	var all []*scenarios.Scenario
+	for _, configuration := range c.All() {
+		all = append(all, &configuration.Scenario)
 	}
-	first := c.Configurations[0].Scenario
-	clients, cycles, servers := span{}, span{}, span{}
-	samePlan := true
-	for i := range c.Configurations {
-		s := &c.Configurations[i].Scenario
-		clients.add(s.Clients)
-		cycles.add(s.Cycles)
-		servers.add(max(1, s.Servers))
-		samePlan = samePlan && s.Faults == first.Faults
-	}
-	text := fmt.Sprintf("%s, %d configurations, %v clients × ", first.Subject.Name,
-		len(c.Configurations), clients)
-	if first.Threads > 1 {
-		text += fmt.Sprintf("%d threads × ", first.Threads)
-	}
-	text += fmt.Sprintf("%v cycles", cycles)
-	if samePlan {
-		text += fmt.Sprintf(", faults %v", first.Faults)
-	}
-	if servers.most > 1 {
-		text += fmt.Sprintf(", %v servers", servers)
-	}
-	// The rest is the same in all.
-	return text + first.DescribeRest()
+	return scenarios.Describe(all...)
 }
 
-// A span is a range of numbers.
-type span struct{ least, most int }
-
-// add extends the span to a number, which must be positive.
-func (s *span) add(n int) {
-	if s.least == 0 {
-		s.least = n
-	}
-	s.least, s.most = min(s.least, n), max(s.most, n)
+// A Variation is what differs between the configurations of a campaign; see [scenarios.Dimensions].
+type Variation struct {
+	Clients int         `json:"clients"`
+	Cycles  int         `json:"cycles"`
+	Servers int         `json:"servers"`
+	Faults  faults.Plan `json:"faults"`
 }
 
-func (s span) String() string {
-	if s.least == s.most {
-		return fmt.Sprint(s.least)
-	}
-	return fmt.Sprintf("%d to %d", s.least, s.most)
+// VariationOf returns the variation that a scenario has.
+func VariationOf(s *scenarios.Scenario) Variation {
+	d := s.Dimensions()
+	return Variation{d.Clients, d.Cycles, d.Servers, d.Faults}
+}
+
+// Of returns the scenario with the variation.
+func (v *Variation) Of(s scenarios.Scenario) scenarios.Scenario {
+	s.Clients, s.Cycles, s.Servers, s.Faults = v.Clients, v.Cycles, v.Servers, v.Faults
+	return s
 }

@@ -5,41 +5,26 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// A row is a row of the table of default configurations.
-type row struct {
-	clients, cycles, servers int
-	faults                   faults.Plan
-	weight                   int
-}
-
-// defaultRows are the configurations among which interlock check shares its schedules. The first
-// schedules run them in this order.
-var defaultRows = [...]row{
-	{clients: 2, cycles: 1, servers: 1, faults: faults.Plan{Any: 1}, weight: 2},
-	{clients: 3, cycles: 2, servers: 1, faults: faults.Plan{Any: 2}, weight: 6},
-	{clients: 1, cycles: 3, servers: 1, faults: faults.Plan{Any: 2}, weight: 1},
-	{clients: 4, cycles: 1, servers: 1, faults: faults.Plan{Any: 3}, weight: 2},
-	{clients: 3, cycles: 1, servers: 3, faults: partitionHolder(), weight: 4},
-	{clients: 2, cycles: 2, servers: 3, faults: faults.Plan{Any: 2}, weight: 2},
-	{clients: 3, cycles: 2, servers: 3, faults: faults.Plan{Any: 2}, weight: 2},
-	{clients: 3, cycles: 3, servers: 2, faults: faults.Plan{Any: 3}, weight: 1},
-}
-
-// partitionHolder returns the plan that cuts a holder's server off, which leases must survive.
-func partitionHolder() (plan faults.Plan) {
-	plan.At[faults.PartitionServer][faults.Holding] = 1
-	return plan
-}
-
-// DefaultConfigurations returns the configurations of the default search. The scenarios have only
-// what differs between them.
+// DefaultConfigurations returns the configurations among which interlock check shares its
+// schedules. The first schedules run them in this order. The scenarios have only what differs
+// between them.
 func DefaultConfigurations() (all []Configuration) {
-	for _, r := range defaultRows {
-		s := scenarios.Scenario{Clients: r.clients, Cycles: r.cycles, Faults: r.faults}
-		if r.servers > 1 { // One server is 0, as in recordings.
-			s.Servers = r.servers
-		}
-		all = append(all, Configuration{s, r.weight})
+	var partitionHolder faults.Plan // which leases must survive
+	partitionHolder.At[faults.PartitionServer][faults.Holding] = 1
+	for _, row := range []struct {
+		Variation // clients, cycles, servers, where 0 stands for 1, and faults
+		weight    int
+	}{
+		{Variation{2, 1, 0, faults.Plan{Any: 1}}, 2},
+		{Variation{3, 2, 0, faults.Plan{Any: 2}}, 6},
+		{Variation{1, 3, 0, faults.Plan{Any: 2}}, 1},
+		{Variation{4, 1, 0, faults.Plan{Any: 3}}, 2},
+		{Variation{3, 1, 3, partitionHolder}, 4},
+		{Variation{2, 2, 3, faults.Plan{Any: 2}}, 2},
+		{Variation{3, 2, 3, faults.Plan{Any: 2}}, 2},
+		{Variation{3, 3, 2, faults.Plan{Any: 3}}, 1},
+	} {
+		all = append(all, Configuration{row.Of(scenarios.Scenario{}), row.weight})
 	}
 	return all
 }

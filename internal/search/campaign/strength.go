@@ -6,6 +6,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // Strength returns how much the schedules of a campaign have tried of what it could try.
@@ -27,7 +28,7 @@ func (c *Campaign) Strength(r *report.Campaign) report.Strength {
 	for i, configuration := range c.All() {
 		if i >= len(r.Configurations) || r.Configurations[i].Schedules == 0 {
 			s.ConfigurationsNotReached = append(s.ConfigurationsNotReached,
-				configuration.Extent())
+				scenarios.Extent(&configuration.Scenario))
 		}
 	}
 	return s

@@ -60,7 +60,7 @@ func (x *dfs) stubbornSet(all []sim.Step) (first, deferred []sim.Step, ok bool) 
 	if at < 0 {
 		at = slices.IndexFunc(all, x.private)
 	}
-	if at < 0 || x.search.Scenario.Servers > 1 && !x.noTimeouts(all[at].Process) {
+	if at < 0 || x.search.Scenario.EffectiveServers() > 1 && !x.noTimeouts(all[at].Process) {
 		return nil, nil, false
 	}
 	first = append(x.scratch.first[:0], all[at])
@@ -179,8 +179,9 @@ func (x *dfs) oneLogs(all []sim.Step) []sim.Step {
 // applies, or else 0.
 func (x *dfs) lastLeaver() int32 {
 	last := len(x.path) - 1
-	if last < 0 || x.path[last].step.Kind != sim.Leave || x.search.Scenario.Servers > 1 ||
-		x.search.IdleTicks > 0 || x.search.NoReduction || x.view.PhasedOnServers() {
+	if last < 0 || x.path[last].step.Kind != sim.Leave || x.search.IdleTicks > 0 ||
+		x.search.Scenario.EffectiveServers() > 1 || x.search.NoReduction ||
+		x.view.PhasedOnServers() {
 		return 0
 	}
 	left := x.path[last].step.Process
@@ -224,7 +225,8 @@ func (x *dfs) private(step sim.Step) bool {
 
 // entry reports whether a step is an entry that concerns only its process, which has no other step.
 func (x *dfs) entry(step sim.Step) bool {
-	if step.Kind != sim.Enter || x.search.IdleTicks > 0 || x.search.Scenario.Servers > 1 ||
+	if step.Kind != sim.Enter || x.search.IdleTicks > 0 ||
+		x.search.Scenario.EffectiveServers() > 1 ||
 		x.search.Scenario.Subject.Guard == scenarios.TokenChecked {
 		return false
 	}

@@ -21,7 +21,8 @@ func (x *dfs) symmetric(step sim.Step) bool {
 	}
 	process, _ := history.ProcessOf(step.Process)
 	plan := &x.search.Scenario.Faults
-	if plan.NamesClient(process) || plan.PhasedOnServers() || x.search.Scenario.Servers > 1 {
+	if plan.NamesClient(process) || plan.PhasedOnServers() ||
+		x.search.Scenario.EffectiveServers() > 1 {
 		return false
 	}
 	for number := int32(1); number < process; number++ {

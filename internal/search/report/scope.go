@@ -50,10 +50,10 @@ func (s *Scope) Exhaustive(schedules string) string {
 func (s *Scope) dimensions() string {
 	c := s.Scenario
 	text := Counted(c.Clients, "client")
-	if c.Threads > 1 {
-		text += " × " + Counted(c.Threads, "thread")
+	if threads := c.EffectiveThreads(); threads > 1 {
+		text += " × " + Counted(threads, "thread")
 	}
-	text += " × " + Counted(c.Cycles, "cycle") + " on " + Counted(max(1, c.Servers), "server")
+	text += " × " + Counted(c.Cycles, "cycle") + " on " + Counted(c.EffectiveServers(), "server")
 	if c.Client != scenarios.Model {
 		text += " with the " + c.Client.String() + " client"
 	}

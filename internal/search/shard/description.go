@@ -14,18 +14,12 @@ import (
 
 // A Description is what a campaign depends on. It is the same in all of its shards.
 type Description struct {
-	Lock      string               `json:"lock"`
-	Clients   int                  `json:"clients"`
-	Cycles    int                  `json:"cycles"`
-	Threads   int                  `json:"threads,omitempty"`
-	Servers   int                  `json:"servers"`
-	Client    scenarios.ClientKind `json:"client"`
-	Faults    faults.Plan          `json:"faults"`
-	Severity  faults.Severity      `json:"severity"`
-	Strategy  string               `json:"strategy"`
-	Seed      uint64               `json:"seed"`
-	Schedules int                  `json:"schedules"` // of all shards
-	KeepGoing bool                 `json:"keep_going"`
+	Lock string `json:"lock"`
+	scenarios.Dimensions
+	Strategy  string `json:"strategy"`
+	Seed      uint64 `json:"seed"`
+	Schedules int    `json:"schedules"` // of all shards
+	KeepGoing bool   `json:"keep_going"`
 	// if there are several
 	Configurations []configuration `json:"configurations,omitempty"`
 	// cells, as [faults.ParseCoverageCells] reads them
@@ -53,25 +47,19 @@ func (s *Search) scope(scenario *scenarios.Scenario) report.Scope {
 
 // A configuration is one of the configurations of a campaign.
 type configuration struct {
-	Clients int         `json:"clients"`
-	Cycles  int         `json:"cycles"`
-	Servers int         `json:"servers"`
-	Faults  faults.Plan `json:"faults"`
-	Weight  int         `json:"weight"`
+	campaign.Variation
+	Weight int `json:"weight"`
 }
 
 // Describe returns the description of a campaign.
 func Describe(c *campaign.Campaign) Description {
 	d := Description{
-		Lock: c.Scenario.Subject.Name, Clients: c.Scenario.Clients, Cycles: c.Scenario.Cycles,
-		Threads: c.Scenario.Threads,
-		Servers: c.Scenario.Servers, Client: c.Scenario.Client, Faults: c.Scenario.Faults,
-		Severity: c.Scenario.Severity, Strategy: c.Strategy, Seed: c.Seed, Schedules: c.Schedules,
-		KeepGoing: c.KeepGoing,
+		Lock: c.Scenario.Subject.Name, Dimensions: c.Scenario.Dimensions(), Strategy: c.Strategy,
+		Seed: c.Seed, Schedules: c.Schedules, KeepGoing: c.KeepGoing,
 	}
 	for _, s := range c.Configurations {
 		d.Configurations = append(d.Configurations,
-			configuration{s.Clients, s.Cycles, s.Servers, s.Faults, s.Weight})
+			configuration{campaign.VariationOf(&s.Scenario), s.Weight})
 	}
 	for _, cell := range c.RequiredCoverage {
 		d.RequiredCoverage = append(d.RequiredCoverage, cell.String())
@@ -86,11 +74,7 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 		return nil, err
 	}
 	c := &campaign.Campaign{
-		Scenario: scenarios.Scenario{
-			Subject: subject, Clients: d.Clients, Cycles: d.Cycles, Threads: d.Threads,
-			Servers: d.Servers,
-			Client:  d.Client, Faults: d.Faults, Severity: d.Severity,
-		},
+		Scenario: d.Of(subject),
 		Strategy: d.Strategy, Seed: d.Seed, Schedules: d.Schedules, KeepGoing: d.KeepGoing,
 		Workers: 1,
 	}
@@ -98,9 +82,7 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 		return nil, err
 	}
 	for _, described := range d.Configurations {
-		s := c.Scenario
-		s.Clients, s.Cycles, s.Servers, s.Faults = described.Clients, described.Cycles,
-			described.Servers, described.Faults
+		s := described.Of(c.Scenario)
 		if err := s.Validate(); err != nil {
 			return nil, err
 		}
@@ -122,18 +104,16 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 // Difference names the first thing in which two campaigns differ, with both values. It returns ""
 // if they are the same.
 func (d *Description) Difference(other *Description) string {
+	if d.Lock != other.Lock {
+		return fmt.Sprintf("lock %s, not %s", d.Lock, other.Lock)
+	}
+	if difference := d.Dimensions.Difference(&other.Dimensions); difference != "" {
+		return difference
+	}
 	for _, field := range []struct {
 		name        string
 		mine, other any
 	}{
-		{"lock", d.Lock, other.Lock},
-		{"clients", d.Clients, other.Clients},
-		{"cycles", d.Cycles, other.Cycles},
-		{"threads", d.Threads, other.Threads},
-		{"servers", max(1, d.Servers), max(1, other.Servers)},
-		{"client", d.Client, other.Client},
-		{"faults", d.Faults, other.Faults},
-		{"severity", d.Severity, other.Severity},
 		{"strategy", d.Strategy, other.Strategy},
 		{"seed", d.Seed, other.Seed},
 		{"schedules", d.Schedules, other.Schedules},

@@ -156,9 +156,7 @@ func (s *shrinker) fewerThreads() bool {
 		return false
 	}
 	fewer := s.scenario
-	if fewer.Threads--; fewer.Threads == 1 {
-		fewer.Threads = 0
-	}
+	fewer.Threads--
 	return s.replay(fewer, s.deviations) || s.search(fewer)
 }
 

@@ -31,7 +31,7 @@ func (s size) less(other size) bool { return slices.Compare(s[:], other[:]) < 0 
 
 // sizeOf returns the size of a schedule that fails.
 func sizeOf(scenario *scenarios.Scenario, result *engine.Result) (size size) {
-	size[processes], size[cycles] = scenario.Clients*max(1, scenario.Threads), scenario.Cycles
+	size[processes], size[cycles] = scenario.Clients*scenario.EffectiveThreads(), scenario.Cycles
 	size[deviations] = len(result.Deviations)
 	if result.OutOfContract(scenario, result.Violations[0]) {
 		size[outOfContract] = 1

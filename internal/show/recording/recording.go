@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/base/file"
@@ -22,17 +21,10 @@ import (
 
 // A Recording is the stored form of a schedule: everything that is needed to run it again.
 type Recording struct {
-	Format  string      `json:"format"`  // always recordingFormat
-	Version int         `json:"version"` // of the format
-	Lock    string      `json:"lock"`
-	Clients int         `json:"clients"`
-	Cycles  int         `json:"cycles"`
-	Threads int         `json:"threads,omitempty"`
-	Faults  faults.Plan `json:"faults"`
-	// the next three unless they have their defaults
-	Severity faults.Severity      `json:"severity,omitzero"`
-	Client   scenarios.ClientKind `json:"client,omitzero"`
-	Servers  int                  `json:"servers,omitzero"`
+	Format  string `json:"format"`  // always recordingFormat
+	Version int    `json:"version"` // of the format
+	Lock    string `json:"lock"`
+	scenarios.Dimensions
 	// Scheduler reports that the schedule decides the order of goroutines.
 	Scheduler  bool               `json:"scheduler,omitzero"`
 	Seed       uint64             `json:"seed"`     // of the campaign that found it
@@ -168,17 +160,11 @@ var ErrScheduler = errors.New("the schedule was recorded " + map[bool]string{
 
 // Scenario returns the scenario of the schedule with the given lock.
 func (r *Recording) Scenario(subject scenarios.Subject) (*scenarios.Scenario, error) {
-	s := &scenarios.Scenario{
-		Subject: subject, Clients: r.Clients, Cycles: r.Cycles, Threads: r.Threads,
-		Faults:   r.Faults,
-		Severity: r.Severity,
-		Client:   r.Client,
-		Servers:  r.Servers,
-	}
 	if r.Scheduler != scheduler.Enabled {
 		return nil, ErrScheduler
 	}
-	return s, s.Validate()
+	s := r.Of(subject)
+	return &s, s.Validate()
 }
 
 // A Counterexample is a run that violates a property, with its schedule. That of [NewPassing]
@@ -250,10 +236,8 @@ func NewPassing(r *engine.Runner, scenario scenarios.Scenario, deviations []engi
 func newRun(scenario scenarios.Scenario, result *engine.Result) *Counterexample {
 	return &Counterexample{Scenario: scenario, Result: result, Recording: Recording{
 		Format: recordingFormat, Version: recordingVersion,
-		Lock: scenario.Subject.Name, Clients: scenario.Clients, Cycles: scenario.Cycles,
-		Threads: scenario.Threads,
-		Faults:  scenario.Faults, Client: scenario.Client,
-		Severity: scenario.Severity, Servers: scenario.Servers, Scheduler: scheduler.Enabled,
+		Lock: scenario.Subject.Name, Dimensions: scenario.Dimensions(),
+		Scheduler:  scheduler.Enabled,
 		Deviations: append([]engine.Deviation{}, result.Deviations...),
 		TraceHash:  engine.TraceHash(result.TraceHash),
 	}}

@@ -3,6 +3,7 @@ package referee
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 )
@@ -60,7 +61,7 @@ var silentFaults = []string{"none", "crash=1", "expire=1", "cut=1", "crash:c1=1"
 
 func faultsOf(plans ...string) func(*generator, *Lock, int) int {
 	return func(d *generator, l *Lock, longest int) int {
-		l.Faults = pick(d, plans)
+		l.Faults = plan(d, plans)
 		return longest
 	}
 }
@@ -139,17 +140,17 @@ func shorter(_ *generator, _ *Lock, longest int) int { return min(longest, 3) }
 func drawServers(d *generator, l *Lock, longest int) int {
 	l.Clients, l.Cycles, l.Servers = 2, 1, 3
 	if d.oneIn(2) {
-		l.Faults = pick(d, []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"})
+		l.Faults = plan(d, []string{"none", "none", "cut:c1=1", "crash:c1=1", "reset:c1=1"})
 		return 3
 	}
-	l.Faults = pick(d, []string{
+	l.Faults = plan(d, []string{
 		"kill-server=1", "partition-server=1", "partition-outbound=1", "unreachable=1",
 	})
 	return 2
 }
 
 func drawTimers(d *generator, l *Lock, _ int) int {
-	l.Faults = pick(d, silentFaults)
+	l.Faults = plan(d, silentFaults)
 	if d.oneIn(2) {
 		l.Clients, l.Cycles = 3, 1
 		return 2
@@ -177,13 +178,13 @@ func addTimer(d *generator, _ *Lock, p *Program) {
 
 func drawRedis(d *generator, l *Lock, _ int) int {
 	l.Service, l.Clients, l.Cycles = Redis, 1+d.IntN(2), 1
-	l.Faults = pick(d, []string{"none", "none", "none", "crash:c1=1", "cancel:c1=1"})
+	l.Faults = plan(d, []string{"none", "none", "none", "crash:c1=1", "cancel:c1=1"})
 	return drawExpiring(d, l)
 }
 
 func drawSQL(d *generator, l *Lock, _ int) int {
 	l.Service, l.Clients, l.Cycles = SQL, 1+d.IntN(2), 1
-	l.Faults = pick(d, []string{"none", "none", "none", "crash:c1=1"})
+	l.Faults = plan(d, []string{"none", "none", "none", "crash:c1=1"})
 	return drawExpiring(d, l)
 }
 
@@ -269,7 +270,7 @@ func addLimits(d *generator, _ *Lock, p *Program) {
 
 func drawLoss(d *generator, l *Lock, longest int) int {
 	l.Margin = d.IntN(3)
-	l.Faults = pick(d, []string{"expire=1", "expire:c1=1", "cut=1", "stall-replies=1", "pause=1"})
+	l.Faults = plan(d, []string{"expire=1", "expire:c1=1", "cut=1", "stall-replies=1", "pause=1"})
 	return longest
 }
 
@@ -287,7 +288,7 @@ func addBeat(d *generator, _ *Lock, p *Program) {
 
 func drawThreads(d *generator, l *Lock, _ int) int {
 	l.Clients, l.Cycles, l.Threads = 1+d.IntN(2), 1, 2
-	l.Faults = pick(d, []string{"none", "none", "cut:c1=1", "crash:c1=1", "cancel:c1=1"})
+	l.Faults = plan(d, []string{"none", "none", "cut:c1=1", "crash:c1=1", "cancel:c1=1"})
 	return 5 - 2*l.Clients
 }
 
@@ -310,7 +311,7 @@ func addRetry(d *generator, l *Lock, p *Program) {
 
 func drawSymmetry(d *generator, l *Lock, _ int) int {
 	l.Search.Symmetry, l.Cycles, l.Clients = true, 1, 2+d.IntN(2)
-	l.Faults = pick(d, []string{
+	l.Faults = plan(d, []string{
 		"none", "crash:c2=1", "cut:c2=1", "expire:c1=1", "crash=1", "cancel:c2=1",
 	})
 	return 6 - l.Clients
@@ -318,7 +319,7 @@ func drawSymmetry(d *generator, l *Lock, _ int) int {
 
 func drawGoroutines(d *generator, l *Lock, _ int) int {
 	l.Clients, l.Cycles = 1+d.IntN(2), 1
-	l.Faults = "none"
+	l.Faults = faults.Plan{}
 	if l.Clients == 1 {
 		l.Claim = history.NoSpuriousFailure
 	}

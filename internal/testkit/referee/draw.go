@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -58,7 +59,7 @@ func (r *Referee) breaksRarely(l *Lock, walks int) bool {
 func draw(dimension *Dimension, seed, candidate uint64) *Lock {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, candidate)), dimension: dimension}
 	l := &Lock{
-		Dimension: dimension.Name, Clients: 2, Cycles: 1, Faults: "none",
+		Dimension: dimension.Name, Dimensions: scenarios.Dimensions{Clients: 2, Cycles: 1},
 		Claim: pick(d, dimension.Claims), breakingWalk: -1,
 	}
 	longest := d.size(l)
@@ -119,6 +120,9 @@ func (d *generator) fraction() float64 {
 
 func pick[T any](d *generator, of []T) T { return of[d.IntN(len(of))] }
 
+// plan draws one of some fault plans.
+func plan(d *generator, of []string) faults.Plan { return faults.MustParse(pick(d, of)) }
+
 // oneIn reports true with probability 1/in.
 func (d *generator) oneIn(in int) bool { return d.IntN(in) == 0 }
 
@@ -140,7 +144,7 @@ func (d *generator) size(l *Lock) (longest int) {
 		l.Cycles, longest = 2, 3
 		plans = []string{"none", "none", "cut:c1=1", "crash:c1=1", "expire:c1=1", "cancel:c1=1"}
 	}
-	l.Faults = pick(d, plans)
+	l.Faults = plan(d, plans)
 	return longest
 }
 

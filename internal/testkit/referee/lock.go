@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
@@ -19,16 +18,12 @@ type Lock struct {
 	Dimension string           `json:"dimension"` // the name of a [Dimension]
 	Claim     history.Property `json:"claim"`
 	Service   Service          `json:"service,omitempty"`
-	Clients   int              `json:"clients"`
-	Cycles    int              `json:"cycles"`
-	Servers   int              `json:"servers,omitzero"`
-	Threads   int              `json:"threads,omitzero"`
-	Places    int              `json:"places,omitzero"`
-	Margin    int              `json:"margin,omitzero"` // in seconds
-	Faults    string           `json:"faults"`
-	Guard     scenarios.Guard  `json:"guard,omitzero"`
-	Programs  []Program        `json:"programs"` // assigned to the processes in turn
-	Search    Variant          `json:"search,omitzero"`
+	scenarios.Dimensions
+	Places   int             `json:"places,omitzero"`
+	Margin   int             `json:"margin,omitzero"` // in seconds
+	Guard    scenarios.Guard `json:"guard,omitzero"`
+	Programs []Program       `json:"programs"` // assigned to the processes in turn
+	Search   Variant         `json:"search,omitzero"`
 
 	breakingWalk int // the number of a random walk that breaks the claim, or -1
 	exercised    int // how often walks have tested the claim; see [check.Vacuity]
@@ -195,11 +190,7 @@ func (l *Lock) Scenario() scenarios.Scenario {
 			subject.Shared = func(process, _ int) bool { return program(process).Shares }
 		}
 	}
-	plan, _ := faults.Parse(l.Faults) // The plans are valid.
-	return scenarios.Scenario{
-		Subject: subject, Clients: l.Clients, Cycles: l.Cycles,
-		Servers: l.Servers, Threads: l.Threads, Faults: plan,
-	}
+	return l.Of(subject)
 }
 
 // String returns the lock as JSON.

@@ -156,6 +156,27 @@ var comparisons = []struct {
 	},
 }
 
+// A search of a plan has all that its keys say.
+func TestPlanFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	const keys = "{clients: 2, cycles: 3, servers: 5, faults: any=1, schedules: 7}"
+	const plan = "locks:\n  - names: [mutex]\n    sampled: [" + keys + "]\n    exhaustive: [" +
+		keys + "]\n"
+	if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, err := certify.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []reportcard.Search{p.Locks[0].Sampled[0], p.Locks[0].Exhaustive[0]} {
+		if s.Clients != 2 || s.Cycles != 3 || s.Servers != 5 || s.Faults != "any=1" ||
+			s.Schedules != 7 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // Each part of a lock is compared with the older certificate. A worse value is a failure; a better
 // one is only listed.
 func TestCompare(t *testing.T) {

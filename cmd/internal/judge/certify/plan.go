@@ -31,28 +31,14 @@ type Plan struct {
 	file *yamlfile.File
 }
 
-// A Group is a set of locks that are searched in the same way.
+// A Group is a set of locks that are searched in the same way. A search needs Faults, and a sampled
+// one Schedules; only a sampled one may have Coverage, as --require-coverage of check.
 type Group struct {
-	Names      []string `yaml:"names"`
-	Sampled    []Search `yaml:"sampled"`
-	Exhaustive []Search `yaml:"exhaustive"`
+	Names      []string            `yaml:"names"`
+	Sampled    []reportcard.Search `yaml:"sampled"`
+	Exhaustive []reportcard.Search `yaml:"exhaustive"`
 	// Unexercised lists claimed properties that the searches need not exercise.
 	Unexercised []history.Property `yaml:"unexercised"`
-}
-
-// A Search is one search of each lock of a group. If Clients, Cycles or Servers is 0, it has the
-// default of a report card.
-type Search struct {
-	Clients int    `yaml:"clients"`
-	Cycles  int    `yaml:"cycles"`
-	Servers int    `yaml:"servers"`
-	Faults  string `yaml:"faults"` // required
-	// Schedules is how many schedules a sampled search runs, at least 1. For an exhaustive search
-	// it is a bound, 0 for none.
-	Schedules int `yaml:"schedules"`
-	// Coverage lists the cells in which faults must strike, as for check --require-coverage. Only
-	// a sampled search may have it.
-	Coverage string `yaml:"coverage"`
 }
 
 // Read reads a plan. The error names the file and the line.
@@ -155,7 +141,7 @@ func (p *Plan) validateLock(g *Group, group, name int) error {
 }
 
 // search returns the search with an index in the row of a lock, and where it is in the plan.
-func (g *Group) search(i int) (key string, index int, search *Search) {
+func (g *Group) search(i int) (key string, index int, search *reportcard.Search) {
 	if i < len(g.Sampled) {
 		return "sampled", i, &g.Sampled[i]
 	}
@@ -171,10 +157,8 @@ func (g *Group) row(name int) (*reportcard.Row, error) {
 	row := &reportcard.Row{Group: "Locks of the plan", Subject: subject}
 	for i := range len(g.Sampled) + len(g.Exhaustive) {
 		key, _, s := g.search(i)
-		row.Searches = append(row.Searches, reportcard.Search{
-			Faults: s.Faults, Schedules: s.Schedules, Servers: s.Servers, Clients: s.Clients,
-			Cycles: s.Cycles, Coverage: s.Coverage, Exhaustive: key == "exhaustive",
-		})
+		s.Exhaustive = key == "exhaustive"
+		row.Searches = append(row.Searches, *s)
 	}
 	return row, nil
 }

@@ -67,7 +67,7 @@ func Measure(events []history.Event, servers int) (c Cost) {
 // panics, or does not finish.
 func Cycle(runner *engine.Runner, scenario scenarios.Scenario) (Cost, error) {
 	scenario.Clients, scenario.Cycles, scenario.Faults = 1, 2, faults.Plan{}
-	servers := max(1, scenario.Servers)
+	servers := scenario.EffectiveServers()
 	before, err := whole(runner, &scenario)
 	if err != nil {
 		return Cost{}, err

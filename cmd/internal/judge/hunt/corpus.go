@@ -50,11 +50,8 @@ func (c *corpus) checksum() string {
 
 // A schedule is one that has shown new behaviour, with what tells its configuration from others.
 type schedule struct {
-	Clients    int         `json:"clients"`
-	Cycles     int         `json:"cycles"`
-	Servers    int         `json:"servers"`
-	Faults     faults.Plan `json:"faults"`
-	Deviations deviations  `json:"deviations"`
+	campaign.Variation
+	Deviations deviations `json:"deviations"`
 }
 
 // Deviations are written as text, such as "3 serve c1,17 expire c2", because there are many.
@@ -161,8 +158,7 @@ func (c *corpus) known(target *Target) *strategy.Corpus {
 
 // runsIn reports whether the schedule is one of the configuration.
 func (s *schedule) runsIn(c campaign.Configuration) bool {
-	return c.Clients == s.Clients && c.Cycles == s.Cycles && c.Servers == s.Servers &&
-		c.Faults == s.Faults
+	return campaign.VariationOf(&c.Scenario) == s.Variation
 }
 
 // keep replaces what mutants change.
@@ -170,8 +166,7 @@ func (c *corpus) keep(parents []strategy.Parent, target *Target) {
 	c.KeptSchedules = nil
 	for _, p := range parents {
 		s := &target.Configurations[p.Configuration].Scenario
-		c.KeptSchedules = append(c.KeptSchedules,
-			schedule{s.Clients, s.Cycles, s.Servers, s.Faults, p.Deviations})
+		c.KeptSchedules = append(c.KeptSchedules, schedule{campaign.VariationOf(s), p.Deviations})
 	}
 	c.Kept = len(parents)
 }

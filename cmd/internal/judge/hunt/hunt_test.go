@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -187,6 +188,42 @@ func TestMissing(t *testing.T) {
 		!slices.Equal(both, []string{"textbook", "exists-then-wait"}) ||
 		!slices.Equal(missing(history.Progress), both[:1]) || !slices.Equal(missing(""), both[:1]) {
 		t.Errorf("missing %v, %v, %v", both, missing(history.Progress), missing(""))
+	}
+}
+
+// A stored corpus is read, written as it was, and has the configurations of its schedules. Its
+// checksum depends on every byte, so the names and their order must stand.
+func TestCorpusFormat(t *testing.T) {
+	h := newHunt(t, t.TempDir(), "textbook")
+	several := h.Targets[0].Configurations[0]
+	several.Clients, several.Cycles, several.Servers = 3, 2, 3
+	several.Faults = faults.MustParse("cut@hold=1,any=2")
+	h.Targets[0].Configurations = append(h.Targets[0].Configurations, several)
+	stored, err := os.ReadFile("testdata/textbook.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := h.corpusPath("textbook")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, stored, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := h.readCorpus(&h.Targets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	parents := c.known(&h.Targets[0]).Parents
+	if len(parents) != 2 || parents[0].Configuration != 0 || parents[1].Configuration != 1 {
+		t.Fatalf("schedules %+v", parents)
+	}
+	c.keep(parents, &h.Targets[0])
+	if err := c.write(path); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, stored) {
+		t.Errorf("written as\n%s\nerror %v, was\n%s", again, err, stored)
 	}
 }
 

@@ -34,9 +34,9 @@ type Search struct {
 	Servers    int           // 0 for as many as the lock needs
 	Clients    int           // 0 for 3
 	Cycles     int           // 0 for 2
-	MaxPause   time.Duration // 0 for the default severity
+	MaxPause   time.Duration `yaml:"-"` // 0 for the default severity
 	Coverage   string        // cells in which faults must strike, or "" for none
-	Exhaustive bool
+	Exhaustive bool          `yaml:"-"`
 }
 
 // A group is a row of [groups].
@@ -135,7 +135,7 @@ func javaSearches(*scenarios.Subject) []Search {
 // serverSearches have a plan for each kind of fault that the lock's servers suffer. Faults of
 // servers strike a majority. A lock of several servers, whose schedules take longer, has fewer.
 func serverSearches(s *scenarios.Subject) []Search {
-	majority := max(1, s.Servers)/2 + 1
+	majority := s.Servers/2 + 1
 	most, others := 300, 150
 	if s.Servers >= 3 {
 		most, others = 200, 100

@@ -74,10 +74,7 @@ func (r *Row) Scenario(s *Search) (*scenarios.Scenario, error) {
 	}
 	scenario := &scenarios.Scenario{
 		Subject: r.Subject, Clients: cmp.Or(s.Clients, 3),
-		Cycles: cmp.Or(s.Cycles, 2), Faults: plan, Servers: cmp.Or(s.Servers, r.Subject.Servers),
-	}
-	if scenario.Servers == 1 {
-		scenario.Servers = 0 // as in recordings
+		Cycles: cmp.Or(s.Cycles, 2), Faults: plan, Servers: s.Servers,
 	}
 	if s.MaxPause > 0 {
 		scenario.Severity = faults.DefaultSeverity()

@@ -100,7 +100,7 @@ func Measure(ctx context.Context, t *testing.T, d *subjects.Defect, bounds Bound
 		}
 		e.Found++
 		at := &c.Configurations[r.Failure.Configuration].Scenario
-		e.FoundBy = append(e.FoundBy, Finder{r.Failure.Strategy, at.Extent()})
+		e.FoundBy = append(e.FoundBy, Finder{r.Failure.Strategy, scenarios.Extent(at)})
 		if first := r.Failure.Violations[0].Property; first != d.Property &&
 			!slices.Contains(e.Others, first) {
 			e.Others = append(e.Others, first)

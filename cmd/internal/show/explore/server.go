@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/show/page"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -19,11 +20,8 @@ type Scenario struct {
 	Summary string             `json:"summary"`
 	Claims  []history.Property `json:"claims"`
 	Text    string             `json:"text"` // the scenario in a line
-	Clients int                `json:"clients"`
-	Cycles  int                `json:"cycles"`
-	Servers int                `json:"servers"`
-	Faults  string             `json:"faults"`
-	Start   Path               `json:"start"` // of the schedule with which to begin
+	campaign.Variation
+	Start Path `json:"start"` // of the schedule with which to begin
 }
 
 // A Server explores over HTTP.
@@ -76,10 +74,12 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) scenario(w http.ResponseWriter, _ *http.Request) {
 	of := s.Explorer.Scenario()
-	localhttp.Write(w, http.StatusOK, Scenario{
-		of.Subject.Name, of.Subject.Summary, of.Subject.Claims, of.String(), of.Clients, of.Cycles,
-		max(1, of.Servers), of.Faults.String(), s.Start.To(s.Start.Length),
-	})
+	answer := Scenario{
+		of.Subject.Name, of.Subject.Summary, of.Subject.Claims, of.String(),
+		campaign.VariationOf(of), s.Start.To(s.Start.Length),
+	}
+	answer.Servers = of.EffectiveServers()
+	localhttp.Write(w, http.StatusOK, answer)
 }
 
 // A request is the body of a request: a path and, for choose, a step.

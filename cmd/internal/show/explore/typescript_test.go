@@ -29,7 +29,7 @@ func TestTypeScript(t *testing.T) {
 		"Key": reflect.TypeFor[sim.Key](),
 	} {
 		written[name] = make(map[string]bool)
-		for f := range of.Fields() {
+		for _, f := range reflect.VisibleFields(of) {
 			field, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if strings.Contains(options, "omit") {
 				field += "?"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -21,9 +22,18 @@ func TestWitnesses(t *testing.T) {
 	if err := json.Unmarshal(text, &witnesses); err != nil {
 		t.Fatal(err)
 	}
+	var stored map[string]any
+	if err := json.Unmarshal(text, &stored); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(witnesses)) {
 		t.Run(name, func(t *testing.T) {
 			l := witnesses[name]
+			var written any
+			if err := json.Unmarshal([]byte(l.String()), &written); err != nil ||
+				!reflect.DeepEqual(written, stored[name]) {
+				t.Errorf("written as %v, error %v", l, err)
+			}
 			if j := referee.New(t).Judge(l); j.Verdict.Errs() {
 				t.Error(j.Describe(l))
 			}
