@@ -93,14 +93,6 @@ func TestValidateSubject(t *testing.T) {
 			func(s *scenarios.Scenario) { s.Subject.Real = true },
 			"Client: scenarios.Real in the scenario",
 		},
-		"fewer than no cuts": {
-			func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 },
-			"faults cut must not be negative, as -1 is",
-		},
-		"fewer than no any": {
-			func(s *scenarios.Scenario) { s.Faults.Any = -2 },
-			"faults of any kind must not be negative, as -2 is",
-		},
 	} {
 		s := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 2, Cycles: 1}
 		tc.invalidate(s)
