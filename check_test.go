@@ -34,7 +34,7 @@ const variantVariable = "INTERLOCK_TEST_BROKEN"
 
 func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
 	return &scenarios.Scenario{
-		Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Of(faults.Any, anyFaults),
+		Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Of(faults.Any, uint16(anyFaults)),
 	}
 }
 

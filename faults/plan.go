@@ -11,7 +11,8 @@ import (
 // A Plan is the budget of faults of a run: the most that it injects, a list of entries that add up.
 // The zero Plan allows none. Plans can be compared with ==.
 type Plan struct {
-	// in the order of compareEntries; the first with Left 0 ends the list
+	// In the order of compareEntries; the first with Left 0 ends the list. There is room for every
+	// kind, and any, in every phase and in none.
 	entries [(int(Kinds)+1)*(int(Phases)+1) + TargetedFaultsMax]Entry
 }
 
@@ -126,9 +127,11 @@ func (p *Plan) set(a Entry) error {
 	switch {
 	case reason != "":
 		return fmt.Errorf("the fault %v cannot strike: %s", a, reason)
+	case a.Left == 0:
+		return nil
 	case found:
 		return fmt.Errorf("fault %q stands twice", a)
-	case a.Left > 0 && a.targeted() && p.full():
+	case a.targeted() && p.full():
 		return fmt.Errorf("a plan can name at most %d targets and instants", TargetedFaultsMax)
 	}
 	p.Add(a)
@@ -183,10 +186,10 @@ func kindNamed(name string) (Kind, bool) {
 // names returns the names of all kinds, and "any".
 func names() []string {
 	list := make([]string, 0, Kinds+1)
-	for k := range Kinds {
+	for k := range Kinds + 1 {
 		list = append(list, k.String())
 	}
-	return append(list, "any")
+	return list
 }
 
 // String returns the text of the plan, which [Parse] reads.

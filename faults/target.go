@@ -219,8 +219,8 @@ func (a Entry) Fits(clients, servers int) error {
 
 // compareEntries orders the entries of a plan.
 func compareEntries(a, b Entry) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.targetRank()-b.targetRank(), compareEnds(a.Target.one, b.Target.one),
-		compareEnds(a.Target.other, b.Target.other),
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.targetRank()-b.targetRank(),
+		compareEnds(a.Target.one, b.Target.one), compareEnds(a.Target.other, b.Target.other),
 		cmp.Compare(a.phaseRank(), b.phaseRank()), cmp.Compare(a.Instant, b.Instant))
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
