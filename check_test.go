@@ -34,7 +34,7 @@ const variantVariable = "INTERLOCK_TEST_BROKEN"
 
 func scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
 	return &scenarios.Scenario{
-		Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Plan{Any: anyFaults},
+		Subject: subject, Clients: clients, Cycles: cycles, Faults: faults.Of(faults.Any, uint16(anyFaults)),
 	}
 }
 
@@ -54,7 +54,7 @@ func TestChecked(t *testing.T) {
 			Subject: locktest.Named(t, "late-notice"), Clients: 3, Cycles: 2,
 			Severity: faults.Severity{Pause: 10 * time.Second, Drift: 5},
 		}
-		s.Faults.Of[faults.Expire], s.Faults.Of[faults.Pause] = 1, 1
+		s.Faults = faults.MustParse("expire=1,pause=1")
 	case "refuses":
 		s.Subject = locktest.Misplaced()
 		s.Subject.Claims = []history.Property{history.ServerMutualExclusion, history.Progress}

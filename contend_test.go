@@ -33,7 +33,7 @@ func TestContend(t *testing.T) {
 		}
 		return scenarios.Held(lock.Unlock, nil), nil
 	})
-	if scenario.Client != scenarios.Dialed || scenario.Clients != 3 || scenario.Faults.Any != 1 {
+	if scenario.Client != scenarios.Dialed || scenario.Clients != 3 || scenario.Faults != faults.Of(faults.Any, 1) {
 		t.Errorf("Contend returns %+v", scenario)
 	}
 	scenario.Client, scenario.Faults = scenarios.Model, faults.Plan{}

@@ -24,7 +24,7 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 		for _, servers := range []int{1, 3} {
 			scenario := scenarios.Scenario{
 				Subject: subject, Clients: 2, Threads: 2, Cycles: 2, Servers: servers,
-				Faults: faults.Plan{Any: 2},
+				Faults: faults.Of(faults.Any, 2),
 			}.Resolved()
 			runner := engine.NewRunner(t)
 			for i := range long.Count(20, 60) {

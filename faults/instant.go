@@ -47,7 +47,7 @@ func (s InstantSet) With(i Instant) InstantSet { return s | 1<<i }
 func (s InstantSet) has(i Instant) bool { return i == AnyInstant || s>>i&1 != 0 }
 
 // impossible returns why a fault with the restrictions of the entry never strikes, or "" if it can.
-func (a TargetedFault) impossible() string {
+func (a Entry) impossible() string {
 	connected := a.Instant == AfterReply || a.Instant == BeforePing
 	switch {
 	case connected && a.Kind == DelayRewatch:

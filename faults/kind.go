@@ -39,7 +39,8 @@ const (
 	FailOver
 	RestartServer
 
-	Kinds // the number of kinds
+	Any         // in a plan: any of [AnyKinds]
+	Kinds = Any // the number of kinds
 )
 
 // AnyKinds iterates over the kinds that "any" in a plan covers. A plan must name the other kinds.

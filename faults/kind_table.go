@@ -17,7 +17,7 @@ type kindSpec struct {
 }
 
 // kindTable defines the kinds of faults.
-var kindTable = [Kinds]kindSpec{
+var kindTable = [Kinds + 1]kindSpec{
 	Cut: {
 		name:    "cut",
 		meaning: "the connection breaks before the server has handled the requests in flight",
@@ -176,4 +176,5 @@ var kindTable = [Kinds]kindSpec{
 			"and open transactions are rolled back; only of databases",
 		target: OneServer, relaxes: true,
 	},
+	Any: {name: "any"},
 }

@@ -2,26 +2,28 @@ package faults
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// A Plan is the budget of faults of a run: the most that it injects. Its fields add up. The zero
-// Plan allows none.
+// A Plan is the budget of faults of a run: the most that it injects, a list of entries that add up.
+// The zero Plan allows none. Plans can be compared with ==.
 type Plan struct {
-	Of  [Kinds]int // of each kind
-	Any int        // of any of [AnyKinds]
+	// In the order of compareEntries; the first with Left 0 ends the list. There is room for every
+	// kind, and any, in every phase and in none.
+	entries [(int(Kinds)+1)*(int(Phases)+1) + TargetedFaultsMax]Entry
+}
 
-	At    [Kinds][Phases]uint16 // of each kind in each phase of the lock
-	AnyAt [Phases]uint16        // of any of AnyKinds in each phase
-
-	// of single kinds at certain targets or instants, sorted; the first with Left 0 ends the list
-	Targeted [TargetedFaultsMax]TargetedFault
+// Of returns the plan of a number of faults of a kind, or of [Any].
+func Of(k Kind, n uint16) (p Plan) {
+	p.Add(Entry{Kind: k, Left: n})
+	return p
 }
 
 // Default returns the plan of a run that sets none: two faults of any kind.
-func Default() Plan { return Plan{Any: 2} }
+func Default() Plan { return Of(Any, 2) }
 
 // planMax is the highest count in a plan. No run has that many steps for faults.
 const planMax = 1000
@@ -50,7 +52,12 @@ func Parse(text string) (Plan, error) {
 			return Plan{}, fmt.Errorf("fault %q stands twice", name)
 		}
 		seen[name] = true
-		if err := plan.set(name, count); err != nil {
+		entry, err := parseEntry(name)
+		if err == nil {
+			entry.Left = uint16(count)
+			err = plan.set(entry)
+		}
+		if err != nil {
 			return Plan{}, err
 		}
 	}
@@ -67,47 +74,36 @@ func MustParse(text string) Plan {
 	return plan
 }
 
-// set sets one count of the plan.
-func (p *Plan) set(name string, count int) error {
+// parseEntry reads an entry without its count.
+func parseEntry(name string) (a Entry, err error) {
 	name, keys, restricted := strings.Cut(name, "@")
-	var moment TargetedFault
-	if err := moment.parseMoment(keys); restricted && err != nil {
-		return err
-	}
-	phase, phased, instant := moment.Phase, moment.Phased, moment.Instant
-	name, target, targeted := strings.Cut(name, ":")
-	k, ok := kindNamed(name)
-	switch {
-	case targeted && name == "any":
-		return fmt.Errorf("any takes no target: name the fault for %q", target)
-	case instant != AnyInstant && name == "any":
-		return fmt.Errorf("any takes no instant: name the fault for %q", instant.Key())
-	case ok && (targeted || instant != AnyInstant):
-		fault := moment
-		fault.Kind, fault.Left = k, uint16(count)
-		if targeted {
-			var err error
-			if fault.Target, err = parseTarget(k, target); err != nil {
-				return err
-			}
+	if restricted {
+		if err := a.parseMoment(keys); err != nil {
+			return a, err
 		}
-		return p.addTargeted(fault)
-	case !ok && name != "any":
-		return fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
-	case !ok && phased:
-		p.AnyAt[phase] = uint16(count)
-	case !ok:
-		p.Any = count
-	case phased:
-		p.At[k][phase] = uint16(count)
-	default:
-		p.Of[k] = count
 	}
-	return nil
+	name, target, targeted := strings.Cut(name, ":")
+	known := false
+	switch a.Kind, known = kindNamed(name); {
+	case name != Any.String():
+	case targeted:
+		return a, fmt.Errorf("any takes no target: name the fault for %q", target)
+	case a.Instant != AnyInstant:
+		return a, fmt.Errorf("any takes no instant: name the fault for %q", a.Instant.Key())
+	default:
+		a.Kind, known = Any, true
+	}
+	if !known {
+		return a, fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
+	}
+	if targeted {
+		a.Target, err = parseTarget(a.Kind, target)
+	}
+	return a, err
 }
 
 // parseMoment reads what follows the first at sign: a phase, an instant, or both in this order.
-func (a *TargetedFault) parseMoment(keys string) error {
+func (a *Entry) parseMoment(keys string) error {
 	key, rest, both := strings.Cut(keys, "@")
 	a.Phase, a.Phased = phaseNamed(key)
 	known := a.Phased
@@ -124,32 +120,57 @@ func (a *TargetedFault) parseMoment(keys string) error {
 	return nil
 }
 
-// addTargeted adds a fault that is restricted to a target or an instant to the plan.
-func (p *Plan) addTargeted(fault TargetedFault) error {
-	n := len(p.targets())
-	at, found := slices.BinarySearchFunc(p.targets(), fault, compareTargeted)
-	reason := fault.impossible()
+// set adds an entry of which the plan must have none yet.
+func (p *Plan) set(a Entry) error {
+	_, found := slices.BinarySearchFunc(p.Entries(), a, compareEntries)
+	reason := a.impossible()
 	switch {
 	case reason != "":
-		return fmt.Errorf("the fault %v cannot strike: %s", fault, reason)
-	case fault.Left == 0:
+		return fmt.Errorf("the fault %v cannot strike: %s", a, reason)
+	case a.Left == 0:
 		return nil
 	case found:
-		return fmt.Errorf("fault %q stands twice", fault)
-	case n == TargetedFaultsMax:
+		return fmt.Errorf("fault %q stands twice", a)
+	case a.targeted() && p.full():
 		return fmt.Errorf("a plan can name at most %d targets and instants", TargetedFaultsMax)
 	}
-	p.insert(at, fault)
+	p.Add(a)
 	return nil
 }
 
-// targets returns the targeted faults that are left.
-func (p *Plan) targets() []TargetedFault {
+// full reports whether the plan can have no more entries with a target or an instant.
+func (p *Plan) full() bool {
 	n := 0
-	for n < TargetedFaultsMax && p.Targeted[n].Left > 0 {
+	for range p.Targeted() {
 		n++
 	}
-	return p.Targeted[:n]
+	return n == TargetedFaultsMax
+}
+
+// Entries returns the entries of which faults are left, in the order of the plan's text. The caller
+// must not change them.
+func (p *Plan) Entries() []Entry {
+	n := 0
+	for n < len(p.entries) && p.entries[n].Left > 0 {
+		n++
+	}
+	return p.entries[:n]
+}
+
+// Targeted iterates over the entries that are restricted to a target or an instant, and counts
+// them.
+func (p *Plan) Targeted() iter.Seq2[int, Entry] {
+	return func(yield func(int, Entry) bool) {
+		n := 0
+		for _, a := range p.Entries() {
+			if a.targeted() {
+				if !yield(n, a) {
+					return
+				}
+				n++
+			}
+		}
+	}
 }
 
 // kindNamed returns the kind with the name.
@@ -165,34 +186,17 @@ func kindNamed(name string) (Kind, bool) {
 // names returns the names of all kinds, and "any".
 func names() []string {
 	list := make([]string, 0, Kinds+1)
-	for k := range Kinds {
+	for k := range Kinds + 1 {
 		list = append(list, k.String())
 	}
-	return append(list, "any")
+	return list
 }
 
 // String returns the text of the plan, which [Parse] reads.
 func (p Plan) String() string {
 	var parts []string
-	add := func(name string, count int) {
-		if count > 0 {
-			parts = append(parts, fmt.Sprintf("%s=%d", name, count))
-		}
-	}
-	for k := range Kinds {
-		add(k.String(), p.Of[k])
-		for phase := range Phases {
-			add(k.String()+"@"+phase.Key(), int(p.At[k][phase]))
-		}
-		for _, fault := range p.targets() {
-			if fault.Kind == k {
-				add(fault.String(), int(fault.Left))
-			}
-		}
-	}
-	add("any", p.Any)
-	for phase := range Phases {
-		add("any@"+phase.Key(), int(p.AnyAt[phase]))
+	for _, a := range p.Entries() {
+		parts = append(parts, fmt.Sprintf("%v=%d", a, a.Left))
 	}
 	if parts == nil {
 		return "none"
@@ -209,42 +213,49 @@ func (p *Plan) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// has reports whether the condition holds for an entry of the plan.
+func (p *Plan) has(condition func(*Entry) bool) bool {
+	for i := range p.entries {
+		switch a := &p.entries[i]; {
+		case a.Left == 0:
+			return false
+		case condition(a):
+			return true
+		}
+	}
+	return false
+}
+
 // IsTargeted reports whether the plan has a fault left that is restricted to a target or to an
 // instant.
-func (p *Plan) IsTargeted() bool { return p.Targeted[0].Left > 0 }
-
-// hasTargeted reports whether the plan has a targeted fault of the kind left.
-func (p *Plan) hasTargeted(k Kind) bool {
-	return p.IsTargeted() &&
-		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool { return a.Kind == k })
-}
+func (p *Plan) IsTargeted() bool { return p.has((*Entry).targeted) }
 
 // Allows reports whether the plan has a fault of the kind left, in any phase and at any target.
-func (p *Plan) Allows(k Kind) bool {
-	return p.Names(k) || k.inAny() && (p.Any > 0 || p.AnyAt != [Phases]uint16{})
-}
+func (p *Plan) Allows(k Kind) bool { return p.has(func(a *Entry) bool { return a.covers(k) }) }
 
 // Names reports whether the plan has a fault of the kind left that it names, apart from "any".
-func (p *Plan) Names(k Kind) bool {
-	return p.Of[k] > 0 || p.At[k] != [Phases]uint16{} || p.hasTargeted(k)
-}
+func (p *Plan) Names(k Kind) bool { return p.has(func(a *Entry) bool { return a.Kind == k }) }
 
 // AllowsAnywhere reports whether the plan has a fault of the kind left that is restricted to no
 // phase and to no target.
-func (p *Plan) AllowsAnywhere(k Kind) bool { return p.Of[k] > 0 || k.inAny() && p.Any > 0 }
+func (p *Plan) AllowsAnywhere(k Kind) bool {
+	return p.has(func(a *Entry) bool { return a.covers(k) && !a.Phased && !a.targeted() })
+}
 
 // AllowsCell reports whether the plan has a fault left that is restricted to the phase of the cell
 // and may be of its kind. A fault of "any" counts only if the cell is reachable.
 func (p *Plan) AllowsCell(c CoverageCell) bool {
-	return p.At[c.Kind][c.Phase] > 0 || c.Kind.inAny() && p.AnyAt[c.Phase] > 0 &&
-		c.Unreachable() == ""
+	return p.has(func(a *Entry) bool {
+		return a.covers(c.Kind) && a.Phased && a.Phase == c.Phase && !a.targeted() &&
+			(a.Kind == c.Kind || c.Unreachable() == "")
+	})
 }
 
 // Cells returns the reachable cells of the given kinds in which the plan has faults left.
 func (p *Plan) Cells(kinds []Kind) (cells []CoverageCell) {
 	for _, kind := range kinds {
 		for _, cell := range reachable(kind) {
-			if p.AllowsAnywhere(kind) || p.AllowsCell(cell) || p.targetedIn(cell) {
+			if p.has(func(a *Entry) bool { return a.covers(kind) && a.in(cell.Phase) }) {
 				cells = append(cells, cell)
 			}
 		}
@@ -252,17 +263,10 @@ func (p *Plan) Cells(kinds []Kind) (cells []CoverageCell) {
 	return cells
 }
 
-// targetedIn reports whether the plan has a targeted fault of the kind and the phase of the cell.
-func (p *Plan) targetedIn(c CoverageCell) bool {
-	return slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
-		return a.Kind == c.Kind && (!a.Phased || a.Phase == c.Phase)
-	})
-}
-
 // Instant returns the first entry of the plan that is restricted to an instant, and whether there
 // is one.
-func (p *Plan) Instant() (fault TargetedFault, ok bool) {
-	for _, a := range p.targets() {
+func (p *Plan) Instant() (fault Entry, ok bool) {
+	for _, a := range p.Entries() {
 		if a.Instant != AnyInstant {
 			return a, true
 		}
@@ -271,8 +275,8 @@ func (p *Plan) Instant() (fault TargetedFault, ok bool) {
 }
 
 // TimedInstant is [Plan.Instant] for the instants to which only the passing of time leads.
-func (p *Plan) TimedInstant() (fault TargetedFault, ok bool) {
-	for _, a := range p.targets() {
+func (p *Plan) TimedInstant() (fault Entry, ok bool) {
+	for _, a := range p.Entries() {
 		if a.Instant.Timed() {
 			return a, true
 		}
@@ -283,46 +287,32 @@ func (p *Plan) TimedInstant() (fault TargetedFault, ok bool) {
 // NamesClient reports whether a fault of the plan is restricted to the client, from 1, or to a link
 // of it.
 func (p *Plan) NamesClient(number int32) bool {
-	return slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
-		client := end{numberedClient, uint8(number)}
-		return a.Target.one == client || a.Target.other == client
-	})
+	client := end{numberedClient, uint8(number)}
+	return p.has(func(a *Entry) bool { return a.Target.one == client || a.Target.other == client })
 }
 
 // PhasedOnServers reports whether the plan has a fault left that may strike a server and is
 // restricted to a phase.
 func (p *Plan) PhasedOnServers() bool {
-	if p.AnyAt != [Phases]uint16{} ||
-		slices.ContainsFunc(p.targets(), func(a TargetedFault) bool {
-			return a.Phased && a.Kind.OnServer()
-		}) {
-		return true
-	}
-	for k := range Kinds {
-		if k.OnServer() && p.At[k] != [Phases]uint16{} {
-			return true
-		}
-	}
-	return false
+	return p.has(func(a *Entry) bool { return a.Phased && (a.Kind == Any || a.Kind.OnServer()) })
 }
 
 // AllowsIn reports whether the plan has a fault of the kind left that may strike in the phase and
 // at the place.
 func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
-	return p.Of[k] > 0 || p.At[k][phase] > 0 || k.inAny() && (p.Any > 0 || p.AnyAt[phase] > 0) ||
-		p.matching(k, phase, at) >= 0
+	return p.matching(k, phase, at) >= 0
 }
 
-// matching returns the index of the targeted fault to spend, or -1 if none matches. Of several, it
-// is the one with the most restrictions.
+// matching returns the index of the entry to spend, or -1 if none matches. Of several, it is the
+// most specific.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
-	for i := range p.Targeted {
-		switch a := &p.Targeted[i]; {
+	for i := range p.entries {
+		switch a := &p.entries[i]; {
 		case a.Left == 0:
 			return found
 		case a.Matches(k, phase, at) &&
-			(found < 0 || a.restrictions() > p.Targeted[found].restrictions()):
+			(found < 0 || a.precision() > p.entries[found].precision()):
 			found = i
 		}
 	}
@@ -334,56 +324,39 @@ func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 // a targeted fault, then one of the kind in the phase, then one of the kind, then one of "any" in
 // the phase, then one of "any". Spend returns the fault taken with its kind, and with the phase and
 // the target to which it was restricted.
-func (p *Plan) Spend(k Kind, phase Phase, at Place) TargetedFault {
+func (p *Plan) Spend(k Kind, phase Phase, at Place) Entry {
 	i := p.matching(k, phase, at)
-	taken := TargetedFault{Kind: k, Left: 1}
-	switch {
-	case i >= 0:
-		taken = p.Targeted[i]
-		taken.Left = 1
-		if p.Targeted[i].Left--; p.Targeted[i].Left == 0 {
-			copy(p.Targeted[i:], p.Targeted[i+1:])
-			p.Targeted[TargetedFaultsMax-1] = TargetedFault{}
-		}
-	case p.At[k][phase] > 0:
-		p.At[k][phase]--
-		taken.Phase, taken.Phased = phase, true
-	case p.Of[k] > 0:
-		p.Of[k]--
-	case k.inAny() && p.AnyAt[phase] > 0:
-		p.AnyAt[phase]--
-		taken.Phase, taken.Phased = phase, true
-	case k.inAny() && p.Any > 0:
-		p.Any--
-	default:
+	if i < 0 {
 		panic(fmt.Sprintf("faults: no %v left in %v", k, p))
+	}
+	taken := p.entries[i]
+	taken.Kind, taken.Left = k, 1
+	n := len(p.Entries())
+	if p.entries[i].Left--; p.entries[i].Left == 0 {
+		copy(p.entries[i:n], p.entries[i+1:n])
+		p.entries[n-1] = Entry{}
 	}
 	return taken
 }
 
 // Add adds faults to the plan, as [Plan.Spend] returns them. It panics if that would make more than
-// [TargetedFaultsMax] targeted faults.
-func (p *Plan) Add(a TargetedFault) {
-	switch {
-	case a.Target != Target{}, a.Instant != AnyInstant:
-		if at, found := slices.BinarySearchFunc(p.targets(), a, compareTargeted); found {
-			p.Targeted[at].Left += a.Left
-		} else {
-			p.insert(at, a)
-		}
-	case a.Phased:
-		p.At[a.Kind][a.Phase] += a.Left
-	default:
-		p.Of[a.Kind] += int(a.Left)
+// [TargetedFaultsMax] entries with a target or an instant.
+func (p *Plan) Add(a Entry) {
+	if a.Left == 0 {
+		return
 	}
-}
-
-// insert inserts a targeted fault at an index of the list.
-func (p *Plan) insert(at int, a TargetedFault) {
-	n := len(p.targets())
-	copy(p.Targeted[at+1:n+1], p.Targeted[at:n])
-	p.Targeted[at] = a
+	n := len(p.Entries())
+	at, found := slices.BinarySearchFunc(p.entries[:n], a, compareEntries)
+	switch {
+	case found:
+		p.entries[at].Left += a.Left
+		return
+	case a.targeted() && p.full():
+		panic(fmt.Sprintf("faults: no room for %v in %v", a, p))
+	}
+	copy(p.entries[at+1:n+1], p.entries[at:n])
+	p.entries[at] = a
 }
 
 // Empty reports whether the plan has no fault left.
-func (p *Plan) Empty() bool { return *p == Plan{} }
+func (p *Plan) Empty() bool { return p.entries[0].Left == 0 }

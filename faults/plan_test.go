@@ -13,19 +13,16 @@ import (
 
 // somePlan draws any plan that has a text.
 var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
-	count := rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 1000))
-	for k := range faults.Kinds {
-		plan.Of[k] = count.Draw(t, k.String())
+	count := rapid.OneOf(rapid.Just[uint16](0), rapid.Uint16Range(0, 333))
+	for k := range faults.Any + 1 {
+		plan.Add(faults.Entry{Kind: k, Left: count.Draw(t, k.String())})
 	}
-	plan.Any = count.Draw(t, "any")
 	for range rapid.IntRange(0, 3).Draw(t, "phased") {
-		phase := faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase"))
-		k := rapid.IntRange(0, int(faults.Kinds)).Draw(t, "kind")
-		if k < int(faults.Kinds) {
-			plan.At[k][phase] = uint16(count.Draw(t, "in phase"))
-		} else {
-			plan.AnyAt[phase] = uint16(count.Draw(t, "any in phase"))
-		}
+		plan.Add(faults.Entry{
+			Kind:  faults.Kind(rapid.IntRange(0, int(faults.Any)).Draw(t, "kind")),
+			Phase: faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase")), Phased: true,
+			Left: count.Draw(t, "in phase"),
+		})
 	}
 	targeted := rapid.SliceOfNDistinct(rapid.SampledFrom(someTargeted), 0,
 		faults.TargetedFaultsMax, rapid.ID).Draw(t, "targeted")
@@ -80,13 +77,13 @@ func TestParse(t *testing.T) {
 		{" none ", faults.Plan{}},
 		{"default", faults.Default()},
 		{"cut=0", faults.Plan{}},
-		{"any=1000", faults.Plan{Any: 1000}},
-		{"crash=1, lose-reply=2", planOf(map[faults.Kind]int{faults.Crash: 1, faults.LoseReply: 2},
+		{"any=1000", faults.Of(faults.Any, 1000)},
+		{"crash=1, lose-reply=2", planOf(map[faults.Kind]uint16{faults.Crash: 1, faults.LoseReply: 2},
 			0)},
-		{"cut@hold=2", faults.Plan{At: phased(faults.Cut, faults.Holding, 2)}},
-		{"any@woken=1", faults.Plan{AnyAt: [faults.Phases]uint16{faults.Woken: 1}}},
+		{"cut@hold=2", phased(faults.Cut, faults.Holding, 2)},
+		{"any@woken=1", phased(faults.Any, faults.Woken, 1)},
 		{"kill-server:leader=0", faults.Plan{}},
-		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]int{faults.Expire: 1, faults.Cut: 2}, 3)},
+		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]uint16{faults.Expire: 1, faults.Cut: 2}, 3)},
 	}
 	for _, test := range tests {
 		if got, err := faults.Parse(test.text); err != nil || got != test.want {
@@ -95,22 +92,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func phased(k faults.Kind, phase faults.Phase, n uint16) (at [faults.Kinds][faults.Phases]uint16) {
-	at[k][phase] = n
-	return at
+func phased(k faults.Kind, phase faults.Phase, n uint16) (plan faults.Plan) {
+	plan.Add(faults.Entry{Kind: k, Phase: phase, Phased: true, Left: n})
+	return plan
 }
 
-func planOf(of map[faults.Kind]int, any int) faults.Plan {
-	plan := faults.Plan{Any: any}
+func planOf(of map[faults.Kind]uint16, any uint16) faults.Plan {
+	plan := faults.Of(faults.Any, any)
 	for k, n := range of {
-		plan.Of[k] = n
+		plan.Add(faults.Entry{Kind: k, Left: n})
 	}
 	return plan
 }
 
 // The text of a plan omits zeros and has a fixed order.
 func TestPlanString(t *testing.T) {
-	plan := planOf(map[faults.Kind]int{
+	plan := planOf(map[faults.Kind]uint16{
 		faults.Crash: 4, faults.Expire: 3, faults.LoseReply: 2,
 		faults.Cut: 1,
 	}, 5)
@@ -247,7 +244,7 @@ func TestMustParse(t *testing.T) {
 
 // Spend takes a fault from its own kind first, then from "any".
 func TestSpend(t *testing.T) {
-	plan := planOf(map[faults.Kind]int{faults.Cut: 1}, 1)
+	plan := planOf(map[faults.Kind]uint16{faults.Cut: 1}, 1)
 	for _, step := range []struct {
 		kind faults.Kind
 		left string
@@ -305,38 +302,28 @@ var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 })
 
 // budget returns how many faults of the kind a plan has for the phase and the place.
-func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) int {
-	n := p.Of[k] + int(p.At[k][phase])
-	for _, fault := range p.Targeted {
-		if fault.Matches(k, phase, at) {
-			n += int(fault.Left)
+func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) (n int) {
+	for _, entry := range p.Entries() {
+		any := entry.Kind == faults.Any && slices.Contains(slices.Collect(faults.AnyKinds), k)
+		if entry.Kind != k && !any || entry.Phased && entry.Phase != phase {
+			continue
 		}
-	}
-	if slices.Contains(slices.Collect(faults.AnyKinds), k) {
-		n += p.Any + int(p.AnyAt[phase])
+		if entry.Kind = k; entry.Matches(k, phase, at) {
+			n += int(entry.Left)
+		}
 	}
 	return n
 }
 
-func total(p faults.Plan) int {
-	n := p.Any
-	for k, count := range p.Of {
-		n += count
-		for _, inPhase := range p.At[k] {
-			n += int(inPhase)
-		}
-	}
-	for _, inPhase := range p.AnyAt {
-		n += int(inPhase)
-	}
-	for _, fault := range p.Targeted {
-		n += int(fault.Left)
+func total(p faults.Plan) (n int) {
+	for _, entry := range p.Entries() {
+		n += int(entry.Left)
 	}
 	return n
 }
 
 func TestSpendPanics(t *testing.T) {
-	plan := planOf(map[faults.Kind]int{faults.Cut: 1}, 0)
+	plan := planOf(map[faults.Kind]uint16{faults.Cut: 1}, 0)
 	defer func() {
 		if reason := fmt.Sprint(recover()); !strings.Contains(reason, "crash") {
 			t.Errorf("panic %q, want a panic that names the fault", reason)

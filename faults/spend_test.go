@@ -66,21 +66,11 @@ func TestSpentPlanAdmitsWhatWasSpent(t *testing.T) {
 }
 
 // scarce draws a plan with at most two faults in each entry, so that runs exhaust it.
-var scarce = rapid.Custom(func(t *rapid.T) faults.Plan {
-	plan := somePlan.Draw(t, "plan")
-	few := func(n int) int { return min(n, 2) }
-	plan.Any = few(plan.Any)
-	for k := range faults.Kinds {
-		plan.Of[k] = few(plan.Of[k])
-		for phase := range faults.Phases {
-			plan.At[k][phase] = uint16(few(int(plan.At[k][phase])))
-		}
-	}
-	for phase := range faults.Phases {
-		plan.AnyAt[phase] = uint16(few(int(plan.AnyAt[phase])))
-	}
-	for i := range plan.Targeted {
-		plan.Targeted[i].Left = uint16(few(int(plan.Targeted[i].Left)))
+var scarce = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
+	full := somePlan.Draw(t, "plan")
+	for _, entry := range full.Entries() {
+		entry.Left = min(entry.Left, 2)
+		plan.Add(entry)
 	}
 	return plan
 })
@@ -101,5 +91,5 @@ func TestAddPanics(t *testing.T) {
 			t.Errorf("%v has room for one more", full)
 		}
 	}()
-	full.Add(other.Targeted[0])
+	full.Add(other.Entries()[0])
 }

@@ -156,10 +156,10 @@ func (t Target) matches(k Kind, at Place) bool {
 		!kindTable[k].directed && t.one.is(at.Peer, at.Leader) && t.other.is(at.Server, at.Leader)
 }
 
-// A TargetedFault is an entry of a plan: a number of faults of one kind, restricted to a target, to
-// a phase of the lock and to an instant.
-type TargetedFault struct {
-	Kind    Kind
+// An Entry of a plan is a number of faults of a kind, which may be restricted to a target, to a
+// phase of the lock and to an instant.
+type Entry struct {
+	Kind    Kind   // or Any
 	Target  Target // the zero Target for any
 	Phase   Phase
 	Phased  bool // restricted to Phase
@@ -172,7 +172,7 @@ type TargetedFault struct {
 const TargetedFaultsMax = 8
 
 // String returns the text of the entry in a plan without its count.
-func (a TargetedFault) String() string {
+func (a Entry) String() string {
 	text := a.Kind.String()
 	if a.Target != (Target{}) {
 		text += ":" + a.Target.String()
@@ -188,13 +188,22 @@ func (a TargetedFault) String() string {
 
 // Matches reports whether a fault of the kind in the phase and at the place can be taken from the
 // entry.
-func (a *TargetedFault) Matches(k Kind, phase Phase, at Place) bool {
-	return a.Left > 0 && a.Kind == k && (!a.Phased || a.Phase == phase) &&
-		at.Instants.has(a.Instant) && a.Target.matches(k, at)
+func (a *Entry) Matches(k Kind, phase Phase, at Place) bool {
+	return a.Left > 0 && a.covers(k) && a.in(phase) && at.Instants.has(a.Instant) &&
+		a.Target.matches(k, at)
 }
 
+// covers reports whether faults of the kind can be taken from the entry.
+func (a *Entry) covers(k Kind) bool { return a.Kind == k || a.Kind == Any && k.inAny() }
+
+// in reports whether faults of the entry can strike in the phase.
+func (a *Entry) in(phase Phase) bool { return !a.Phased || a.Phase == phase }
+
+// targeted reports whether the entry is restricted to a target or an instant.
+func (a *Entry) targeted() bool { return a.Target != Target{} || a.Instant != AnyInstant }
+
 // Fits returns an error if a run with the given numbers of clients and servers has no such target.
-func (a TargetedFault) Fits(clients, servers int) error {
+func (a Entry) Fits(clients, servers int) error {
 	for _, e := range [...]end{a.Target.one, a.Target.other} {
 		switch {
 		case e.role == numberedClient && int(e.number) > clients:
@@ -208,35 +217,46 @@ func (a TargetedFault) Fits(clients, servers int) error {
 	return nil
 }
 
-// compareTargeted orders the targeted faults of a plan.
-func compareTargeted(a, b TargetedFault) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareEnds(a.Target.one, b.Target.one),
-		compareEnds(a.Target.other, b.Target.other),
+// compareEntries orders the entries of a plan.
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.targetRank()-b.targetRank(),
+		compareEnds(a.Target.one, b.Target.one), compareEnds(a.Target.other, b.Target.other),
 		cmp.Compare(a.phaseRank(), b.phaseRank()), cmp.Compare(a.Instant, b.Instant))
 }
 
 // phaseRank is 0 for a fault that is not restricted to a phase.
-func (a TargetedFault) phaseRank() int {
+func (a Entry) phaseRank() int {
 	if a.Phased {
 		return 1 + int(a.Phase)
 	}
 	return 0
 }
 
-// restrictions counts what the entry is restricted to, apart from its kind.
-func (a *TargetedFault) restrictions() (n int) {
-	for _, restricted := range [...]bool{
-		a.Target != Target{}, a.Phased, a.Instant != AnyInstant,
-	} {
-		if restricted {
-			n++
+// targetRank is 0 for a fault that is restricted to no target and no instant.
+func (a Entry) targetRank() int {
+	if a.targeted() {
+		return 1
+	}
+	return 0
+}
+
+// precision is higher the more specific the entry is: first come entries with a target or an
+// instant, the one with the most restrictions first, then those of a kind before those of [Any], in
+// a phase before those in any.
+func (a *Entry) precision() (n int) {
+	for weight, is := range [...]bool{a.Phased, a.Kind != Any, a.targeted()} {
+		if is {
+			n += 1 << weight
 		}
+	}
+	if a.Target != (Target{}) && a.Instant != AnyInstant {
+		n++
 	}
 	return n
 }
 
 // Key encodes the entry, with its count, in 64 bits.
-func (a TargetedFault) Key() uint64 {
+func (a Entry) Key() uint64 {
 	one, other := a.Target.one, a.Target.other
 	return uint64(a.Kind)<<56 | uint64(one.role)<<52 | uint64(other.role)<<48 |
 		uint64(one.number)<<40 | uint64(other.number)<<32 | uint64(a.Instant)<<24 |

@@ -197,7 +197,7 @@ func TestTargetedFaultFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := plan.Targeted[0].Fits(tc.clients, tc.servers); err != nil {
+		if err := plan.Entries()[0].Fits(tc.clients, tc.servers); err != nil {
 			got = err.Error()
 		}
 		if got != tc.want {

@@ -16,7 +16,7 @@ import (
 // except Client and Cycles: each call of the function opens a further client, which stays open.
 func Contend(name string, acquire func(*Process) (*Hold, error)) Scenario {
 	return Scenario{
-		Clients: 3, Cycles: 1, Faults: faults.Plan{Any: 1}, Client: Dialed,
+		Clients: 3, Cycles: 1, Faults: faults.Of(faults.Any, 1), Client: Dialed,
 		Subject: Subject{
 			Name: name, Claims: append(history.SpinLock(), history.ClientMutualExclusion),
 			Open: func(p *Process) (Locker, error) {

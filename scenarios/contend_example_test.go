@@ -20,7 +20,7 @@ func ExampleContend() {
 		lock := zk.NewLock(conn, p.Directory+"/lock", zk.WorldACL(zk.PermAll))
 		return scenarios.Held(lock.Unlock, nil), lock.Lock()
 	})
-	scenario.Faults = faults.Plan{Any: 2}
+	scenario.Faults = faults.Of(faults.Any, 2)
 	fmt.Println(scenario.Clients, scenario.Faults, scenario.Validate())
 	// Output: 3 any=2 <nil>
 }

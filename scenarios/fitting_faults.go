@@ -25,15 +25,7 @@ func (s *Scenario) lacks() faults.Need {
 
 // faultsFit returns an error if the plan names a fault that cannot strike in the scenario.
 func (s *Scenario) faultsFit() error {
-	if s.Faults.Any < 0 {
-		return fmt.Errorf("the number of faults of any kind must not be negative, as %d is",
-			s.Faults.Any)
-	}
 	for k := range faults.Kinds {
-		if s.Faults.Of[k] < 0 {
-			return fmt.Errorf("the number of faults %v must not be negative, as %d is", k,
-				s.Faults.Of[k])
-		}
 		if s.Faults.Names(k) && !s.Has(k.Needs()) {
 			return fmt.Errorf("the fault %v needs %s", k, k.Needs())
 		}
@@ -56,8 +48,8 @@ func (s *Scenario) faultsFit() error {
 	if s.Faults.Allows(faults.Restart) {
 		clients = sim.ClientsMax // Processes that join have the next numbers.
 	}
-	for _, aim := range s.Faults.Targeted {
-		if err := aim.Fits(clients, s.EffectiveServers()); err != nil {
+	for _, entry := range s.Faults.Entries() {
+		if err := entry.Fits(clients, s.EffectiveServers()); err != nil {
 			return err
 		}
 	}

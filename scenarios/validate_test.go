@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -92,14 +91,6 @@ func TestValidateSubject(t *testing.T) {
 		"the model": {
 			func(s *scenarios.Scenario) { s.Subject.Real = true },
 			"Client: scenarios.Real in the scenario",
-		},
-		"fewer than no cuts": {
-			func(s *scenarios.Scenario) { s.Faults.Of[faults.Cut] = -1 },
-			"faults cut must not be negative, as -1 is",
-		},
-		"fewer than no any": {
-			func(s *scenarios.Scenario) { s.Faults.Any = -2 },
-			"faults of any kind must not be negative, as -2 is",
 		},
 	} {
 		s := &scenarios.Scenario{Subject: subjects.Mutex(), Clients: 2, Cycles: 1}

@@ -14,8 +14,7 @@ import (
 // notices when it breaks one: internal/tools/mutation does that. A search that finds nothing is
 // therefore also evidence for the simulator.
 func TestGuaranteesAreKept(t *testing.T) {
-	partitions := faults.Plan{}
-	partitions.Of[faults.PartitionServer], partitions.Of[faults.Restart] = 2, 1
+	partitions := faults.MustParse("partition-server=2,restart=1")
 	for _, tc := range []struct {
 		name      string
 		subject   scenarios.Subject

@@ -157,7 +157,7 @@ if one of them has never struck.`)
 
 // namedOnly returns the kinds of faults that a plan must name, because any does not cover them.
 func namedOnly() (names []string) {
-	plan := faults.Plan{Any: 1}
+	plan := faults.Of(faults.Any, 1)
 	for kind := range faults.Kinds {
 		if !plan.Allows(kind) {
 			names = append(names, kind.String())

@@ -269,17 +269,6 @@ func (g *Graph) Live(znode string, after int) bool {
 	return last >= 0 && g.Events[last].Kind != history.NodeDeleted
 }
 
-// Own returns the paths of the znodes that a process created before an event, in order.
-func (g *Graph) Own(process int32, before int) []string {
-	var paths []string
-	for i := range g.Events[:before] {
-		if e := &g.Events[i]; e.Kind == history.NodeCreated && e.Process == process {
-			paths = append(paths, e.Path)
-		}
-	}
-	return paths
-}
-
 // Listed returns the paths in the reply to a listing, and false if the event is none or its
 // contents are unknown.
 func (g *Graph) Listed(reply int) ([]string, bool) {

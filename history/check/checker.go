@@ -61,7 +61,7 @@ func (c *Checker) CheckAll(names []history.Property, events []history.Event) []*
 		}
 		c.pass = append(c.pass, one)
 	}
-	c.queue.decide(c.pass, events)
+	judge(&c.queue, c.pass, events)
 	var found []*history.Violation
 	for i := range c.pass {
 		if v := c.pass[i].violation; v != nil {

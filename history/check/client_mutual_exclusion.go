@@ -49,7 +49,7 @@ func (m *clientExclusionMonitor) copy(from monitor) {
 	m.inside = append(m.inside[:0], from.(*clientExclusionMonitor).inside...)
 }
 
-func (m *clientExclusionMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *clientExclusionMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *clientExclusionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)

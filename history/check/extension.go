@@ -44,7 +44,7 @@ func (m *extensionMonitor) copy(from monitor) {
 	m.holds = append(m.holds[:0], from.(*extensionMonitor).holds...)
 }
 
-func (m *extensionMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *extensionMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *extensionMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)

@@ -47,7 +47,7 @@ func (m *fencingMonitor) copy(from monitor) {
 		append(m.lastGrants[:0], other.lastGrants...)
 }
 
-func (m *fencingMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *fencingMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in the positions and not only their order, because the position of a grant by a token
 // alone is not part of any node. The nodes that may still be granted have positions in the state of
@@ -63,9 +63,9 @@ func (m *fencingMonitor) state(q *queue, s *State) {
 		}
 	}
 	s.fold(resources, grants)
-	for n := range q.nodes {
-		if m := &q.nodes[n]; m.deleted != 0 && !s.ended(m.process) {
-			s.fold(uint64(n), uint64(m.zxid))
+	for n := range q.Nodes {
+		if m := &q.Nodes[n]; m.Deleted != 0 && !s.ended(m.Process) {
+			s.fold(uint64(n), uint64(m.Zxid))
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (m *fencingMonitor) freedom(q *queue, e *history.Event) freedom {
 	case history.UnlockCall:
 		return anywhere
 	}
-	return q.freedom(e)
+	return queueFreedom(q, e)
 }
 
 func (m *fencingMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
@@ -150,8 +150,8 @@ func lastOf(log []history.Event, process int32, matches func(*history.Event) boo
 // of the process.
 func withLastGrant(grants []lastGrant, e *history.Event, q *queue) []lastGrant {
 	now := lastGrant{process: e.Process, zxid: e.Zxid}
-	if n := q.granted(e); n >= 0 {
-		now.zxid = q.nodes[n].zxid
+	if n := q.Granted(e); n >= 0 {
+		now.zxid = q.Nodes[n].Zxid
 	}
 	f := findLastGrant(grants, e.Process)
 	switch {

@@ -50,32 +50,32 @@ type fifoMonitor struct {
 func (m fifoMonitor) freedom(q *queue, e *history.Event) freedom {
 	if e.Kind == history.LockReturn {
 		return free(m.config.exclusive && m.config.solitary() && e.Err == "" &&
-			q.waitedWithIt(e), sooner) & q.freedom(e)
+			waitedWithIt(q, e), sooner) & queueFreedom(q, e)
 	}
-	return q.freedom(e)
+	return queueFreedom(q, e)
 }
 
 // waitedWithIt reports whether a process has waited with no node other than the one of its grant.
-func (q *queue) waitedWithIt(e *history.Event) bool {
-	switch q.waitingNodes(e.Process) {
+func waitedWithIt(q *queue, e *history.Event) bool {
+	switch waitingNodes(q, e.Process) {
 	case 0:
 		return true
 	case 1:
-		n := q.granted(e)
-		return n >= 0 && q.nodes[n].ephemeral
+		n := q.Granted(e)
+		return n >= 0 && q.Nodes[n].Ephemeral
 	}
 	return false
 }
 
 func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
-	n := q.granted(e)
+	n := q.Granted(e)
 	if n < 0 {
 		return nil
 	}
-	o, reason, had := q.older(n, e, &m.config.limits), ReasonOvertaken, "waited with"
-	if o < 0 && m.config.exclusive && q.nodes[n].deleted != 0 {
-		o, reason, had = q.olderHolder(n, e, &m.config.limits), reasonOvertookHolder, "had it by"
+	o, reason, had := q.Older(n, e, m.config.limits.Places), ReasonOvertaken, "waited with"
+	if o < 0 && m.config.exclusive && q.Nodes[n].Deleted != 0 {
+		o, reason, had = olderHolder(q, n, e, &m.config.limits), reasonOvertookHolder, "had it by"
 	}
 	if o < 0 {
 		return nil
@@ -83,57 +83,28 @@ func (m fifoMonitor) observe(q *queue, log []history.Event, i int) *history.Viol
 	return &history.Violation{
 		Property: history.FIFO, Event: i, Reason: reason,
 		Detail: fmt.Sprintf("c%d was granted %s (event %d) while c%d %s %s (event %d)",
-			e.Process, q.nodes[n].path, q.nodes[n].created, q.nodes[o].process, had,
-			q.nodes[o].path, q.nodes[o].created),
+			e.Process, q.Nodes[n].Path, q.Nodes[n].Created, q.Nodes[o].Process, had,
+			q.Nodes[o].Path, q.Nodes[o].Created),
 		Evidence: history.Evidence{
-			Process: e.Process, Other: q.nodes[o].process, Path: q.nodes[o].path,
+			Process: e.Process, Other: q.Nodes[o].Process, Path: q.Nodes[o].Path,
 		},
 	}
 }
 
-// older returns the index of a node that is older than node n and by which another process than
-// that of the grant waits, or -1 if there is none or the grant need not wait for it.
-func (q *queue) older(n int, grant *history.Event, limits *history.Limits) int {
-	found, before := -1, 0
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if !other.ephemeral || other.deleted != 0 || !q.precedes(m, n) {
-			continue
-		}
-		if other.holder != 0 && other.holder != grant.Process ||
-			other.holder == 0 && other.waiting && other.process != grant.Process {
-			before++
-		}
-		if found < 0 && other.waiting && other.holder == 0 && other.process != grant.Process &&
-			!(grant.Shared() && other.shared) {
-			found = m
-		}
-	}
-	if before < limits.Places {
-		return -1
-	}
-	return found
-}
-
 // olderHolder returns the index of a node that is older than node n and by which another process
 // than that of the grant holds the lock and excludes the grant, or -1.
-func (q *queue) olderHolder(n int, grant *history.Event, limits *history.Limits) int {
+func olderHolder(q *queue, n int, grant *history.Event, limits *history.Limits) int {
 	exclusive, sharing := 0, 0
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if !other.ephemeral || other.deleted != 0 || other.holder == 0 || other.unlockCalled ||
-			other.holder == grant.Process || !q.precedes(m, n) {
+	for m := range q.Nodes {
+		other := &q.Nodes[m]
+		if !other.Ephemeral || !other.Held() || other.Holder == grant.Process ||
+			!other.Precedes(&q.Nodes[n]) {
 			continue
 		}
-		exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
+		exclusive, sharing = counted(other.SharedHold, exclusive, sharing)
 		if !limits.Admits(grant.Shared(), exclusive, sharing) {
 			return m
 		}
 	}
 	return -1
-}
-
-// precedes reports whether node m was created before node n in the same directory.
-func (q *queue) precedes(m, n int) bool {
-	return q.nodes[m].zxid < q.nodes[n].zxid && sameDirectory(&q.nodes[m], &q.nodes[n])
 }

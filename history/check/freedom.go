@@ -28,18 +28,42 @@ func free(condition bool, f freedom) freedom {
 	return fixed
 }
 
-// freedom returns that of an event for a monitor that depends only on which processes hold the lock
-// by which nodes, and is broken by more of them rather than by fewer.
-func (q *queue) freedom(e *history.Event) freedom {
+// queueFreedom returns that of an event for a monitor that depends only on which processes hold the
+// lock by which nodes, and is broken by more of them rather than by fewer.
+func queueFreedom(q *queue, e *history.Event) freedom {
 	switch e.Kind {
 	case history.LockCall, history.UnlockReturn:
 		return anywhere
 	case history.UnlockCall:
 		return later
 	case history.LockReturn:
-		return free(q.grantIsLocal(e), sooner) | free(e.Err != "", anywhere)
+		return free(grantIsLocal(q, e), sooner) | free(e.Err != "", anywhere)
 	}
 	return fixed
+}
+
+// grantIsLocal reports whether other processes cannot change by which node a LockReturn grants the
+// lock. They can if the process did not create the node in this attempt.
+func grantIsLocal(q *queue, e *history.Event) bool {
+	if e.Err != "" {
+		return true
+	}
+	if e.Path == "" {
+		return waitingNodes(q, e.Process) < 2
+	}
+	n := q.Granted(e)
+	return n >= 0 && q.Nodes[n].Process == e.Process && q.Nodes[n].Waiting
+}
+
+// waitingNodes returns the number of ephemeral nodes that a process has created in its open
+// attempt.
+func waitingNodes(q *queue, process int32) (nodes int) {
+	for n := range q.Nodes {
+		if m := &q.Nodes[n]; m.Process == process && m.Waiting && m.Ephemeral {
+			nodes++
+		}
+	}
+	return nodes
 }
 
 // Kinds of events that no step causes which a reduction moves: the ensemble causes them, or time.

@@ -23,7 +23,7 @@ func (m *watchMonitor) observe(_ *queue, log []history.Event, i int) *history.Vi
 	return m.Observe(log, i)
 }
 
-func (m *watchMonitor) finish(*queue, []history.Event) *history.Violation { return m.Finish() }
+func (m *watchMonitor) finish([]history.Event) *history.Violation { return m.Finish() }
 
 // A consistencyMonitor decides [history.ZooKeeperConsistency]. It has no state for a search,
 // because no lock claims the property.

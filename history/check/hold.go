@@ -42,11 +42,11 @@ func (l *holdList) observe(q *queue, e *history.Event) {
 	h := l.find(e.Process)
 	if e.Kind == history.LockReturn && e.Err == "" {
 		granted := hold{process: e.Process, attempt: e.Attempt, node: -1}
-		if n := q.granted(e); n >= 0 {
-			m := &q.nodes[n]
-			granted.node, granted.path, granted.lost, granted.deleted = m.created, m.path,
-				m.deleted != 0,
-				m.deleted != 0
+		if n := q.Granted(e); n >= 0 {
+			m := &q.Nodes[n]
+			granted.node, granted.path, granted.lost, granted.deleted = m.Created, m.Path,
+				m.Deleted != 0,
+				m.Deleted != 0
 		}
 		if h >= 0 {
 			(*l)[h] = granted
@@ -71,12 +71,12 @@ func (l *holdList) observe(q *queue, e *history.Event) {
 }
 
 func (l holdList) delete(q *queue, e *history.Event) {
-	n := q.live(e.Path)
+	n := q.Live(e.Path)
 	if n < 0 {
 		return
 	}
 	for h := range l {
-		if l[h].node != q.nodes[n].created {
+		if l[h].node != q.Nodes[n].Created {
 			continue
 		}
 		l[h].deleted = true

@@ -246,11 +246,11 @@ func (c *LinearizableChecker) prefix(n int) []porcupine.Operation {
 
 // build makes the operations of the events and their canonical history.
 func (c *LinearizableChecker) build(events []history.Event) {
-	c.queue.reset()
+	c.queue.Reset()
 	c.grants, c.sharing = c.grants[:0], false
 	for i := range events {
 		e := &events[i]
-		if queueKinds>>e.Kind&1 == 0 {
+		if history.QueueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		switch e.Kind {
@@ -263,7 +263,7 @@ func (c *LinearizableChecker) build(events []history.Event) {
 		case history.UnlockCall, history.UnlockReturn:
 			c.unlock(e, i)
 		}
-		c.queue.observe(e, i)
+		c.queue.Observe(e, i)
 	}
 	c.operations, c.endpoints = c.operations[:0], c.endpoints[:0]
 	for g := range c.grants {
@@ -278,11 +278,11 @@ func (c *LinearizableChecker) grant(e *history.Event, i int) {
 		call: i, granted: i,
 	}
 	c.sharing = c.sharing || g.shared
-	if o := c.queue.openAttempt(e.Process); o >= 0 {
-		g.call = c.queue.open[o].call
+	if o := c.queue.OpenAttempt(e.Process); o >= 0 {
+		g.call = c.queue.Open[o].Call
 	}
-	if n := c.queue.granted(e); n >= 0 {
-		g.node, g.deleted = c.queue.nodes[n].created, c.queue.nodes[n].deleted
+	if n := c.queue.Granted(e); n >= 0 {
+		g.node, g.deleted = c.queue.Nodes[n].Created, c.queue.Nodes[n].Deleted
 	}
 	c.grants = append(c.grants, g)
 }
@@ -290,12 +290,12 @@ func (c *LinearizableChecker) grant(e *history.Event, i int) {
 // delete records the deletion of a node in every grant by it. It scans the grants backwards and
 // stops at the first one from before the node, so that a long history of grants costs little.
 func (c *LinearizableChecker) delete(path string, i int) {
-	n := c.queue.live(path)
+	n := c.queue.Live(path)
 	if n < 0 {
 		return
 	}
-	for g := len(c.grants) - 1; g >= 0 && c.grants[g].granted > c.queue.nodes[n].created; g-- {
-		if c.grants[g].node == c.queue.nodes[n].created {
+	for g := len(c.grants) - 1; g >= 0 && c.grants[g].granted > c.queue.Nodes[n].Created; g-- {
+		if c.grants[g].node == c.queue.Nodes[n].Created {
 			c.grants[g].deleted = i
 		}
 	}

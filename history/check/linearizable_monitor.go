@@ -79,11 +79,11 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 	s.fold(sum, 0)
 	for i := range m.instantHolds {
 		g := &m.instantHolds[i]
-		n := slices.IndexFunc(q.nodes, func(n node) bool { return n.created == g.node })
-		if n < 0 || s.ended(q.nodes[n].process) {
+		n := slices.IndexFunc(q.Nodes, func(n history.QueueNode) bool { return n.Created == g.node })
+		if n < 0 || s.ended(q.Nodes[n].Process) {
 			continue
 		}
-		s.fold(s.text(q.nodes[n].path), bit(g.excluded, 0)|uint64(g.left)<<1)
+		s.fold(s.text(q.Nodes[n].Path), bit(g.excluded, 0)|uint64(g.left)<<1)
 		if g.excluded {
 			continue
 		}
@@ -111,7 +111,9 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 }
 
 // freedom: an earlier grant or a later unlock makes the tenure longer.
-func (m *linearizableMonitor) freedom(q *queue, e *history.Event) freedom { return q.freedom(e) }
+func (m *linearizableMonitor) freedom(q *queue, e *history.Event) freedom {
+	return queueFreedom(q, e)
+}
 
 func (m *linearizableMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	switch e := &log[i]; e.Kind {
@@ -138,10 +140,10 @@ func (m *linearizableMonitor) violation(e *history.Event, i int) *history.Violat
 
 // grant records a grant, and reports whether no other grant held the lock at the same time.
 func (m *linearizableMonitor) grant(q *queue, e *history.Event) bool {
-	n := q.granted(e)
-	if n >= 0 && q.nodes[n].deleted != 0 {
+	n := q.Granted(e)
+	if n >= 0 && q.Nodes[n].Deleted != 0 {
 		g := slices.IndexFunc(m.instantHolds,
-			func(g instantHold) bool { return g.node == q.nodes[n].created })
+			func(g instantHold) bool { return g.node == q.Nodes[n].Created })
 		if m.instantHolds[g].excluded {
 			return false
 		}
@@ -167,7 +169,7 @@ func (m *linearizableMonitor) grant(q *queue, e *history.Event) bool {
 	}
 	newTenure := tenure{process: e.Process, attempt: e.Attempt, shared: e.Shared(), node: -1}
 	if n >= 0 {
-		newTenure.node, newTenure.path = q.nodes[n].created, q.nodes[n].path
+		newTenure.node, newTenure.path = q.Nodes[n].Created, q.Nodes[n].Path
 	}
 	m.tenures = append(m.tenures, newTenure)
 	return true
@@ -220,9 +222,9 @@ func (m *linearizableMonitor) disperse() {
 // forget drops the instantHolds of the process's attempt, which has returned.
 func (m *linearizableMonitor) forget(q *queue, process int32) {
 	m.instantHolds = slices.DeleteFunc(m.instantHolds, func(g instantHold) bool {
-		return slices.ContainsFunc(q.nodes, func(n node) bool {
-			return n.created == g.node &&
-				n.process == process
+		return slices.ContainsFunc(q.Nodes, func(n history.QueueNode) bool {
+			return n.Created == g.node &&
+				n.Process == process
 		})
 	})
 }
@@ -243,14 +245,14 @@ func (m *linearizableMonitor) unlock(e *history.Event) {
 }
 
 func (m *linearizableMonitor) delete(q *queue, path string) {
-	n := q.live(path)
+	n := q.Live(path)
 	if n < 0 {
 		return
 	}
-	node := q.nodes[n].created
-	if q.nodes[n].waiting {
+	node := q.Nodes[n].Created
+	if q.Nodes[n].Waiting {
 		g := instantHold{node: node}
-		g.excluded, g.left, g.unlockCalled = m.beside(q.nodes[n].shared, node)
+		g.excluded, g.left, g.unlockCalled = m.beside(q.Nodes[n].Shared, node)
 		m.instantHolds = append(m.instantHolds, g)
 	}
 	m.tenures = slices.DeleteFunc(m.tenures, func(s tenure) bool { return s.node == node })
@@ -258,7 +260,7 @@ func (m *linearizableMonitor) delete(q *queue, path string) {
 }
 
 // finish reports an overlap with a tenure whose node was never deleted.
-func (m *linearizableMonitor) finish(_ *queue, log []history.Event) *history.Violation {
+func (m *linearizableMonitor) finish(log []history.Event) *history.Violation {
 	if len(m.crowds) > 0 ||
 		slices.ContainsFunc(m.tenures, func(s tenure) bool { return s.overlapped }) {
 		return m.violation(&log[len(log)-1], len(log)-1)

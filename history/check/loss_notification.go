@@ -58,7 +58,7 @@ func (m *lossMonitor) copy(from monitor) {
 	m.directories = append(m.directories[:0], other.directories...)
 }
 
-func (m *lossMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *lossMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *lossMonitor) state(_ *queue, s *State) {
 	m.holds.state(s)
@@ -76,10 +76,10 @@ func (m *lossMonitor) state(_ *queue, s *State) {
 func (m *lossMonitor) freedom(q *queue, e *history.Event) freedom {
 	switch e.Kind {
 	case history.LockReturn:
-		if e.Err == "" && q.granted(e) < 0 && slices.Contains(m.creators, e.Process) {
+		if e.Err == "" && q.Granted(e) < 0 && slices.Contains(m.creators, e.Process) {
 			return fixed
 		}
-		return q.freedom(e)
+		return queueFreedom(q, e)
 	case history.UnlockCall, history.ReenterCall:
 		return later
 	case history.LockCall, history.UnlockReturn, history.ReenterReturn, history.Enter,
@@ -94,7 +94,7 @@ func (m *lossMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	reason := ""
 	switch e.Kind {
 	case history.LockReturn:
-		if e.Err == "" && q.granted(e) < 0 {
+		if e.Err == "" && q.Granted(e) < 0 {
 			reason = m.checkGrant(q, log[:i], e)
 		}
 	case history.UnlockReturn, history.ReenterReturn, history.Enter:
@@ -164,11 +164,11 @@ func (m *lossMonitor) checkNotified(e *history.Event) string {
 func (m *lossMonitor) checkGrant(q *queue, before []history.Event, e *history.Event) string {
 	switch {
 	case e.Path == "":
-		own := func(n node) bool { return n.process == e.Process && n.ephemeral }
-		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.nodes, own) {
+		own := func(n history.QueueNode) bool { return n.Process == e.Process && n.Ephemeral }
+		if slices.Contains(m.creators, e.Process) && !slices.ContainsFunc(q.Nodes, own) {
 			return reasonNoNode // An older node of the process could hold the lock.
 		}
-	case q.live(e.Path) < 0 && slices.Contains(m.directories, history.Directory(e.Path)):
+	case q.Live(e.Path) < 0 && slices.Contains(m.directories, history.Directory(e.Path)):
 		if slices.ContainsFunc(before, func(b history.Event) bool {
 			return b.Kind == history.NodeDeleted &&
 				b.Path == e.Path

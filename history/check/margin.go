@@ -64,7 +64,7 @@ func (m *marginMonitor) copy(from monitor) {
 	m.now, m.holds = other.now, append(m.holds[:0], other.holds...)
 }
 
-func (m *marginMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *marginMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in how long ago each process was told, until that is long enough, or its session
 // ended.

@@ -136,13 +136,13 @@ func QueueOperations(events []history.Event) []porcupine.Operation {
 	}
 	for i := range events {
 		e := &events[i]
-		if queueKinds>>e.Kind&1 == 0 {
+		if history.QueueKinds>>e.Kind&1 == 0 {
 			continue
 		}
 		m := find(e.Process)
 		switch {
 		case e.Kind == history.NodeCreated && e.Session != 0 && m < 0 &&
-			q.openAttempt(e.Process) >= 0:
+			q.OpenAttempt(e.Process) >= 0:
 			members = append(members, member{process: e.Process, created: i})
 			spans = append(spans, interval{
 				models.Input{Process: e.Process, Verb: models.Enter},
@@ -152,7 +152,7 @@ func QueueOperations(events []history.Event) []porcupine.Operation {
 		case e.Kind == history.LockReturn && e.Err != "" && m >= 0:
 			members[m].left = i
 		case e.Kind == history.LockReturn && m >= 0:
-			if n := q.granted(e); n >= 0 && q.nodes[n].created == members[m].created {
+			if n := q.Granted(e); n >= 0 && q.Nodes[n].Created == members[m].created {
 				members[m].attempt = e.Attempt
 				spans = append(spans, interval{
 					models.Input{Process: e.Process, Verb: models.Grant},
@@ -163,17 +163,17 @@ func QueueOperations(events []history.Event) []porcupine.Operation {
 		case e.Kind == history.UnlockCall && m >= 0 && members[m].left == 0:
 			members[m].left = i
 		case e.Kind == history.NodeDeleted:
-			if n := q.live(e.Path); n >= 0 {
+			if n := q.Live(e.Path); n >= 0 {
 				if m := slices.IndexFunc(members,
 					func(m member) bool {
-						return m.created == q.nodes[n].created &&
+						return m.created == q.Nodes[n].Created &&
 							!m.done
 					}); m >= 0 {
 					leave(&members[m], i)
 				}
 			}
 		}
-		q.observe(e, i)
+		q.Observe(e, i)
 	}
 	for m := range members {
 		if !members[m].done && members[m].left != 0 {

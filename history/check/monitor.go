@@ -8,6 +8,9 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
+// The queue says who holds and who waits, for nearly every monitor.
+type queue = history.Queue
+
 // A monitor decides one property event by event. Its fields are the property's state after the
 // events observed so far, by which a search distinguishes states.
 //
@@ -21,7 +24,7 @@ type monitor interface {
 	// and the queue decide whether there is one.
 	observe(q *queue, log []history.Event, i int) *history.Violation
 	// finish returns how the end of the history breaks the property, or nil.
-	finish(q *queue, log []history.Event) *history.Violation
+	finish(log []history.Event) *history.Violation
 	// freedom says where a partial-order reduction may move an event at a process. It is asked for
 	// the kinds that the monitor observes or that change its queue. The queue is that of the events
 	// before, and the monitor has not observed the event.
@@ -36,10 +39,10 @@ type monitor interface {
 // stateless implements part of a monitor without state.
 type stateless struct{}
 
-func (stateless) reset()                                            {}
-func (stateless) copy(monitor)                                      {}
-func (stateless) finish(*queue, []history.Event) *history.Violation { return nil }
-func (stateless) state(*queue, *State)                              {}
+func (stateless) reset()                                    {}
+func (stateless) copy(monitor)                              {}
+func (stateless) finish([]history.Event) *history.Violation { return nil }
+func (stateless) state(*queue, *State)                      {}
 
 // A monitorConfig holds the parameters of the lock on which some properties depend.
 type monitorConfig struct {
@@ -72,14 +75,14 @@ type verdict struct {
 // in its initial state.
 func decide(name history.Property, m monitor, log []history.Event) *history.Violation {
 	pass := []verdict{{property: find(name), monitor: m}}
-	new(queue).decide(pass, log)
+	judge(new(queue), pass, log)
 	return pass[0].violation
 }
 
-// decide completes the verdicts in one pass over the history. It resets the queue and uses its
+// judge completes the verdicts in one pass over the history. It resets the queue and uses its
 // memory.
-func (q *queue) decide(pass []verdict, log []history.Event) {
-	q.reset()
+func judge(q *queue, pass []verdict, log []history.Event) {
+	q.Reset()
 	for i := range log {
 		kind := uint64(1) << log[i].Kind
 		for n := range pass {
@@ -88,13 +91,13 @@ func (q *queue) decide(pass []verdict, log []history.Event) {
 				v.decided = v.violation != nil
 			}
 		}
-		if queueKinds&kind != 0 {
-			q.observe(&log[i], i)
+		if history.QueueKinds&kind != 0 {
+			q.Observe(&log[i], i)
 		}
 	}
 	for n := range pass {
 		if v := &pass[n]; !v.decided {
-			v.violation = v.monitor.finish(v.property.reads(q), log)
+			v.violation = v.monitor.finish(log)
 		}
 	}
 }
@@ -158,6 +161,36 @@ func (s *State) foldProcesses(processes []int32) {
 		}
 	}
 	s.fold(sum, 0)
+}
+
+// foldQueue folds in the queue. The order of the nodes is the order of their creation. Two facts
+// make no difference and are left out: what ended processes waited for, and their grants by deleted
+// nodes.
+func (s *State) foldQueue(q *queue) {
+	for n := range q.Nodes {
+		m := &q.Nodes[n]
+		if m.Deleted != 0 && s.ended(m.Process) {
+			continue
+		}
+		flags := bit(m.Ephemeral, 0) | bit(m.Waiting, 1) | bit(m.Deleted != 0, 2) |
+			bit(m.UnlockCalled, 3) | bit(m.Shared, 4) | bit(m.SharedHold, 5)
+		s.fold(s.text(m.Path), uint64(uint32(m.Process))<<32|flags)
+		if m.Holder == 0 {
+			continue
+		}
+		attempt := m.Attempt
+		if m.UnlockCalled {
+			attempt = 0
+		}
+		s.fold(uint64(uint32(m.Holder)), uint64(uint32(attempt)))
+	}
+	open := uint64(0)
+	for _, o := range q.Open {
+		if !s.ended(o.Process) {
+			open += scatter(uint64(o.Process) | bit(o.Shared, 32))
+		}
+	}
+	s.fold(open, 0)
 }
 
 // scatter hashes a number, so that a sum of such hashes represents a set.
@@ -254,8 +287,8 @@ func (m *Monitor) Observe(log []history.Event) {
 				}
 			}
 		}
-		if kind&queueKinds != 0 {
-			m.queue.observe(&log[i], i)
+		if kind&history.QueueKinds != 0 {
+			m.queue.Observe(&log[i], i)
 		}
 		if m.unmonitored {
 			m.past = fold(fold(m.past, hashWithoutTime(&log[i])), uint64(log[i].At))
@@ -294,7 +327,7 @@ func (m *Monitor) LaterHides(event int) bool { return m.notLater > event }
 func (m *Monitor) State(gone func(process int32) bool) uint64 {
 	s := &m.hashed
 	*s = State{hasEnded: gone, key: m.past, texts: &m.texts}
-	m.queue.state(s)
+	s.foldQueue(&m.queue)
 	for n := range m.monitors {
 		before := s.key
 		m.monitors[n].state(m.queues[n], s)
@@ -323,7 +356,7 @@ func (m *Monitor) Violated() bool {
 func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 	for n, v := range m.violations {
 		if v == nil {
-			v = m.monitors[n].finish(m.queues[n], log)
+			v = m.monitors[n].finish(log)
 		}
 		if v != nil {
 			nameThreads(v)
@@ -336,7 +369,7 @@ func (m *Monitor) Finish(log []history.Event) (found []*history.Violation) {
 // Reset makes the monitor that of an empty history.
 func (m *Monitor) Reset() {
 	m.observed, m.notSooner, m.notLater, m.past = 0, 0, 0, 0
-	m.queue.reset()
+	m.queue.Reset()
 	for n := range m.monitors {
 		m.monitors[n].reset()
 	}
@@ -348,7 +381,7 @@ func (m *Monitor) Reset() {
 func (m *Monitor) Copy(from *Monitor) {
 	m.observed, m.past = from.observed, from.past
 	m.notSooner, m.notLater = from.notSooner, from.notLater
-	m.queue.copy(&from.queue)
+	m.queue.Copy(&from.queue)
 	for n := range m.monitors {
 		m.monitors[n].copy(from.monitors[n])
 	}

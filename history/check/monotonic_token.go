@@ -53,7 +53,7 @@ func (m *tokenMonitor) copy(from monitor) {
 	m.floors, m.tokens = append(floors, other.floors...), append(tokens, other.tokens...)
 }
 
-func (m *tokenMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *tokenMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *tokenMonitor) state(_ *queue, s *State) {
 	s.fold(uint64(m.highest), 0)
@@ -83,13 +83,13 @@ func (m *tokenMonitor) freedom(q *queue, e *history.Event) freedom {
 	case e.Kind == history.UnlockCall:
 		return anywhere
 	case e.Kind == history.LockReturn && e.Err == "" && e.Zxid != 0:
-		n := q.granted(e)
-		return free(!m.sharing(e) && m.config.linearizable && n >= 0 && q.nodes[n].deleted == 0,
-			sooner) & q.freedom(e)
+		n := q.Granted(e)
+		return free(!m.sharing(e) && m.config.linearizable && n >= 0 && q.Nodes[n].Deleted == 0,
+			sooner) & queueFreedom(q, e)
 	case e.Kind == history.LockReturn:
 		return anywhere
 	}
-	return q.freedom(e)
+	return queueFreedom(q, e)
 }
 
 // sharing reports whether the grant of an attempt may hold the lock together with others.
@@ -109,7 +109,7 @@ func (m *tokenMonitor) observe(q *queue, log []history.Event, i int) *history.Vi
 	if e.Err != "" || e.Zxid == 0 {
 		return nil
 	}
-	if n := q.granted(e); n >= 0 && q.nodes[n].deleted > 0 {
+	if n := q.Granted(e); n >= 0 && q.Nodes[n].Deleted > 0 {
 		return nil
 	}
 	if e.Zxid <= floor || slices.Contains(m.tokens, e.Zxid) {

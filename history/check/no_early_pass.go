@@ -85,7 +85,7 @@ func (m *earlyPassMonitor) copy(from monitor) {
 	m.count, m.undecided = other.count, other.undecided
 }
 
-func (m *earlyPassMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *earlyPassMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in the divisions without their order.
 func (m *earlyPassMonitor) state(_ *queue, s *State) {
@@ -130,7 +130,7 @@ func (m *earlyPassMonitor) freedom(q *queue, e *history.Event) freedom {
 		return later
 	case history.LockReturn:
 		return free(e.Err == "" && m.config.limits.Places > 1 &&
-			(e.Path == "" || q.live(e.Path) >= 0), sooner)
+			(e.Path == "" || q.Live(e.Path) >= 0), sooner)
 	}
 	return fixed
 }
@@ -177,7 +177,7 @@ func (m *earlyPassMonitor) observe(q *queue, log []history.Event, i int) *histor
 			return m.violation(log, i, reasonEarlyEnter, 0)
 		}
 		p.inside = true
-		p.absent = e.Path != "" && q.live(e.Path) < 0
+		p.absent = e.Path != "" && q.Live(e.Path) < 0
 	case history.UnlockCall:
 		p.leaving = true
 	case history.Lost:
@@ -364,16 +364,7 @@ func (p *passage) remains(q *queue) bool {
 	if p.leaving || p.absent {
 		return false
 	}
-	gone := false
-	for i := range q.nodes {
-		if n := &q.nodes[i]; n.process == p.process && n.waiting {
-			if n.deleted == 0 {
-				return true
-			}
-			gone = true
-		}
-	}
-	return p.inside || !gone
+	return p.inside || !orphaned(q, p.process)
 }
 
 // crash records that a process has crashed: its calls last until its session ends.

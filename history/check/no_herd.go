@@ -131,7 +131,7 @@ func (m *herdMonitor) copy(from monitor) {
 	m.crashed = append(old.crashed[:0], other.crashed...)
 }
 
-func (m *herdMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *herdMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state does not fold in the cost of a disturbed attempt, to which the property does not apply.
 func (m *herdMonitor) state(_ *queue, s *State) {
@@ -171,10 +171,10 @@ func (m *herdMonitor) freedom(q *queue, e *history.Event) freedom {
 	case history.LockCall:
 		return later
 	case history.LockReturn:
-		sharing := func(o openAttempt) bool { return o.shared }
+		sharing := func(o history.OpenAttempt) bool { return o.Shared }
 		armed := func(a armedWatch) bool { return a.process == e.Process }
 		return free(!slices.ContainsFunc(m.armed, armed) &&
-			(e.Shared() || !slices.ContainsFunc(q.open, sharing)), sooner) & q.freedom(e)
+			(e.Shared() || !slices.ContainsFunc(q.Open, sharing)), sooner) & queueFreedom(q, e)
 	case history.UnlockCall, history.UnlockReturn, history.Send, history.Reply,
 		history.WatchEvent, history.SessionState, history.Fault, history.Crashed:
 		return anywhere
@@ -199,11 +199,11 @@ func (m *herdMonitor) observe(q *queue, log []history.Event, i int) *history.Vio
 	case history.Crashed:
 		m.crashed = append(m.crashed, e.Process)
 	case history.NodeDeleted:
-		if n := q.live(e.Path); n >= 0 {
-			m.deleted(e, &q.nodes[n])
-			if q.nodes[n].holder == 0 {
+		if n := q.Live(e.Path); n >= 0 {
+			m.deleted(e, &q.Nodes[n])
+			if q.Nodes[n].Holder == 0 {
 				// A process without its node does not wait, even if it has watches.
-				m.armed = withoutArmed(m.armed, q.nodes[n].process)
+				m.armed = withoutArmed(m.armed, q.Nodes[n].Process)
 			}
 		}
 	case history.NodeCreated, history.WatchArmed:
@@ -264,19 +264,19 @@ func (m *herdMonitor) wasted(e *history.Event, i int) *history.Violation {
 }
 
 // deleted counts a release, if the node was a holder's.
-func (m *herdMonitor) deleted(e *history.Event, n *node) {
-	if n.holder == 0 {
+func (m *herdMonitor) deleted(e *history.Event, n *history.QueueNode) {
+	if n.Holder == 0 {
 		return
 	}
 	m.cost.Releases++
-	m.releases[m.next%releasesKept] = release{zxid: e.Zxid, path: e.Path, holder: n.holder}
+	m.releases[m.next%releasesKept] = release{zxid: e.Zxid, path: e.Path, holder: n.Holder}
 	m.next++
 }
 
 // fired counts a watch that has fired, and returns the number of processes that its release has
 // woken so far.
 func (m *herdMonitor) fired(q *queue, e *history.Event) int {
-	if findArmed(m.armed, e) < 0 || q.letsIn(e.Process) {
+	if findArmed(m.armed, e) < 0 || letsIn(q, e.Process) {
 		return 0
 	}
 	released := m.releaseOf(e)
@@ -344,8 +344,8 @@ func (m *herdMonitor) wokenDetail(log []history.Event, i int) string {
 func (m *herdMonitor) watch(q *queue, e *history.Event) {
 	switch e.Kind {
 	case history.WatchArmed:
-		if e.Request != 0 && e.Name != "exist" && q.openAttempt(e.Process) >= 0 &&
-			!slices.Contains(m.crashed, e.Process) && !q.orphaned(e.Process) {
+		if e.Request != 0 && e.Name != "exist" && q.OpenAttempt(e.Process) >= 0 &&
+			!slices.Contains(m.crashed, e.Process) && !orphaned(q, e.Process) {
 			m.armed = append(m.armed, armedWatch{e.Watch, e.Process, e.Path})
 		}
 	case history.WatchFired, history.WatchGone:
@@ -368,20 +368,20 @@ func findArmed(armed []armedWatch, e *history.Event) int {
 
 // letsIn reports whether a process waits in shared mode and no process waits for exclusive mode by
 // an older node.
-func (q *queue) letsIn(process int32) bool {
-	o := q.openAttempt(process)
-	if o < 0 || !q.open[o].shared {
+func letsIn(q *queue, process int32) bool {
+	o := q.OpenAttempt(process)
+	if o < 0 || !q.Open[o].Shared {
 		return false
 	}
-	for n := range q.nodes {
-		m := &q.nodes[n]
-		if !m.waiting || m.deleted != 0 || !m.ephemeral {
+	for n := range q.Nodes {
+		m := &q.Nodes[n]
+		if !m.Waiting || m.Deleted != 0 || !m.Ephemeral {
 			continue
 		}
-		if m.process == process {
+		if m.Process == process {
 			return true
 		}
-		if !m.shared {
+		if !m.Shared {
 			return false
 		}
 	}
@@ -390,11 +390,11 @@ func (q *queue) letsIn(process int32) bool {
 
 // orphaned reports whether the process has created nodes in its open attempt and all are deleted.
 // Then it does not wait, even if it does not know yet.
-func (q *queue) orphaned(process int32) bool {
+func orphaned(q *queue, process int32) bool {
 	gone := false
-	for n := range q.nodes {
-		if q.nodes[n].process == process && q.nodes[n].waiting {
-			if q.nodes[n].deleted == 0 {
+	for n := range q.Nodes {
+		if q.Nodes[n].Process == process && q.Nodes[n].Waiting {
+			if q.Nodes[n].Deleted == 0 {
 				return false
 			}
 			gone = true

@@ -103,7 +103,7 @@ func (m *leakedNodeMonitor) observe(_ *queue, log []history.Event, i int) *histo
 	return nil
 }
 
-func (m *leakedNodeMonitor) finish(*queue, []history.Event) *history.Violation {
+func (m *leakedNodeMonitor) finish([]history.Event) *history.Violation {
 	for n := range m.nodes {
 		if v := m.check(&m.nodes[n]); v != nil {
 			return v

@@ -59,7 +59,7 @@ func (m *livelockMonitor) add(process int32) *requestWindow {
 	return s
 }
 
-func (m *livelockMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *livelockMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *livelockMonitor) state(_ *queue, s *State) {
 	for i := range m.windows {

@@ -56,7 +56,7 @@ func (m *updateMonitor) copy(from monitor) {
 	m.writes = other.writes
 }
 
-func (m *updateMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *updateMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *updateMonitor) state(_ *queue, s *State) {
 	resources, readings := uint64(0), uint64(0)

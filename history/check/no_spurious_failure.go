@@ -36,7 +36,7 @@ func (m *failureMonitor) copy(from monitor) {
 	m.cancelled = append(m.cancelled[:0], from.(*failureMonitor).cancelled...)
 }
 
-func (m *failureMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *failureMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *failureMonitor) state(_ *queue, s *State) { s.foldProcesses(m.cancelled) }
 

@@ -63,7 +63,7 @@ func (m *starvationMonitor) copy(from monitor) {
 	m.places, m.fair = append(m.places[:0], other.places...), other.fair
 }
 
-func (m *starvationMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *starvationMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state does not fold in the indexes since which places count. Before the FairPhase event no
 // overtake counts, and after it only grants of attempts that begin later.
@@ -189,14 +189,14 @@ func withoutReturned(places []queuePlace, e *history.Event) []queuePlace {
 func overtake(places []queuePlace, q *queue, e *history.Event,
 	limits *history.Limits,
 ) *queuePlace {
-	o := q.openAttempt(e.Process)
+	o := q.OpenAttempt(e.Process)
 	if e.Err != "" || o < 0 || limits.Places > 1 &&
-		contendersBefore(places, q, q.open[o].call) < limits.Places {
+		contendersBefore(places, q, q.Open[o].Call) < limits.Places {
 		return nil
 	}
 	var most *queuePlace
 	for p := range places {
-		if places[p].queued != 0 && places[p].queued < q.open[o].call &&
+		if places[p].queued != 0 && places[p].queued < q.Open[o].Call &&
 			!(places[p].shared && e.Shared()) {
 			places[p].overtaken++
 			if most == nil || places[p].overtaken > most.overtaken {
@@ -213,9 +213,9 @@ func contendersBefore(places []queuePlace, q *queue, call int) (before int) {
 	for p := range places {
 		before += int(bit(places[p].queued != 0 && places[p].queued < call, 0))
 	}
-	for n := range q.nodes {
-		m := &q.nodes[n]
-		before += int(bit(m.holder != 0 && m.deleted == 0 && m.created < call, 0))
+	for n := range q.Nodes {
+		m := &q.Nodes[n]
+		before += int(bit(m.Holder != 0 && m.Deleted == 0 && m.Created < call, 0))
 	}
 	return before
 }

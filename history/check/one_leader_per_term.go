@@ -55,7 +55,7 @@ func (m *leaderMonitor) copy(from monitor) {
 	m.elected = append(m.elected[:0], from.(*leaderMonitor).elected...)
 }
 
-func (m *leaderMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *leaderMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *leaderMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)
@@ -73,7 +73,7 @@ func (m *leaderMonitor) state(_ *queue, s *State) {
 func (m *leaderMonitor) freedom(q *queue, e *history.Event) freedom {
 	switch e.Kind {
 	case history.LockReturn:
-		return free(e.Err != "" || e.Zxid == 0, anywhere) & q.freedom(e)
+		return free(e.Err != "" || e.Zxid == 0, anywhere) & queueFreedom(q, e)
 	case history.LockCall, history.UnlockCall, history.UnlockReturn:
 		return anywhere
 	}
@@ -84,16 +84,16 @@ func (m *leaderMonitor) observe(q *queue, log []history.Event, i int) *history.V
 	e := &log[i]
 	switch e.Kind {
 	case history.NodeCreated:
-		if e.Session != 0 && q.earliest(history.Directory(e.Path), -1) < 0 {
+		if e.Session != 0 && earliest(q, history.Directory(e.Path), -1) < 0 {
 			m.elected = append(m.elected, electedNode{e.Path, e.Zxid, e.Process, 0})
 		}
 	case history.NodeDeleted:
-		if n := q.live(e.Path); n >= 0 {
-			m.elect(q, q.earliest(history.Directory(e.Path), n))
+		if n := q.Live(e.Path); n >= 0 {
+			m.elect(q, earliest(q, history.Directory(e.Path), n))
 		}
 	case history.LockReturn:
-		if n := q.granted(e); n >= 0 && e.Zxid != 0 {
-			if known := m.find(q.nodes[n].path, e.Zxid); known >= 0 {
+		if n := q.Granted(e); n >= 0 && e.Zxid != 0 {
+			if known := m.find(q.Nodes[n].Path, e.Zxid); known >= 0 {
 				return m.lead(known, log, i)
 			}
 		}
@@ -105,10 +105,10 @@ func (m *leaderMonitor) observe(q *queue, log []history.Event, i int) *history.V
 
 // earliest returns the index of the earliest live ephemeral node in a directory, other than the
 // given one, or -1.
-func (q *queue) earliest(in string, except int) int {
-	for n := range q.nodes {
-		m := &q.nodes[n]
-		if n != except && m.deleted == 0 && m.ephemeral && m.path[:m.directoryEnds] == in {
+func earliest(q *queue, in string, except int) int {
+	for n := range q.Nodes {
+		m := &q.Nodes[n]
+		if n != except && m.Deleted == 0 && m.Ephemeral && m.Directory() == in {
 			return n
 		}
 	}
@@ -120,11 +120,11 @@ func (m *leaderMonitor) elect(q *queue, n int) {
 	if n < 0 {
 		return
 	}
-	node := &q.nodes[n]
+	node := &q.Nodes[n]
 	if !slices.ContainsFunc(m.elected, func(known electedNode) bool {
-		return known.path == node.path && known.zxid == node.zxid
+		return known.path == node.Path && known.zxid == node.Zxid
 	}) {
-		m.elected = append(m.elected, electedNode{node.path, node.zxid, node.process, 0})
+		m.elected = append(m.elected, electedNode{node.Path, node.Zxid, node.Process, 0})
 	}
 }
 
@@ -166,11 +166,11 @@ func (m *leaderMonitor) lead(n int, log []history.Event, i int) *history.Violati
 func (m *leaderMonitor) see(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
 	if e.Zxid == 0 {
-		for n := range q.nodes {
-			own := &q.nodes[n]
-			if own.holder == e.Process && own.deleted == 0 && !own.unlockCalled {
+		for n := range q.Nodes {
+			own := &q.Nodes[n]
+			if own.Holder == e.Process && own.Held() {
 				return m.violation(log, i, reasonNoLeader, e.Process, fmt.Sprintf(
-					"c%d observed that nobody leads, and leads itself by %s", e.Process, own.path))
+					"c%d observed that nobody leads, and leads itself by %s", e.Process, own.Path))
 			}
 		}
 		return nil

@@ -39,7 +39,7 @@ func (m *ownReleaseMonitor) copy(from monitor) {
 	m.keys = append(m.keys[:0], from.(*ownReleaseMonitor).keys...)
 }
 
-func (m *ownReleaseMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *ownReleaseMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *ownReleaseMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)

@@ -108,7 +108,7 @@ func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history
 	return nil
 }
 
-func (m *progressMonitor) finish(*queue, []history.Event) *history.Violation {
+func (m *progressMonitor) finish([]history.Event) *history.Violation {
 	if !m.fair {
 		return nil
 	}

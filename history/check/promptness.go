@@ -104,7 +104,7 @@ func (m *promptnessMonitor) of(process int32) *asker {
 	return a
 }
 
-func (m *promptnessMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *promptnessMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in no index, which only decides what a violation names, and times since and until
 // now: when a run came to a state makes no difference.

@@ -45,7 +45,7 @@ func (p *property) reads(q *queue) *queue {
 // the monitor gets to see.
 func (p *property) depends() uint64 {
 	if p.queue {
-		return p.kinds | queueKinds
+		return p.kinds | history.QueueKinds
 	}
 	return p.kinds
 }
@@ -174,7 +174,7 @@ var propertyTable = [...]property{
 		},
 		cacheable: true,
 		queue:     true,
-		kinds:     holdKinds | queueKinds | 1<<history.ReenterReturn | 1<<history.Enter,
+		kinds:     holdKinds | history.QueueKinds | 1<<history.ReenterReturn | 1<<history.Enter,
 	},
 	{
 		name:      history.SessionLoss,
@@ -200,7 +200,7 @@ var propertyTable = [...]property{
 		tests:     func(u uses) int { return u.awaitedReleases },
 		monitor:   func(r *monitorConfig) monitor { return &herdMonitor{limits: &r.limits} },
 		queue:     true,
-		kinds: queueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
+		kinds: history.QueueKinds | 1<<history.Tick | 1<<history.Send | 1<<history.Reply |
 			1<<history.WatchEvent | 1<<history.SessionState |
 			1<<history.Fault | 1<<history.Crashed | 1<<history.WatchFired | 1<<history.WatchArmed |
 			1<<history.WatchGone | 1<<history.Applied,

@@ -69,7 +69,7 @@ func (m *quiescenceMonitor) copy(from monitor) {
 		other.from, append(m.idle[:0], other.idle...)
 }
 
-func (m *quiescenceMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *quiescenceMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in no index of an event, which only decides what a violation names.
 func (m *quiescenceMonitor) state(_ *queue, s *State) {

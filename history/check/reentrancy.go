@@ -33,7 +33,7 @@ func Reentrancy(events []history.Event) *history.Violation {
 
 // reentrancyKinds holds the kinds of events that decide. Any other may only be the first after a
 // deletion.
-const reentrancyKinds = holdKinds | queueKinds | 1<<history.ReenterReturn
+const reentrancyKinds = holdKinds | history.QueueKinds | 1<<history.ReenterReturn
 
 type reentrancyMonitor struct {
 	holds holdList
@@ -50,7 +50,7 @@ func (m *reentrancyMonitor) copy(from monitor) {
 	m.holds, m.suspect, m.zxid = append(m.holds[:0], other.holds...), other.suspect, other.zxid
 }
 
-func (m *reentrancyMonitor) finish(*queue, []history.Event) *history.Violation { return m.suspect }
+func (m *reentrancyMonitor) finish([]history.Event) *history.Violation { return m.suspect }
 
 func (m *reentrancyMonitor) state(_ *queue, s *State) {
 	m.holds.state(s)
@@ -62,7 +62,7 @@ func (m *reentrancyMonitor) state(_ *queue, s *State) {
 func (m *reentrancyMonitor) freedom(q *queue, e *history.Event) freedom {
 	switch {
 	case e.Kind == history.LockReturn || e.Kind == history.UnlockCall:
-		return q.freedom(e)
+		return queueFreedom(q, e)
 	case e.Kind == history.ReenterCall || e.Kind == history.ReenterReturn,
 		e.Kind == history.LockCall || e.Kind == history.UnlockReturn,
 		e.Kind == history.Lost || e.Kind == history.Crashed:
@@ -115,7 +115,7 @@ func (m *reentrancyMonitor) check(q *queue, e *history.Event, i int) *history.Vi
 		e.Kind != history.NodeDeleted:
 		return violation(reasonRefusal, had.reenterFailed)
 	case e.Kind == history.NodeDeleted && !had.unlocking && !had.notified:
-		if n := q.live(e.Path); n >= 0 && q.nodes[n].created == had.node {
+		if n := q.Live(e.Path); n >= 0 && q.Nodes[n].Created == had.node {
 			m.suspect, m.zxid = violation(reasonTooSoon, i), e.Zxid
 		}
 	case e.Kind == history.UnlockReturn && e.Err == "" && e.Attempt == had.attempt && !had.deleted:

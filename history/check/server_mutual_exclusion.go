@@ -48,30 +48,29 @@ type serverExclusionMonitor struct {
 // freedom: an earlier grant or a later unlock makes the tenure longer. If the process does not own
 // the node of the grant, an earlier grant may find no node.
 func (serverExclusionMonitor) freedom(q *queue, e *history.Event) freedom {
-	return q.freedom(e)
+	return queueFreedom(q, e)
 }
 
 func (x serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *history.Violation {
 	e := &log[i]
-	n := q.granted(e)
-	if n < 0 || q.nodes[n].deleted != 0 {
+	n := q.Granted(e)
+	if n < 0 || q.Nodes[n].Deleted != 0 {
 		return nil
 	}
 	exclusive, sharing := 0, 0
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if other.holder == 0 || other.unlockCalled || other.deleted != 0 ||
-			!sameDirectory(other, &q.nodes[n]) {
+	for m := range q.Nodes {
+		other := &q.Nodes[m]
+		if !other.Held() || other.Directory() != q.Nodes[n].Directory() {
 			continue
 		}
 		reason, count := reasonTwoServed, 0
 		if m == n {
-			if other.holder == e.Process {
+			if other.Holder == e.Process {
 				continue // The process is granted the lock that it holds.
 			}
 			reason = reasonSharedNode
 		} else {
-			exclusive, sharing = counted(other.sharedHold, exclusive, sharing)
+			exclusive, sharing = counted(other.SharedHold, exclusive, sharing)
 			if x.config.limits.Admits(e.Shared(), exclusive, sharing) {
 				continue
 			}
@@ -83,10 +82,10 @@ func (x serverExclusionMonitor) observe(q *queue, log []history.Event, i int) *h
 			Property: history.ServerMutualExclusion, Event: i, Reason: reason,
 			Detail: fmt.Sprintf("c%d was granted %s in attempt %d while c%d held %s since "+
 				"attempt %d%s",
-				e.Process, q.nodes[n].path, e.Attempt, other.holder, other.path, other.attempt,
+				e.Process, q.Nodes[n].Path, e.Attempt, other.Holder, other.Path, other.Attempt,
 				besides(count)),
 			Evidence: history.Evidence{
-				Process: e.Process, Other: other.holder, Path: other.path, Count: count,
+				Process: e.Process, Other: other.Holder, Path: other.Path, Count: count,
 			},
 		}
 	}

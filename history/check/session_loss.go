@@ -53,7 +53,7 @@ func (m *sessionMonitor) copy(from monitor) {
 	m.leases, m.ended = append(m.leases[:0], other.leases...), other.ended
 }
 
-func (m *sessionMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *sessionMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in the leases as a set.
 func (m *sessionMonitor) state(_ *queue, s *State) {
@@ -82,7 +82,7 @@ func (m *sessionMonitor) freedom(q *queue, e *history.Event) freedom {
 		l := m.find(e.Process)
 		return later | free(l < 0 || !m.leases[l].sessionEnded, sooner)
 	case history.LockReturn:
-		return q.freedom(e)
+		return queueFreedom(q, e)
 	case history.Crashed, history.SessionState, history.WatchEvent:
 		return anywhere
 	}
@@ -145,8 +145,8 @@ func (m *sessionMonitor) grant(q *queue, e *history.Event) {
 	}
 	m.end(e.Process)
 	path := e.Path
-	if n := q.granted(e); n >= 0 {
-		path = q.nodes[n].path
+	if n := q.Granted(e); n >= 0 {
+		path = q.Nodes[n].Path
 	}
 	m.leases = append(m.leases, lease{process: e.Process, path: path})
 }

@@ -9,9 +9,9 @@ var (
 		Name: "a process gets the lock that had to wait for it", Clients: 2,
 		Reached: func(events []history.Event) bool {
 			return anyEvent(events, func(q *queue, e *history.Event) bool {
-				n := q.live(e.Path)
-				return e.Kind == history.NodeDeleted && n >= 0 && q.nodes[n].holder != 0 &&
-					q.waitersBehind(n) > 0
+				n := q.Live(e.Path)
+				return e.Kind == history.NodeDeleted && n >= 0 && q.Nodes[n].Holder != 0 &&
+					waitersBehind(q, n) > 0
 			})
 		},
 	}
@@ -44,10 +44,9 @@ var (
 				if e.Kind != history.Crashed {
 					return false
 				}
-				for n := range q.nodes {
-					if q.nodes[n].holder == e.Process && !q.nodes[n].unlockCalled &&
-						q.nodes[n].deleted == 0 &&
-						q.waitersBehind(n) > 0 {
+				for n := range q.Nodes {
+					if q.Nodes[n].Holder == e.Process && q.Nodes[n].Held() &&
+						waitersBehind(q, n) > 0 {
 						return true
 					}
 				}
@@ -64,10 +63,10 @@ var (
 				if e.Kind != history.Fault || e.Name != cancelName {
 					return false
 				}
-				for n := range q.nodes {
-					if q.nodes[n].process == e.Process && q.nodes[n].waiting &&
-						q.nodes[n].deleted == 0 &&
-						q.waitersBehind(n) > 0 {
+				for n := range q.Nodes {
+					if q.Nodes[n].Process == e.Process && q.Nodes[n].Waiting &&
+						q.Nodes[n].Deleted == 0 &&
+						waitersBehind(q, n) > 0 {
 						return true
 					}
 				}
@@ -88,16 +87,16 @@ func QueueSometimes() []history.Sometimes {
 
 // anyEvent reports whether reached is true for some event and the queue before it.
 func anyEvent(events []history.Event, reached func(*queue, *history.Event) bool) bool {
-	var nodeSpace [12]node
-	var openSpace [12]openAttempt
-	q := queue{nodeSpace[:0], openSpace[:0]}
+	var nodeSpace [12]history.QueueNode
+	var openSpace [12]history.OpenAttempt
+	q := queue{Nodes: nodeSpace[:0], Open: openSpace[:0]}
 	for i := range events {
 		e := &events[i]
 		if reached(&q, e) {
 			return true
 		}
-		if queueKinds>>e.Kind&1 != 0 {
-			q.observe(e, i)
+		if history.QueueKinds>>e.Kind&1 != 0 {
+			q.Observe(e, i)
 		}
 	}
 	return false
@@ -105,13 +104,11 @@ func anyEvent(events []history.Event, reached func(*queue, *history.Event) bool)
 
 // waitersBehind returns the number of nodes in the directory of node n by which other processes
 // wait and that are younger than n.
-func (q *queue) waitersBehind(n int) int {
+func waitersBehind(q *queue, n int) int {
 	count := 0
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if other.waiting && other.deleted == 0 && other.holder == 0 && other.ephemeral &&
-			other.process != q.nodes[n].process &&
-			other.zxid > q.nodes[n].zxid && sameDirectory(other, &q.nodes[n]) {
+	for m := range q.Nodes {
+		other := &q.Nodes[m]
+		if other.Waits() && other.Process != q.Nodes[n].Process && q.Nodes[n].Precedes(other) {
 			count++
 		}
 	}
@@ -138,14 +135,14 @@ func sessionEnds(events []history.Event, holder bool, waiters int) bool {
 		if e.Kind != history.NodeDeleted {
 			return false
 		}
-		n := q.live(e.Path)
-		if n < 0 || q.waitersBehind(n) < waiters || !endsSession(events, i) {
+		n := q.Live(e.Path)
+		if n < 0 || waitersBehind(q, n) < waiters || !endsSession(events, i) {
 			return false
 		}
 		if holder {
-			return q.nodes[n].holder != 0 && !q.nodes[n].unlockCalled
+			return q.Nodes[n].Holder != 0 && !q.Nodes[n].UnlockCalled
 		}
-		return q.nodes[n].holder == 0 && q.nodes[n].waiting
+		return q.Nodes[n].Holder == 0 && q.Nodes[n].Waiting
 	})
 }
 

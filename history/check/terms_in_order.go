@@ -39,7 +39,7 @@ func (m *termMonitor) copy(from monitor) {
 	m.seen = append(m.seen[:0], from.(*termMonitor).seen...)
 }
 
-func (m *termMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *termMonitor) finish([]history.Event) *history.Violation { return nil }
 
 func (m *termMonitor) state(_ *queue, s *State) {
 	sum := uint64(0)

@@ -63,22 +63,22 @@ func (x *Vacuity) Merge(other *Vacuity) {
 //
 // It takes time linear in the events, times the number of live nodes and processes.
 func (x *Vacuity) Add(events []history.Event, limits history.Limits) {
-	var nodeSpace [12]node
-	var openSpace [12]openAttempt
+	var nodeSpace [12]history.QueueNode
+	var openSpace [12]history.OpenAttempt
 	var faultedSpace [16]int32
 	var holdingSpace, criticalSpace [5]insider
 	c := contention{
 		limits: limits, faulted: faultedSpace[:0], holding: holdingSpace[:0],
 		critical: criticalSpace[:0],
 	}
-	q := queue{nodeSpace[:0], openSpace[:0]}
+	q := queue{Nodes: nodeSpace[:0], Open: openSpace[:0]}
 	for i := range events {
 		e := &events[i]
-		if queueKinds>>e.Kind&1 != 0 {
+		if history.QueueKinds>>e.Kind&1 != 0 {
 			c.countQueue(&q, e)
-			q.observe(e, i)
+			q.Observe(e, i)
 		} else {
-			c.countOther(q.open, e)
+			c.countOther(&q, e)
 		}
 	}
 	for i := range propertyTable {
@@ -136,14 +136,14 @@ func (c *contention) countQueue(q *queue, e *history.Event) {
 		c.attempts++
 		c.holding = withoutInsider(c.holding, e.Process)
 	case history.NodeDeleted:
-		n := q.live(e.Path)
-		if n < 0 || q.nodes[n].holder == 0 {
+		n := q.Live(e.Path)
+		if n < 0 || q.Nodes[n].Holder == 0 {
 			return
 		}
-		if q.waitersBehind(n) > 0 {
+		if waitersBehind(q, n) > 0 {
 			c.awaitedReleases++
 		}
-		if !q.nodes[n].unlockCalled {
+		if !q.Nodes[n].UnlockCalled {
 			c.losses++
 		}
 	}
@@ -159,17 +159,17 @@ func (c *contention) grant(q *queue, e *history.Event) {
 	}
 	c.holding = append(withoutInsider(c.holding, e.Process),
 		insider{process: e.Process, shared: e.Shared()})
-	n := q.granted(e)
-	if n < 0 || q.nodes[n].deleted != 0 {
+	n := q.Granted(e)
+	if n < 0 || q.Nodes[n].Deleted != 0 {
 		return
 	}
 	exclusive, sharing := 0, 0
-	for m := range q.nodes {
-		other := &q.nodes[m]
-		if other.process != e.Process && other.deleted == 0 &&
-			(other.waiting || other.holder != 0) &&
-			sameDirectory(other, &q.nodes[n]) {
-			exclusive, sharing = counted(other.mode(), exclusive, sharing)
+	for m := range q.Nodes {
+		other := &q.Nodes[m]
+		if other.Process != e.Process && other.Deleted == 0 &&
+			(other.Waiting || other.Holder != 0) &&
+			other.Directory() == q.Nodes[n].Directory() {
+			exclusive, sharing = counted(other.Mode(), exclusive, sharing)
 			if c.limits.Admits(e.Shared(), exclusive, sharing) {
 				continue
 			}
@@ -183,7 +183,7 @@ func (c *contention) grant(q *queue, e *history.Event) {
 }
 
 // countOther counts the tests of any other event.
-func (c *contention) countOther(open []openAttempt, e *history.Event) {
+func (c *contention) countOther(q *queue, e *history.Event) {
 	switch e.Kind {
 	case history.Send:
 		if c.fair {
@@ -196,7 +196,7 @@ func (c *contention) countOther(open []openAttempt, e *history.Event) {
 			c.expiries++
 		}
 	case history.Enter:
-		if c.contended(open, e) {
+		if c.contended(q, e) {
 			c.contendedEnters++
 		}
 		c.critical = append(withoutInsider(c.critical, e.Process),
@@ -206,7 +206,7 @@ func (c *contention) countOther(open []openAttempt, e *history.Event) {
 	case history.Lost:
 		c.losses++
 	case history.Fault:
-		if e.Name != cancelName && findOpenAttempt(open, e.Process) >= 0 &&
+		if e.Name != cancelName && q.OpenAttempt(e.Process) >= 0 &&
 			!slices.Contains(c.faulted, e.Process) {
 			c.faulted = append(c.faulted, e.Process)
 		}
@@ -224,24 +224,24 @@ func (c *contention) countOther(open []openAttempt, e *history.Event) {
 		c.writer = e.Process
 	case history.FairPhase:
 		c.fair = true
-		c.fairCalls += len(open) + c.pending
+		c.fairCalls += len(q.Open) + c.pending
 	}
 }
 
 // contended reports whether the lock would not admit a process that enters if all others that use
 // it were inside.
-func (c *contention) contended(open []openAttempt, e *history.Event) bool {
+func (c *contention) contended(q *queue, e *history.Event) bool {
 	exclusive, sharing := 0, 0
-	for _, o := range open {
-		exclusive, sharing = counted(o.shared, exclusive, sharing)
+	for _, o := range q.Open {
+		exclusive, sharing = counted(o.Shared, exclusive, sharing)
 	}
 	for _, in := range c.holding {
-		if in.process != e.Process && findOpenAttempt(open, in.process) < 0 {
+		if in.process != e.Process && q.OpenAttempt(in.process) < 0 {
 			exclusive, sharing = counted(in.shared, exclusive, sharing)
 		}
 	}
 	for _, in := range c.critical {
-		if in.process != e.Process && findOpenAttempt(open, in.process) < 0 &&
+		if in.process != e.Process && q.OpenAttempt(in.process) < 0 &&
 			!hasInsider(c.holding, in.process) {
 			exclusive, sharing = counted(in.shared, exclusive, sharing)
 		}

@@ -53,7 +53,7 @@ func (m *validityMonitor) copy(from monitor) {
 	m.now, m.holds = other.now, append(m.holds[:0], other.holds...)
 }
 
-func (m *validityMonitor) finish(*queue, []history.Event) *history.Violation { return nil }
+func (m *validityMonitor) finish([]history.Event) *history.Violation { return nil }
 
 // state folds in the times that are left.
 func (m *validityMonitor) state(_ *queue, s *State) {

@@ -36,9 +36,9 @@ func (s *story) noStarvation() bool {
 	if times > 1 {
 		s.say("It was overtaken %d times.", times)
 	}
-	if path := s.contender(grant); s.Created(path, grant) >= 0 {
+	if made := s.made(grant); made >= 0 {
 		s.say("%s asked for the lock at %s, and queued with %s at %s.", q, s.at(asked),
-			s.node(path), s.at(s.Created(path, grant)))
+			s.node(s.contender(grant)), s.at(made))
 	}
 	s.places(waiter, call, grant, given)
 	return true

@@ -12,56 +12,44 @@ import (
 func (s *story) serverMutualExclusion() bool {
 	grant := s.v.Event
 	e := &s.Events[grant]
-	holder := s.holder(grant)
-	if !granted(e) || holder < 0 {
+	holders, holder := s.holders(grant), -1
+	names := make([]string, len(holders))
+	for n, i := range holders {
+		names[n] = process(s.Events[i].Process)
+		if !e.Shared() || !s.Events[i].Shared() {
+			holder = i
+		}
+	}
+	if holder < 0 {
 		return false
 	}
 	q, path := process(s.Events[holder].Process), s.contender(holder)
 	s.say("%s was granted the lock %s while %s held it: %s was granted it %s by %s, which still "+
 		"existed, and had not unlocked.", process(e.Process), s.in(grant), q, q, s.in(holder),
 		s.node(path))
-	s.full(s.holders(grant))
+	if s.v.Evidence.Count > 1 {
+		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(names, ", "))
+	}
 	s.overwrote(grant, holder)
 	s.basis(grant, path)
 	return true
 }
 
-// full tells which processes took all places of a lock that has several.
-func (s *story) full(holders []string) {
-	if s.v.Evidence.Count > 1 {
-		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(holders, ", "))
-	}
-}
-
-// holders returns the processes other than that of a grant that hold the lock just before it.
-func (s *story) holders(grant int) (names []string) {
-	for i := range s.Events[:grant] {
-		if e := &s.Events[i]; granted(e) && e.Process != s.Events[grant].Process &&
-			s.holds(i, grant) {
-			names = append(names, process(e.Process))
+// holders returns the grants by which other processes hold the lock just before a grant, in order.
+func (s *story) holders(grant int) (grants []int) {
+	q := history.QueueAfter(s.Events[:grant])
+	own := q.Granted(&s.Events[grant])
+	for n := range q.Nodes {
+		m := &q.Nodes[n]
+		if own >= 0 && m.Held() && m.Holder != s.Events[grant].Process &&
+			m.Directory() == q.Nodes[own].Directory() {
+			grants = append(grants, s.last(m.Holder, grant, func(e *history.Event) bool {
+				return granted(e) && e.Attempt == m.Attempt
+			}))
 		}
 	}
-	return names
-}
-
-// holds reports whether the grant of event i lasts at the servers until just before an event.
-func (s *story) holds(i, before int) bool {
-	released := s.next(s.Events[i].Process, i, of(history.UnlockCall))
-	path := s.contender(i)
-	return (released < 0 || released > before) && path != "" && s.Live(path, before)
-}
-
-// holder returns the grant by which another process holds the lock just before an event: its znode
-// exists, and it has not called Unlock. It returns -1 if there is none.
-func (s *story) holder(before int) int {
-	for i := before - 1; i >= 0; i-- {
-		e := &s.Events[i]
-		if granted(e) && e.Process != s.Events[before].Process &&
-			!(e.Shared() && s.Events[before].Shared()) && s.holds(i, before) {
-			return i
-		}
-	}
-	return -1
+	slices.Sort(grants)
+	return grants
 }
 
 // basis tells what a process relied on when it took the lock, although the znode of a rival, which
@@ -199,11 +187,10 @@ func (s *story) linearizable() bool {
 		return false
 	}
 	grant := s.v.Event
-	path := s.contender(grant)
-	if path != "" && s.Created(path, grant) >= 0 && !s.Live(path, grant) {
-		s.deadGrant(grant, path)
+	if s.deadGrant(grant) {
 		return true
 	}
+	path := s.contender(grant)
 	if i := s.last(e.Process, grant, granted); i >= 0 && path != "" && s.contender(i) == path {
 		s.say("%s was granted the lock %s by %s, the node of its earlier grant %s, which its "+
 			"Unlock in between did not delete.", process(e.Process), s.in(grant), s.node(path),
@@ -226,7 +213,7 @@ func (s *story) linearizable() bool {
 		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
 			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))
 		s.overwrote(grant, i)
-		if deleted := s.gone(i, grant); deleted >= 0 {
+		if deleted := s.lost(i, grant); deleted >= 0 {
 			when := "after"
 			if deleted < i {
 				when = "even before"
@@ -247,10 +234,13 @@ func (s *story) operation() string {
 	return "release"
 }
 
-// deadGrant explains a grant by a znode that was deleted before.
-func (s *story) deadGrant(grant int, path string) {
+// deadGrant explains a grant by a znode that was deleted before, and reports whether it is one.
+func (s *story) deadGrant(grant int) bool {
+	deleted, path := s.gone(grant, grant), s.contender(grant)
+	if deleted < 0 {
+		return false
+	}
 	p := process(s.Events[grant].Process)
-	deleted := s.LastChange(path, grant)
 	call := s.last(s.Events[grant].Process, grant, of(history.LockCall))
 	listing := s.lastListing(s.Events[grant].Process, call, grant)
 	told := false // by the first sentence
@@ -271,7 +261,7 @@ func (s *story) deadGrant(grant int, path string) {
 	}
 	if listing < 0 {
 		s.unlisted(call, grant)
-		return
+		return true
 	}
 	if !told {
 		s.say("%s's last listing before the grant showed %s %s.", p, s.children(listing),
@@ -283,45 +273,28 @@ func (s *story) deadGrant(grant int, path string) {
 	}); over >= 0 && over < grant {
 		s.say("Its client had reported the end of the session at %s.", s.at(over))
 	}
+	return true
 }
 
 // fifo explains a grant while an older contender waited.
 func (s *story) fifo() bool {
 	grant := s.v.Event
 	e := &s.Events[grant]
-	own := s.contender(grant)
-	if !granted(e) || own == "" {
+	queue := history.QueueAfter(s.Events[:grant])
+	n := queue.Granted(e)
+	if n < 0 {
 		return false
 	}
-	born := s.Created(own, grant)
-	rival, created := "", len(s.Events)
-	for i := range s.Events[:grant] {
-		n := &s.Events[i]
-		if n.Kind == history.NodeCreated && n.Process != e.Process && i < created && i < born &&
-			s.Live(n.Path, grant) && s.queued(n.Process, grant) == n.Path &&
-			s.waits(n.Process, grant) && !(e.Shared() && s.shares(n.Process, grant)) {
-			rival, created = n.Path, i
-		}
-	}
-	if rival == "" {
+	older := queue.Older(n, e, 0)
+	if older < 0 {
 		return false
 	}
-	q := process(s.Events[created].Process)
+	own, rival := &queue.Nodes[n], &queue.Nodes[older]
+	q := process(rival.Process)
 	s.say("%s was granted the lock %s by %s while %s, which had queued earlier, was still "+
 		"waiting: %s's %s was created at %s, %s at %s.", process(e.Process), s.in(grant),
-		s.node(own), q, q, s.node(rival), s.at(created), s.node(own), s.at(born))
-	s.basis(grant, rival)
+		s.node(own.Path), q, q, s.node(rival.Path), s.at(rival.Created), s.node(own.Path),
+		s.at(own.Created))
+	s.basis(grant, rival.Path)
 	return true
-}
-
-// shares reports whether the last call of Lock of a process before an event is in shared mode.
-func (s *story) shares(process int32, before int) bool {
-	i := s.last(process, before, of(history.LockCall))
-	return i >= 0 && s.Events[i].Shared()
-}
-
-// waits reports whether a process has called Lock, which has not returned before an event.
-func (s *story) waits(process int32, before int) bool {
-	i := s.last(process, before, of(history.LockCall, history.LockReturn))
-	return i >= 0 && s.Events[i].Kind == history.LockCall
 }

@@ -12,33 +12,15 @@ import (
 // grantOf returns the grant by which a process held the lock just before an event, or -1.
 func (s *story) grantOf(process int32, before int) int { return s.last(process, before, granted) }
 
-// lost tells how the znode of a grant was deleted, and how its holder could have known. It returns
-// false if the znode exists at the event, or is unknown.
-func (s *story) lost(grant, at int) bool {
-	path := s.contender(grant)
-	if path == "" {
-		return false
-	}
-	deleted := s.gone(grant, at)
+// sayLost tells how the znode of a grant was deleted, and how its holder could have known. It
+// returns false if the znode exists at the event, or is unknown.
+func (s *story) sayLost(grant, at int) bool {
+	deleted := s.lost(grant, at)
 	if deleted < 0 {
 		return false
 	}
-	s.say("But %s had been deleted %s.", s.node(path), s.demise(deleted))
+	s.say("But %s had been deleted %s.", s.node(s.contender(grant)), s.demise(deleted))
 	return true
-}
-
-// gone returns the deletion of the znode of a grant before an event, or -1. It may have come before
-// the grant.
-func (s *story) gone(grant, before int) int {
-	path := s.contender(grant)
-	created := s.Created(path, grant)
-	if created < 0 || s.Events[created].Process != s.Events[grant].Process {
-		return -1
-	}
-	if deleted := s.Deleted(path, created); deleted < before {
-		return deleted
-	}
-	return -1
 }
 
 // insider returns the Enter of a process that is inside when another enters, and that excludes it:
@@ -59,7 +41,7 @@ func (s *story) insider(enter int) int {
 	}
 	for _, since := range inside {
 		grant := s.grantOf(s.Events[since].Process, since)
-		if grant >= 0 && s.gone(grant, enter) >= 0 {
+		if grant >= 0 && s.lost(grant, enter) >= 0 {
 			return since
 		}
 	}
@@ -82,7 +64,7 @@ func (s *story) clientMutualExclusion() bool {
 	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
 	deleted := -1
 	if mine >= 0 && theirs >= 0 {
-		deleted = s.gone(theirs, enter)
+		deleted = s.lost(theirs, enter)
 	}
 	if deleted >= 0 && s.late(inside, deleted, enter) {
 		s.say("%s had entered at %s, and had neither left nor been notified of a loss.", q,
@@ -161,12 +143,7 @@ func (s *story) lossNotification() bool {
 	p := process(e.Process)
 	switch e.Kind {
 	case history.LockReturn:
-		path := s.contender(s.v.Event)
-		if path == "" || s.Created(path, s.v.Event) < 0 || s.Live(path, s.v.Event) {
-			return false
-		}
-		s.deadGrant(s.v.Event, path)
-		return true
+		return s.deadGrant(s.v.Event)
 	case history.UnlockReturn, history.ReenterReturn:
 		grant := s.grantOf(e.Process, s.v.Event)
 		if grant < 0 {
@@ -180,7 +157,7 @@ func (s *story) lossNotification() bool {
 				s.at(s.v.Event))
 		}
 		s.say("It was granted the lock at %s by %s.", s.at(grant), s.node(s.contender(grant)))
-		if !s.lost(grant, s.v.Event) {
+		if !s.sayLost(grant, s.v.Event) {
 			if told := s.last(e.Process, s.v.Event, of(history.Lost)); told > grant {
 				s.say("But it was notified at %s that it had lost the lock.", s.at(told))
 			}
@@ -246,7 +223,7 @@ func (s *story) sessionLoss() bool {
 		default:
 			s.say("Its client library reported at %s that the session had expired.", s.at(i))
 		}
-		s.lost(grant, s.v.Event)
+		s.sayLost(grant, s.v.Event)
 		watch := s.last(e.Process, s.v.Event+1, func(e *history.Event) bool {
 			return e.Kind == history.WatchEvent && e.Watch == 0
 		})

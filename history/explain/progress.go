@@ -188,7 +188,7 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	if owner == waiter {
 		owned = "But %s is its own node, created at %s."
 	}
-	if own := s.queued(owner, len(s.Events)); s.waits(owner, len(s.Events)) && own != path &&
+	if own := s.queued(owner); own != "" && own != path &&
 		s.last(owner, len(s.Events), of(history.LockCall)) < created {
 		led, whom := false, "itself"
 		if owner != waiter {
@@ -240,6 +240,16 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	if !s.waitsFor(owner, told) {
 		s.say("It has no request and no watch pending.")
 	}
+}
+
+// queued returns the path of the last znode that a process created in its open attempt, or "".
+func (s *story) queued(process int32) string {
+	for _, n := range slices.Backward(history.QueueAfter(s.Events).Nodes) {
+		if n.Process == process && n.Waiting {
+			return n.Path
+		}
+	}
+	return ""
 }
 
 // panicked reports whether a violation is that a process panicked.
@@ -492,10 +502,10 @@ func (s *story) endedWatch(p int32) bool {
 	s.lead("%s was told that its watch on %s had ended with its session (event %d: %s), and its "+
 		"code still waits for an event of that watch.", process(p), s.node(e.Path), s.cite(told),
 		e.Err)
-	own := s.queued(p, len(s.Events))
-	if own != "" && !s.Live(own, len(s.Events)-1) {
-		s.say("Its own %s had been deleted %s.", s.node(own),
-			s.demise(s.LastChange(own, len(s.Events))))
+	if own := s.last(p, len(s.Events), of(history.LockCall, history.NodeCreated)); own >= 0 {
+		if deleted := s.Deleted(s.Events[own].Path, own); deleted >= 0 {
+			s.say("Its own %s had been deleted %s.", s.node(s.Events[own].Path), s.demise(deleted))
+		}
 	}
 	s.say("Since then it has sent no request and has no watch: nothing can wake it.")
 	return true

@@ -32,7 +32,7 @@ func (s *story) fencing() bool {
 	p, q := process(e.Process), process(o.Process)
 	s.say("%s was granted the lock at %s, and %s later, at %s. %s had written %s before %s's late "+
 		"write.", p, s.at(mine), q, s.at(theirs), q, s.in(other), p)
-	if deleted := s.gone(mine, write); deleted >= 0 {
+	if deleted := s.lost(mine, write); deleted >= 0 {
 		s.say("%s's %s was deleted %s.", p, s.node(s.contender(mine)), s.demise(deleted))
 	}
 	a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid
@@ -93,7 +93,7 @@ func (s *story) noLostUpdate() bool {
 	}
 	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
 		s.at(first), process(s.Events[second].Process), s.at(second))
-	if deleted := s.gone(first, write); deleted >= 0 && deleted < second {
+	if deleted := s.lost(first, write); deleted >= 0 && deleted < second {
 		q := process(s.Events[first].Process)
 		late, other := write, other
 		if first == theirs {
@@ -153,7 +153,7 @@ func (s *story) tokens(a, b int) {
 
 // creation tells which transaction created the znode of a grant, as "4 (event 9)".
 func (s *story) creation(grant int) string {
-	created := s.Created(s.contender(grant), grant)
+	created := s.made(grant)
 	return fmt.Sprintf("%d %s", s.Events[created].Zxid, s.in(created))
 }
 
@@ -168,15 +168,14 @@ func (s *story) foreign(grant int) bool {
 			return false
 		}
 	}
-	return s.Created(s.contender(grant), grant) >= 0
+	return s.made(grant) >= 0
 }
 
 // session tells where the token of a grant comes from, if it is the session or the creation of the
 // znode.
 func (s *story) session(grant int) {
 	e := &s.Events[grant]
-	path := s.contender(grant)
-	created := s.Created(path, grant)
+	path, created := s.contender(grant), s.made(grant)
 	if created < 0 {
 		return
 	}

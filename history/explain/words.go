@@ -40,26 +40,47 @@ func granted(e *history.Event) bool { return e.Kind == history.LockReturn && e.E
 
 // contender returns the path of the znode by which a process was granted the lock, or "".
 func (s *story) contender(grant int) string {
-	e := &s.Events[grant]
-	if e.Path != "" {
-		return e.Path
+	if made := s.made(grant); made >= 0 {
+		return s.Events[made].Path
 	}
-	for _, path := range slices.Backward(s.Own(e.Process, grant)) {
-		return path
-	}
-	return ""
+	return s.Events[grant].Path
 }
 
-// queued returns the path of the last znode that a process created in the attempt that is open at
-// an event, or "".
-func (s *story) queued(process int32, at int) string {
-	call := s.last(process, at, of(history.LockCall))
-	for i := at - 1; i > call && call >= 0; i-- {
-		if e := &s.Events[i]; e.Kind == history.NodeCreated && e.Process == process {
-			return e.Path
+// made returns the creation of the znode by which a process was granted the lock, or -1. If the
+// attempt of a process shows no such znode, the process relies on an earlier one.
+func (s *story) made(grant int) int {
+	e := &s.Events[grant]
+	switch node, known := history.GrantNode(s.Events, grant); {
+	case known:
+		return node.Created
+	case e.Path != "":
+		return s.Created(e.Path, grant)
+	}
+	return s.last(e.Process, grant, of(history.NodeCreated))
+}
+
+// gone returns the deletion before an event of the znode by which a process was granted the lock,
+// or -1. It may have come before the grant.
+func (s *story) gone(grant, before int) int {
+	if created := s.made(grant); created >= 0 {
+		if deleted := s.Deleted(s.Events[created].Path, created); deleted < before {
+			return deleted
 		}
 	}
-	return ""
+	return -1
+}
+
+// lost is gone for a znode that the process itself has created.
+func (s *story) lost(grant, before int) int {
+	if made := s.made(grant); made < 0 || s.Events[made].Process != s.Events[grant].Process {
+		return -1
+	}
+	return s.gone(grant, before)
+}
+
+// waits reports whether a process has called Lock, which has not returned before an event.
+func (s *story) waits(process int32, before int) bool {
+	return history.QueueAfter(s.Events[:before]).OpenAttempt(process) >= 0
 }
 
 // lastListing returns the last reply between two events that lists children, or -1.

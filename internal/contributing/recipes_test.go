@@ -33,7 +33,7 @@ var recipes = []recipe{
 		files: map[string]string{"drop_link": "internal/run/zookeeper"},
 		rows: []row{
 			{"internal/run/zookeeper/faults.go", "faultActions", "faults.DropLink: dropLink"},
-			{"faults/kind.go", "Kinds", "DropLink Kind = iota"},
+			{"faults/kind.go", "Any", "DropLink Kind = iota"},
 			{
 				"faults/kind_table.go", "kindTable",
 				`DropLink: {name: "drop-link", meaning: "the connection breaks"}`,

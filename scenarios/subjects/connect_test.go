@@ -38,7 +38,7 @@ func TestConnect(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		scenario := scenarios.Scenario{
 			Subject: renewing(false, openFurther), Clients: 2, Cycles: 2,
-			Faults: faults.Plan{Any: 3}, Servers: servers,
+			Faults: faults.Of(faults.Any, 3), Servers: servers,
 		}
 		expired := false
 		for schedule := range 100 {
@@ -81,7 +81,7 @@ func TestConnect(t *testing.T) {
 func TestConnectSecondSession(t *testing.T) {
 	scenario := scenarios.Scenario{
 		Subject: renewing(true, openFurther), Clients: 2, Cycles: 1,
-		Faults: faults.Plan{Any: 1},
+		Faults: faults.Of(faults.Any, 1),
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {

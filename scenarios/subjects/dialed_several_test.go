@@ -145,7 +145,7 @@ func TestDialedClientsAtOnce(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		scenario := scenarios.Scenario{
 			Subject: renewing(false, openDialed), Clients: 2, Cycles: 2,
-			Faults: faults.Plan{Any: 3}, Client: scenarios.Dialed, Servers: servers,
+			Faults: faults.Of(faults.Any, 3), Client: scenarios.Dialed, Servers: servers,
 		}
 		further := false
 		for schedule := range map[int]int{1: 100, 3: 40}[servers] {
@@ -187,7 +187,7 @@ func TestDialedSecondSession(t *testing.T) {
 	}
 	scenario := scenarios.Scenario{
 		Subject: renewing(true, openDialed), Clients: 2, Cycles: 1, Client: scenarios.Dialed,
-		Faults: faults.Plan{Any: 1},
+		Faults: faults.Of(faults.Any, 1),
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range 300 {

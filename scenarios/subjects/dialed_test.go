@@ -108,7 +108,7 @@ func TestDialedClients(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		scenario := scenarios.Scenario{
 			Subject: dialed(subjects.Textbook()), Clients: 3, Cycles: 2,
-			Faults: faults.Plan{Any: 3}, Client: scenarios.Dialed, Servers: servers,
+			Faults: faults.Of(faults.Any, 3), Client: scenarios.Dialed, Servers: servers,
 		}
 		struck := map[string]bool{}
 		for schedule := range long.Count(60, 150) {
@@ -189,7 +189,7 @@ func TestDialedClientOpenedAgain(t *testing.T) {
 		}), nil
 	}
 	scenario := scenarios.Scenario{
-		Subject: lock, Clients: 2, Cycles: 3, Faults: faults.Plan{Any: 1},
+		Subject: lock, Clients: 2, Cycles: 3, Faults: faults.Of(faults.Any, 1),
 		Client: scenarios.Dialed,
 	}
 	runner := engine.NewRunner(t)
@@ -227,7 +227,7 @@ func TestDialedOpenGivesUp(t *testing.T) {
 		return nil, errors.New("no session")
 	}
 	scenario := scenarios.Scenario{
-		Subject: lock, Clients: 2, Cycles: 2, Faults: faults.Plan{Any: 2},
+		Subject: lock, Clients: 2, Cycles: 2, Faults: faults.Of(faults.Any, 2),
 		Client: scenarios.Dialed,
 	}
 	runner, failed := engine.NewRunner(t), 0

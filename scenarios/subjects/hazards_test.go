@@ -99,7 +99,7 @@ func TestRealClientIsDeterministic(t *testing.T) {
 	}
 	scenario := scenarios.Scenario{
 		Subject: subjects.Mutex(), Clients: 3, Cycles: 2,
-		Faults: faults.Plan{Any: 3}, Client: scenarios.Real,
+		Faults: faults.Of(faults.Any, 3), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
 	for schedule := range long.Count(150, 500) {

@@ -43,7 +43,7 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 	}
 	scenario := &scenarios.Scenario{
 		Subject: subject, Clients: 3, Cycles: 2, Servers: servers,
-		Faults: faults.Plan{Any: 2},
+		Faults: faults.Of(faults.Any, 2),
 	}
 	runner, judged := engine.NewRunner(t), make(map[string]int)
 	for i := range 60 {

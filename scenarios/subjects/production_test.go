@@ -30,7 +30,7 @@ func TestProductionLocks(t *testing.T) {
 			}{
 				{1, 3, 200, faults.Default()},
 				{3, 2, 500, faults.Default()},
-				{4, 2, 250, faults.Plan{Any: 4}},
+				{4, 2, 250, faults.Of(faults.Any, 4)},
 			} {
 				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,

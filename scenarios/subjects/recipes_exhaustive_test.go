@@ -18,7 +18,7 @@ import (
 func TestRecipesExhaustively(t *testing.T) {
 	plans := []faults.Plan{{}}
 	if long.Enabled() {
-		plans = append(plans, faults.Plan{Any: 1})
+		plans = append(plans, faults.Of(faults.Any, 1))
 	}
 	for _, subject := range []scenarios.Subject{
 		subjects.Election(), subjects.DoubleBarrier(), subjects.Barrier(),

@@ -52,13 +52,10 @@ func TestCorrectLocks(t *testing.T) {
 				plan                       faults.Plan
 			}{
 				{1, 3, 500, faults.Default()},
-				{2, 2, 1000, faults.Plan{Any: 4}},
+				{2, 2, 1000, faults.Of(faults.Any, 4)},
 				{3, 2, 1500, faults.Default()},
-				{5, 1, 500, faults.Plan{Any: 3}},
-				{2, 2, 500, faults.Plan{Of: [faults.Kinds]int{
-					faults.Cut:       6,
-					faults.LoseReply: 3,
-				}}},
+				{5, 1, 500, faults.Of(faults.Any, 3)},
+				{2, 2, 500, faults.MustParse("cut=6,lose-reply=3")},
 			} {
 				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
@@ -81,8 +78,7 @@ func TestNoRecheckByEachFault(t *testing.T) {
 		faults.Cut, faults.LoseReply, faults.Expire, faults.Crash,
 		faults.Cancel,
 	} {
-		var plan faults.Plan
-		plan.Of[kind] = 1
+		plan := faults.Of(kind, 1)
 		if result, _ := search(t, subjects.NoRecheck(), 3, 2, 3000, plan); result == nil {
 			t.Errorf("one %v: no schedule failed", kind)
 		}

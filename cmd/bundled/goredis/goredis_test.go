@@ -39,7 +39,7 @@ func setnx(expiry time.Duration) scenarios.Subject {
 // A fault that Redis servers do not have is refused.
 func TestServiceWithoutFault(t *testing.T) {
 	s := scenarios.Scenario{Subject: setnx(0), Clients: 2, Cycles: 1}
-	s.Faults.Of[faults.Expire] = 1
+	s.Faults = faults.Of(faults.Expire, 1)
 	err := s.Validate()
 	if want := "the service of the lock setnx has no fault expire"; err == nil ||
 		err.Error() != want {

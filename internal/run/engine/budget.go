@@ -76,8 +76,8 @@ func (l *Loop) place(step sim.Step) (at faults.Place) {
 func (l *Loop) spend(step sim.Step) faults.Phase {
 	kind, phase, at := step.Fault, l.phaseOf(step), l.place(step)
 	l.result.Coverage[kind][phase]++
-	for i := range l.plan.Targeted {
-		if l.plan.Targeted[i].Matches(kind, phase, at) {
+	for i, entry := range l.plan.Targeted() {
+		if entry.Matches(kind, phase, at) {
 			l.result.Targeted[i]++
 		}
 	}
@@ -100,7 +100,7 @@ func (l *Loop) affords(step sim.Step) bool {
 // spent updates what the budget and the plan limit allow.
 func (l *Loop) spent() {
 	if l.faultless = l.budget.Empty(); l.faultless {
-		l.allowed, l.BudgetKey = [faults.Kinds]bool{}, emptyBudgetKey
+		l.allowed, l.BudgetKey = [faults.Kinds]bool{}, 0
 		return
 	}
 	for kind := range faults.Kinds {
@@ -112,25 +112,10 @@ func (l *Loop) spent() {
 	l.BudgetKey = budgetKey(&l.budget)
 }
 
-// emptyBudgetKey is the key of an empty budget, which most states have.
-var emptyBudgetKey = budgetKey(new(faults.Plan))
-
-// budgetKey returns a 64-bit hash of a budget.
+// budgetKey returns a 64-bit hash of a budget, 0 if it is empty.
 func budgetKey(budget *faults.Plan) (key uint64) {
-	for kind := range faults.Kinds {
-		key = hash64.Fold(key, uint64(budget.Of[kind]))
-		for _, left := range budget.At[kind] {
-			key = hash64.Fold(key, uint64(left))
-		}
-	}
-	for _, left := range budget.AnyAt {
-		key = hash64.Fold(key, uint64(left))
-	}
-	key = hash64.Fold(key, uint64(budget.Any))
-	for i := range budget.Targeted {
-		if budget.Targeted[i].Left > 0 {
-			key = hash64.Fold(key, budget.Targeted[i].Key())
-		}
+	for _, entry := range budget.Entries() {
+		key = hash64.Fold(key, entry.Key())
 	}
 	return key
 }

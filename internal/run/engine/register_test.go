@@ -52,7 +52,7 @@ func TestAnotherService(t *testing.T) {
 // A fault that the service does not have is refused.
 func TestServiceWithoutFault(t *testing.T) {
 	s := scenarios.Scenario{Subject: register.Lock("compare-and-set", true), Clients: 2, Cycles: 1}
-	s.Faults.Of[faults.Cut] = 1
+	s.Faults = faults.Of(faults.Cut, 1)
 	err := s.Validate()
 	if want := "the service of the lock compare-and-set has no fault cut"; err == nil ||
 		err.Error() != want {

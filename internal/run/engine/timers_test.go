@@ -63,7 +63,7 @@ func TestTimers(t *testing.T) {
 	for _, test := range timerTests {
 		t.Run(test.name, func(t *testing.T) {
 			scenario := locktest.Scenario(locktest.Named(t, "mutex"), 1, 1, 0)
-			scenario.Servers, scenario.Faults.Of[faults.Expire] = 3, 1
+			scenario.Servers, scenario.Faults = 3, faults.Of(faults.Expire, 1)
 			var schedule []engine.Deviation
 			for i, name := range test.steps {
 				step, err := sim.ParseStep(name)

@@ -20,7 +20,7 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	scenario := &scenarios.Scenario{
-		Clients: 3, Cycles: 2, Threads: 2, Faults: faults.Plan{Any: 1}, Servers: 3,
+		Clients: 3, Cycles: 2, Threads: 2, Faults: faults.Of(faults.Any, 1), Servers: 3,
 	}
 	expire := sim.Step{Kind: sim.Fault, Fault: faults.Expire, Process: 2}
 	follower := sim.Step{Kind: sim.Apply, Process: -2, Peer: 3}

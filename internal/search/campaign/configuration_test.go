@@ -106,9 +106,8 @@ func TestCoverageOfConfigurations(t *testing.T) {
 	c := configured(subjects.Textbook(), strategy.PortfolioName, 64)
 	c.Configurations = c.Configurations[:2]
 	cut, expire := &c.Configurations[0], &c.Configurations[1]
-	cut.Faults, expire.Faults = faults.Plan{}, faults.Plan{}
-	cut.Faults.Of[faults.Cut], expire.Faults.Of[faults.Expire] = 1, 1
-	cut.Faults.At[faults.Cancel][faults.Holding] = 1 // Only a waiting process can be canceled.
+	// Only a waiting process can be canceled.
+	cut.Faults, expire.Faults = faults.MustParse("cut=1,cancel@hold=1"), faults.Of(faults.Expire, 1)
 	c.Scenario = cut.Scenario
 	if kinds := fmt.Sprint(c.FaultKinds()); kinds != "[cut expire cancel]" {
 		t.Errorf("planned %s", kinds)

@@ -36,8 +36,8 @@ func (c *Campaign) NeverCovered(found report.Report) []string {
 			}
 		}
 	}
-	for i, aim := range c.Scenario.Faults.Targeted { // The same in all configurations.
-		if aim.Left > 0 && r.Targeted[i] == 0 {
+	for i, aim := range c.Scenario.Faults.Targeted() { // The same in all configurations.
+		if r.Targeted[i] == 0 {
 			note(aim.String())
 		}
 	}

@@ -25,8 +25,7 @@ func TestMissingCoverage(t *testing.T) {
 		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
 		Schedules: 300,
 	}
-	c.Scenario.Faults.Of[faults.Cut] = 1
-	c.Scenario.Faults.At[faults.Crash][faults.Asking] = 1
+	c.Scenario.Faults = faults.MustParse("cut=1,crash@ask=1")
 	c.RequiredCoverage = []faults.CoverageCell{
 		{Kind: faults.Cut, Phase: faults.CreateInFlight},
 		{Kind: faults.Cut, Phase: faults.Idle},
@@ -48,7 +47,7 @@ func TestPauseOutOfContract(t *testing.T) {
 		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 1500,
 		Workers: 2,
 	}
-	c.Scenario.Faults.Of[faults.Pause] = 2
+	c.Scenario.Faults = faults.Of(faults.Pause, 2)
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}
 	r := c.Run(context.Background(), t)
 	if r.Failure != nil {

@@ -32,7 +32,7 @@ func TestSometimes(t *testing.T) {
 	}
 	c := &campaign.Campaign{Seed: 1, Schedules: 6000, Workers: 2, Scenario: scenarios.Scenario{
 		Subject: subject, Clients: 1, Cycles: 1,
-		Faults: faults.Plan{Of: [faults.Kinds]int{faults.Cut: 1}},
+		Faults: faults.Of(faults.Cut, 1),
 	}}
 	report := c.Run(context.Background(), t)
 	if got := c.NeverReached(report); !slices.Equal(got, []string{"never", "never by a cut"}) {
@@ -45,7 +45,7 @@ func TestSometimes(t *testing.T) {
 	}
 	// A kind of fault that any includes does not apply to a scenario without its targets.
 	any := campaign.Campaign{Scenario: c.Scenario}
-	any.Scenario.Faults = faults.Plan{Any: 1}
+	any.Scenario.Faults = faults.Of(faults.Any, 1)
 	alone := any.SometimesCounts(report)[5].Applicable
 	any.Scenario.Servers = 3
 	if several := any.SometimesCounts(report)[5].Applicable; alone || !several {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/sim"
@@ -164,19 +163,8 @@ func (c *choices) continuations(step sim.Step) (schedules float64) {
 
 // faultsLeft returns how many faults the plan allows after a path, if each of them was one of it.
 func (x *dfs) faultsLeft(path []frame) (left int) {
-	plan := &x.search.Scenario.Faults
-	left = plan.Any
-	for kind := range faults.Kinds {
-		left += plan.Of[kind]
-		for phase := range faults.Phases {
-			left += int(plan.At[kind][phase])
-		}
-	}
-	for _, n := range plan.AnyAt {
-		left += int(n)
-	}
-	for _, targeted := range plan.Targeted {
-		left += int(targeted.Left)
+	for _, entry := range x.search.Scenario.Faults.Entries() {
+		left += int(entry.Left)
 	}
 	for i := range path {
 		if path[i].step.Kind == sim.Fault {

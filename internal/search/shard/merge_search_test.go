@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
@@ -153,7 +154,7 @@ func TestSearchMergeRefuses(t *testing.T) {
 			return all
 		}, "0.json was written by another build than this program: another, not " + build},
 		{"faults", func(all []*shard.SearchRecord) []*shard.SearchRecord {
-			all[2].Campaign.Faults.Any = 2
+			all[2].Campaign.Faults = faults.Of(faults.Any, 2)
 			return all
 		}, "2.json is of another campaign than *0.json: faults any=2, not none"},
 		{"bound", func(all []*shard.SearchRecord) []*shard.SearchRecord {

@@ -94,8 +94,7 @@ func TestAnySplitMerges(t *testing.T) {
 			Workers:   rapid.IntRange(1, 3).Draw(rt, "workers"),
 		}
 		if lock == "mutex" { // One schedule in fifty is out of contract.
-			c.Scenario.Faults = faults.Plan{}
-			c.Scenario.Faults.Of[faults.CloseSession] = 2
+			c.Scenario.Faults = faults.Of(faults.CloseSession, 2)
 		}
 		if rapid.Bool().Draw(rt, "configurations") {
 			fewer := c.Scenario
@@ -193,7 +192,7 @@ func TestMergeRefuses(t *testing.T) {
 			return all
 		}, "60-90.json is of another campaign than *0-30.json: lock mutex, not textbook"},
 		{"faults", func(all []*shard.Record) []*shard.Record {
-			all[2].Campaign.Faults.Any = 2
+			all[2].Campaign.Faults = faults.Of(faults.Any, 2)
 			return all
 		}, "60-90.json is of another campaign than *0-30.json: faults any=2, not any=1"},
 		{"configurations", func(all []*shard.Record) []*shard.Record {

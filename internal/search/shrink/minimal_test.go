@@ -101,7 +101,7 @@ func TestShrinkBrokenLocks(t *testing.T) {
 func TestShrinkLargeScenarios(t *testing.T) {
 	for _, name := range long.Sample([]string{"silent-loss", "no-recheck"}, 1) {
 		for _, servers := range []int{1, 3} {
-			scenario := usual(locktest.Named(t, name), faults.Plan{Any: 4})
+			scenario := usual(locktest.Named(t, name), faults.Of(faults.Any, 4))
 			scenario.Clients, scenario.Cycles, scenario.Servers = 5, 4, servers
 			given, signature := firstFailure(t, scenario)
 			runner := engine.NewRunner(t)
@@ -183,9 +183,7 @@ func TestShrinkKeepsTarget(t *testing.T) {
 
 // Ticks in a row count as one deviation and are dropped together.
 func TestShrinkCountsTicksOnce(t *testing.T) {
-	var plan faults.Plan
-	plan.Of[faults.Cut] = 1
-	scenario := usual(locktest.Named(t, "deaf-to-expiry"), plan)
+	scenario := usual(locktest.Named(t, "deaf-to-expiry"), faults.Of(faults.Cut, 1))
 	given, signature := firstFailure(t, scenario)
 	m := shrink.Measure(context.Background(), engine.NewRunner(t), scenario, given, signature)
 	ticks := 0

@@ -115,7 +115,7 @@ func (s *shrinker) keep(scenario scenarios.Scenario, result *engine.Result, size
 func usedPlan(deviations []engine.Deviation) (plan faults.Plan) {
 	for _, d := range deviations {
 		if d.Step.Kind == sim.Fault {
-			plan.Of[d.Step.Fault]++
+			plan.Add(faults.Entry{Kind: d.Step.Fault, Left: 1})
 		}
 	}
 	return plan

@@ -66,8 +66,7 @@ func (s *shrinker) fewerFaults() bool {
 	for kind := range faults.Kinds {
 		if s.scenario.Faults.Allows(kind) {
 			alone := s.scenario
-			alone.Faults = faults.Plan{}
-			alone.Faults.Of[kind] = used - 1
+			alone.Faults = faults.Of(kind, uint16(used-1))
 			if s.search(alone) {
 				return true
 			}
@@ -77,7 +76,7 @@ func (s *shrinker) fewerFaults() bool {
 		}
 	}
 	mixed := s.scenario
-	mixed.Faults = faults.Plan{Any: used - 1}
+	mixed.Faults = faults.Of(faults.Any, uint16(used-1))
 	return used > 2 && s.search(mixed)
 }
 

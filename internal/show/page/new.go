@@ -53,6 +53,7 @@ type builder struct {
 	graph   *cause.Graph
 	names   *timeline.Names
 	phrases *timeline.Phrases
+	queue   history.Queue // before the event under way
 
 	processes map[int32]*ProcessState
 	requests  map[int32]int32 // the number of the request in ProcessState.Request

@@ -15,6 +15,7 @@ func (b *builder) change(i int) {
 	case e.Process != 0:
 		b.changeProcess(i)
 	}
+	b.queue.Observe(e, i)
 }
 
 // at returns the change of a step.
@@ -45,10 +46,14 @@ func (b *builder) changeProcess(i int) {
 		p.Belief, p.Attempt, p.Node = Waits, e.Attempt, nil
 	case history.LockReturn:
 		p.Belief = Holds
+		path := e.Path
+		if n := b.queue.Granted(e); n >= 0 {
+			path = b.queue.Nodes[n].Path
+		}
 		if e.Err != "" {
 			p.Belief = Failed
-		} else if e.Path != "" {
-			node := b.node(e.Path)
+		} else if path != "" {
+			node := b.node(path)
 			p.Node = &node
 		}
 	case history.Enter:

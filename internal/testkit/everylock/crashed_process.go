@@ -103,7 +103,7 @@ func CrashedProcess(t *testing.T, kinds []ContactKind) {
 				s := &scenarios.Scenario{
 					Subject: crashing(kind, behaviour), Clients: 2, Cycles: 1, Client: kind.Client,
 				}
-				s.Faults.Of[faults.Crash] = 1
+				s.Faults.Add(faults.Entry{Kind: faults.Crash, Left: 1})
 				// At the end of a run, connections to services other than ZooKeeper fail.
 				engine.KeepStopped = name == "panics" && kind.Service != nil
 				defer func() { engine.KeepStopped = false }()

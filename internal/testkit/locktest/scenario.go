@@ -42,6 +42,6 @@ func Find(t testing.TB, name string, all []scenarios.Subject) scenarios.Subject 
 func Scenario(subject scenarios.Subject, clients, cycles, anyFaults int) *scenarios.Scenario {
 	return &scenarios.Scenario{
 		Subject: subject, Clients: clients, Cycles: cycles,
-		Faults: faults.Plan{Any: anyFaults},
+		Faults: faults.Of(faults.Any, uint16(anyFaults)),
 	}
 }

@@ -150,8 +150,7 @@ type Recovery struct {
 // Crash returns what follows the crash of the first holder. The scenario gives the lock, the client
 // and the servers.
 func Crash(runner *engine.Runner, scenario scenarios.Scenario) (after Recovery) {
-	scenario.Clients, scenario.Cycles, scenario.Faults = 2, 2, faults.Plan{}
-	scenario.Faults.Of[faults.Crash] = 1
+	scenario.Clients, scenario.Cycles, scenario.Faults = 2, 2, faults.Of(faults.Crash, 1)
 	r := runner.Run(&scenario, crashHolder{})
 	after.Ends = !r.CutOff
 	crashed := slices.IndexFunc(r.Events, func(e history.Event) bool {

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,14 +137,8 @@ func (s *snapshot) peer(process int32) sim.Peer {
 
 // exists reports whether the service stores the znode.
 func (s *snapshot) exists(path string) bool {
-	if s.system != nil {
-		for _, n := range s.system.Nodes {
-			if n.Path == path {
-				return true
-			}
-		}
-	}
-	return false
+	return s.system != nil && slices.ContainsFunc(s.system.Nodes,
+		func(n sim.Node) bool { return n.Path == path })
 }
 
 // state returns the state at the end of the path.
@@ -249,26 +244,31 @@ func (f *follower) process(number int32, events []history.Event, names *timeline
 	holding := p.Stage == "holding" && !peer.Crashed
 	p.Believes = holding && !p.Lost
 	p.Inside = holding && state.Waiting && state.Gate == sim.Leave
-	node := ""
 	if holding {
-		node = granted(number, events)
-		p.NodeLive = node != "" && f.seen.exists(node)
-	}
-	if node != "" {
-		p.Node = names.Of(node)
+		var node string
+		if node, p.NodeLive = f.granted(number, events); node != "" {
+			p.Node = names.Of(node)
+		}
 	}
 	p.Text = strings.Join(f.words(&p, state, &peer, names), "; ")
 	return p
 }
 
-// granted returns the znode of the last grant to a process, or "".
-func granted(process int32, events []history.Event) string {
+// granted returns the path of the znode of the last grant to a process, or "", and whether that
+// znode exists.
+func (f *follower) granted(process int32, events []history.Event) (path string, live bool) {
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := &events[i]; e.Kind == history.LockReturn && e.Process == process {
-			return e.Path
+			node, known := history.GrantNode(events, i)
+			if !known {
+				return node.Path, f.seen.exists(node.Path)
+			}
+			now := history.QueueAfter(events)
+			n := now.Live(node.Path)
+			return node.Path, n >= 0 && now.Nodes[n].Created == node.Created
 		}
 	}
-	return ""
+	return "", false
 }
 
 // words describes the state of a process.
