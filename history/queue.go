@@ -53,8 +53,8 @@ func QueueAfter(events []Event) *Queue {
 	return q
 }
 
-// GrantNode returns the node by which event i grants the lock, as [Queue.Granted] finds it. If there
-// is none, it returns false, and a node that has only the path that the event names.
+// GrantNode returns the node by which event i grants the lock, as [Queue.Granted] finds it. If
+// there is none, it returns false, and a node that has only the path that the event names.
 func GrantNode(events []Event, i int) (node QueueNode, known bool) {
 	q := QueueAfter(events[:i])
 	if n := q.Granted(&events[i]); n >= 0 {

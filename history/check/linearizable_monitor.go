@@ -79,7 +79,8 @@ func (m *linearizableMonitor) state(q *queue, s *State) {
 	s.fold(sum, 0)
 	for i := range m.instantHolds {
 		g := &m.instantHolds[i]
-		n := slices.IndexFunc(q.Nodes, func(n history.QueueNode) bool { return n.Created == g.node })
+		n := slices.IndexFunc(q.Nodes,
+			func(n history.QueueNode) bool { return n.Created == g.node })
 		if n < 0 || s.ended(q.Nodes[n].Process) {
 			continue
 		}

@@ -242,16 +242,6 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 	}
 }
 
-// queued returns the path of the last znode that a process created in its open attempt, or "".
-func (s *story) queued(process int32) string {
-	for _, n := range slices.Backward(history.QueueAfter(s.Events).Nodes) {
-		if n.Process == process && n.Waiting {
-			return n.Path
-		}
-	}
-	return ""
-}
-
 // panicked reports whether a violation is that a process panicked.
 func (s *story) panicked(p int32) bool {
 	return slices.ContainsFunc(s.all, func(v *history.Violation) bool {

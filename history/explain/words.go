@@ -83,6 +83,16 @@ func (s *story) waits(process int32, before int) bool {
 	return history.QueueAfter(s.Events[:before]).OpenAttempt(process) >= 0
 }
 
+// queued returns the path of the last znode that a process created in its open attempt, or "".
+func (s *story) queued(process int32) string {
+	for _, n := range slices.Backward(history.QueueAfter(s.Events).Nodes) {
+		if n.Process == process && n.Waiting {
+			return n.Path
+		}
+	}
+	return ""
+}
+
 // lastListing returns the last reply between two events that lists children, or -1.
 func (s *story) lastListing(process int32, after, before int) int {
 	i := s.last(process, before, func(e *history.Event) bool {
