@@ -29,7 +29,7 @@ func TestFairPhaseCountsFromEndOfPause(t *testing.T) {
 				if p.Number == 2 {
 					return locker, err
 				}
-				p.Handle.(*register.Client).PauseUntil(resumes)
+				register.PauseUntil(p, resumes)
 				return scenarios.LockerFunc(func(ctx context.Context) (*scenarios.Hold, error) {
 					for began := time.Now(); time.Since(began) < locks && ctx.Err() == nil; {
 						time.Sleep(time.Second) // Virtual time: the run is in a bubble of synctest.

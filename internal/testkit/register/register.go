@@ -16,22 +16,22 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A Service is a server with one register: the smallest service on which a lock can be
+// A service is a server with one register: the smallest service on which a lock can be
 // built. It has no sessions, no watches and no faults.
-type Service struct{}
+type service struct{}
 
-func (Service) New() sim.System               { return new(system) }
-func (Service) Supports(faults.Kind) bool     { return false }
-func (Service) OwnsFrame(string) bool         { return false }
-func (Service) OwnsCall(string) bool          { return false }
-func (Service) StepCost(bool) int             { return 1 }
-func (Service) Determinize() (restore func()) { return func() {} }
+func (service) New() sim.System               { return new(system) }
+func (service) Supports(faults.Kind) bool     { return false }
+func (service) OwnsFrame(string) bool         { return false }
+func (service) OwnsCall(string) bool          { return false }
+func (service) StepCost(bool) int             { return 1 }
+func (service) Determinize() (restore func()) { return func() {} }
 
 // A system is the server with its clients.
 type system struct {
 	register int64
 	writes   int64
-	clients  []*Client
+	clients  []*client
 	ages     uint64
 	now      time.Duration
 	woken    bool
@@ -43,7 +43,7 @@ func (s *system) Reset(sim.Config) {
 }
 
 func (s *system) Connect() sim.Client {
-	c := &Client{system: s, number: len(s.clients) + 1, replies: make(chan int64)}
+	c := &client{system: s, number: len(s.clients) + 1, replies: make(chan int64)}
 	s.clients = append(s.clients, c)
 	return c
 }
@@ -125,7 +125,7 @@ func (s *system) NextAge() uint64 {
 // RenumberAges makes the ages of messages follow the order in which they are in flight.
 func (s *system) RenumberAges() {
 	inFlight := slices.Clone(s.clients)
-	slices.SortStableFunc(inFlight, func(a, b *Client) int {
+	slices.SortStableFunc(inFlight, func(a, b *client) int {
 		return cmp.Compare(a.age, b.age)
 	})
 	for _, c := range inFlight {
@@ -143,8 +143,8 @@ func (s *system) Key() uint64 {
 	return key
 }
 
-// A Client is the connection of a process, with at most one request in flight.
-type Client struct {
+// A client is the connection of a process, with at most one request in flight.
+type client struct {
 	system  *system
 	number  int
 	replies chan int64
@@ -172,7 +172,7 @@ const (
 )
 
 // call sends a request and waits for the reply: the value that the register had.
-func (c *Client) call(r request) int64 {
+func (c *client) call(r request) int64 {
 	c.mu.Lock()
 	c.submitted = &r
 	c.mu.Unlock()
@@ -184,37 +184,37 @@ func (c *Client) call(r request) int64 {
 	return value
 }
 
-// PauseUntil lets the process stand still until then.
-func (c *Client) PauseUntil(at time.Duration) { c.resumes = at }
+// PauseUntil lets a process stand still until then.
+func PauseUntil(p *scenarios.Process, at time.Duration) { p.Handle.(*client).resumes = at }
 
-func (c *Client) Notify() {
+func (c *client) Notify() {
 	select {
 	case c.system.activity <- struct{}{}:
 	default:
 	}
 }
 
-func (c *Client) Handle() any         { return c }
-func (c *Client) Process() int        { return c.number }
-func (c *Client) Crashed() bool       { return false }
-func (c *Client) Paused() bool        { return c.system.now < c.resumes }
-func (c *Client) Connected() bool     { return true }
-func (c *Client) ServerIndex() int    { return 0 }
-func (c *Client) Phase() faults.Phase { return faults.Waiting }
-func (c *Client) Pending() bool       { return c.message != 0 }
-func (c *Client) EventNext() bool     { return false }
-func (c *Client) OwnsNodes() bool     { return false }
-func (c *Client) ShutDown()           { close(c.replies) }
-func (c *Client) TearDown()           { close(c.replies) }
+func (c *client) Handle() any         { return c }
+func (c *client) Process() int        { return c.number }
+func (c *client) Crashed() bool       { return false }
+func (c *client) Paused() bool        { return c.system.now < c.resumes }
+func (c *client) Connected() bool     { return true }
+func (c *client) ServerIndex() int    { return 0 }
+func (c *client) Phase() faults.Phase { return faults.Waiting }
+func (c *client) Pending() bool       { return c.message != 0 }
+func (c *client) EventNext() bool     { return false }
+func (c *client) OwnsNodes() bool     { return false }
+func (c *client) ShutDown()           { close(c.replies) }
+func (c *client) TearDown()           { close(c.replies) }
 
-func (c *Client) Unserved() int {
+func (c *client) Unserved() int {
 	if c.message == sim.Serve+1 {
 		return 1
 	}
 	return 0
 }
 
-func (c *Client) Undelivered() int {
+func (c *client) Undelivered() int {
 	if c.message == sim.Deliver+1 {
 		return 1
 	}
@@ -225,10 +225,10 @@ func (c *Client) Undelivered() int {
 // number of its process. Unless it is atomic, it reads the register before it writes.
 func Lock(name string, atomic bool) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Service: Service{},
+		Name: name, Service: service{},
 		Claims: []history.Property{history.ClientMutualExclusion, history.Progress},
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			c, me := p.Handle.(*Client), int64(p.Number)
+			c, me := p.Handle.(*client), int64(p.Number)
 			try := func() bool {
 				if atomic {
 					return c.call(request{op: compareAndSet, value: me}) == 0
