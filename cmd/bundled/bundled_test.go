@@ -27,7 +27,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // others returns the bundled locks on services other than ZooKeeper.
-func others() []scenarios.Subject { return slices.Concat(redislocks.All(), sqllocks.All()) }
+func others() []scenarios.Subject { return bundled.All()[len(subjects.All()):] }
 
 // Every bundled lock has its name, a summary and claims.
 func TestNamed(t *testing.T) {

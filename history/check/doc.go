@@ -9,4 +9,14 @@
 // Package guarantee, below this one, decides what the service itself guarantees; guarantees.go
 // brings it into the table. Package production, above, judges histories of services, whose clocks
 // differ.
+//
+// # The way of a property, from the table to the report
+//
+// A row of history/check/property_table.go names the property and its monitor or check. A lock
+// claims it (scenarios.Subject.Claims). Runner.judgeHistory (run/engine/runner.go) passes the
+// history of a run to a [Checker]; a history.Violation that it returns makes the run fail, unless
+// it is out of the lock's contract (run/engine/contract.go). An exhaustive search asks a [Monitor]
+// instead, whose state is part of the key of each state. The generator of the property in
+// history/explain tells from the violation's Evidence who did what. A report shows that text, the
+// property's statement, and how often histories exercised it.
 package check

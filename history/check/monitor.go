@@ -112,9 +112,10 @@ type State struct {
 }
 
 // ended reports whether a process will never act again. Its share of a monitor's state then makes
-// no difference, where only the process itself could use it.
+// no difference, where only the process itself could use it. What is no process, such as 0 in an
+// event of a server, never ends.
 func (s *State) ended(process int32) bool {
-	if s.hasEnded == nil {
+	if s.hasEnded == nil || process <= 0 {
 		return false
 	}
 	if uint32(process) >= 64 {

@@ -7,13 +7,4 @@
 //   - hunt searches many locks in turns, for as long as it may.
 //   - certify runs the searches of a plan, and compares a changed lock with the one before.
 //   - costs counts the requests of locks.
-//
-// # The way of a property, from the table to the report
-//
-// A row of history/check/property_table.go names the property and its monitor or check. A lock
-// claims it (scenarios.Subject.Claims). Runner.judgeHistory (run/engine/runner.go) passes the
-// history of a run to the checker; a history.Violation that it returns makes the run fail, unless
-// it is out of the lock's contract (run/engine/contract.go). The generator of the property in
-// history/explain tells from the violation's Evidence who did what. A report shows that text, the
-// property's statement, and how often histories exercised it.
 package judge

@@ -27,10 +27,10 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 // Each of several servers can be killed or partitioned once; the only server cannot. A fault of a
 // clock can strike each server once.
 func TestPossibleAt(t *testing.T) {
-	for kind := range faults.Kinds {
-		if !kind.OnServer() || !(zookeeper.Service{}).Supports(kind) {
-			continue
-		}
+	for _, kind := range []faults.Kind{
+		faults.KillServer, faults.PartitionServer, faults.PartitionInbound,
+		faults.PartitionOutbound, faults.SlowClock, faults.FastClock, faults.JumpClock,
+	} {
 		for _, servers := range []int{1, 2, 3, 7} {
 			withEnsemble(t, servers, func(c *simzk.Cluster) {
 				clock := kind == faults.SlowClock || kind == faults.FastClock ||

@@ -22,6 +22,7 @@ type service struct{}
 
 func (service) New() sim.System               { return new(system) }
 func (service) Supports(faults.Kind) bool     { return false }
+func (service) ServersMax() int               { return 1 }
 func (service) OwnsFrame(string) bool         { return false }
 func (service) OwnsCall(string) bool          { return false }
 func (service) StepCost(bool) int             { return 1 }
