@@ -14,18 +14,19 @@
 // becomes an Exchange (simzk/request.go) that its client keeps, and its goroutine blocks. When all
 // goroutines of the bubble are blocked, Loop.observe (engine/loop.go) lets System.Collect pass the
 // Exchanges to the Links of the clients (Cluster.Send), in an order that depends on their contents
-// alone. The step serve lets the server
-// handle the oldest request: Cluster.Serve (simzk/serve.go) finds the operation in the table of
-// simzk/operation, which reads or writes the tree of simzk/tree, and queues the reply. The step
-// deliver hands the reply to the client (Cluster.Deliver, End.Deliver), and the call returns.
+// alone. The step serve lets the server handle the oldest request: Cluster.Serve (simzk/serve.go)
+// finds the operation in the table of simzk/operation, which reads or writes the tree of
+// simzk/tree, and queues the reply. The step deliver hands the reply to the client
+// (Cluster.Deliver, End.Deliver), and the call returns.
 //
 // # The way of a fault plan, from the flag to the step
 //
 // The command parses --faults with faults.Parse into the scenarios of the campaign
-// (cmd/interlock/configurations.go); a test writes Scenario.Faults. The scenario refuses kinds that it cannot suffer (scenarios/fitting_faults.go). In each state,
-// Loop.appendFaults (engine/enabled.go) asks System.AppendFaults for the places where each kind
-// that the plan still affords (engine/budget.go) can strike, and adds them to the enabled steps. If
-// the strategy chooses one, Loop.strike (engine/perform.go) takes it from the plan, logs a
-// history.Fault and calls System.Inject, which looks up what the service does to suffer the kind
+// (cmd/interlock/configurations.go); a test writes Scenario.Faults. The scenario refuses kinds that
+// it cannot suffer (scenarios/fitting_faults.go). In each state, Loop.appendFaults
+// (engine/enabled.go) asks System.AppendFaults for the places where each kind that the plan still
+// affords (engine/budget.go) can strike, and adds them to the enabled steps. If the strategy
+// chooses one, Loop.strike (engine/perform.go) takes it from the plan, logs a history.Fault and
+// calls System.Inject, which looks up what the service does to suffer the kind
 // (zookeeper/faults.go).
 package run
