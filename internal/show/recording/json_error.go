@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // inTermsOfJSON returns an error of package json, without Go's types if a value has a wrong one.
@@ -17,7 +18,9 @@ func inTermsOfJSON(err error) error {
 	if wrong.Field == "" {
 		return fmt.Errorf("it holds %s, not %s", withArticle(wrong.Value), typeInJSON(wrong.Type))
 	}
-	return fmt.Errorf("the field %s must be %s, not %s", wrong.Field, typeInJSON(wrong.Type),
+	// Package json puts the name of an embedded struct before a field.
+	field := strings.TrimPrefix(wrong.Field, "Dimensions.")
+	return fmt.Errorf("the field %s must be %s, not %s", field, typeInJSON(wrong.Type),
 		withArticle(wrong.Value))
 }
 
