@@ -120,7 +120,7 @@ func (a *Entry) parseMoment(keys string) error {
 	return nil
 }
 
-// set adds an entry of which the plan must have none yet.
+// set adds an entry that the plan does not have yet.
 func (p *Plan) set(a Entry) error {
 	_, found := slices.BinarySearchFunc(p.Entries(), a, compareEntries)
 	reason := a.impossible()
@@ -147,7 +147,7 @@ func (p *Plan) full() bool {
 	return n == TargetedFaultsMax
 }
 
-// Entries returns the entries of which faults are left, in the order of the plan's text. The caller
+// Entries returns the entries that have faults left, in the order of the plan's text. The caller
 // must not change them.
 func (p *Plan) Entries() []Entry {
 	n := 0

@@ -19,8 +19,8 @@ type Dimensions struct {
 	Servers  int             `json:"servers,omitzero"`
 }
 
-// Dimensions returns the dimensions of the scenario. The servers are those that the lock needs,
-// unless the scenario sets their number.
+// Dimensions returns the dimensions of the scenario. If the scenario sets no number of servers, the
+// lock's is taken.
 func (s *Scenario) Dimensions() Dimensions {
 	several := func(n int) int {
 		if n == 1 {

@@ -19,7 +19,7 @@ import (
 // ofOthers are the flags in the docs that belong to another program: the NATS server.
 var ofOthers = []string{"jetstream", "store"}
 
-// Every command stands in the docs and every flag in its help, and the docs name no others.
+// The docs name every command and no other, and no unknown flag. Every flag has a help text.
 func TestCommandsAreDocumented(t *testing.T) {
 	var text strings.Builder
 	pages, _ := filepath.Glob("../../docs/*.md")

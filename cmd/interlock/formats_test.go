@@ -259,8 +259,8 @@ func TestFormatsWithoutViolation(t *testing.T) {
 	}
 }
 
-// The reports of check and replay have the stored names and values of a scenario that sets nothing,
-// and of one that sets everything.
+// The reports of check and replay have the stored names and values of two scenarios: one without
+// optional values, the other with all.
 func TestReportsOfScenarios(t *testing.T) {
 	least := scenarios.Scenario{Subject: subjects.Mutex(), Clients: 2, Cycles: 1}
 	most := least

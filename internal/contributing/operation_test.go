@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// testOperation compares simulated servers by random operations, of which some are the new one. They
-// find no difference between the program and itself, and a difference
-// from a program whose server does not have the operation.
+// testOperation compares simulated servers by random operations, also by the new one. They find no
+// difference between the program and itself, and a difference from a program whose server does not
+// have the operation.
 func testOperation(t *testing.T, program, other string) {
 	t.Helper()
 	if text := compare(t, program, program); text != "" {

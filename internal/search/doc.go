@@ -17,5 +17,5 @@
 // as it fails in the same way. Counterexample.Write (show/recording) makes a directory of what is
 // left: schedule.json, by Recording.Write, and the timeline. To replay it, recording.Read returns
 // the Recording, Recording.Scenario its scenario, and engine.Replay is a strategy that chooses the
-// recorded deviations; the trace hash tells whether the run is the same.
+// recorded deviations. If the trace hash is the same, so is the run.
 package search

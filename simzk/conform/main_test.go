@@ -35,7 +35,7 @@ func sharedReal(t *testing.T, number int) string {
 	return s.address
 }
 
-// TestMain lets servers start fast, because they run for seconds, and ends those that tests share.
+// TestMain lets servers start fast, because they run for seconds, and ends the shared servers.
 func TestMain(m *testing.M) {
 	os.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 	status := m.Run()

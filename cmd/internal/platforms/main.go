@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// others are the platforms beside that of CI, linux/amd64.
+// others are the platforms on which CI does not run; it runs on linux/amd64.
 var others = []string{"darwin/arm64", "linux/arm64", "windows/amd64"}
 
 func main() {

@@ -140,7 +140,7 @@ func (c *Comparison) measured(was, is *Lock, partial bool) {
 	atMost(c, was.Name, "recovery from a crash", a.Recovery, b.Recovery)
 }
 
-// atMost compares values, nil for one that is absent. A smaller one is better.
+// atMost compares two values, of which a smaller one is better. An absent value is nil.
 func atMost[T int | time.Duration](c *Comparison, lock, what string, old, now *T) {
 	text := func(value *T) string {
 		if value == nil {

@@ -156,9 +156,10 @@ func (g *Group) row(name int) (*reportcard.Row, error) {
 	}
 	row := &reportcard.Row{Group: "Locks of the plan", Subject: subject}
 	for i := range len(g.Sampled) + len(g.Exhaustive) {
-		key, _, s := g.search(i)
+		key, _, planned := g.search(i)
+		s := *planned
 		s.Exhaustive = key == "exhaustive"
-		row.Searches = append(row.Searches, *s)
+		row.Searches = append(row.Searches, s)
 	}
 	return row, nil
 }
