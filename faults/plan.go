@@ -11,10 +11,12 @@ import (
 // A Plan is the budget of faults of a run: the most that it injects, a list of entries that add up.
 // The zero Plan allows none. Plans can be compared with ==.
 type Plan struct {
-	// In the order of compareEntries; the first with Left 0 ends the list. There is room for every
-	// kind, and any, in every phase and in none.
-	entries [(int(Kinds)+1)*(int(Phases)+1) + TargetedFaultsMax]Entry
+	// in the order of compareEntries; the first with Left 0 ends the list
+	entries [entriesMax]Entry
 }
+
+// entriesMax is how many entries a plan can have. Each run copies plans, so that they are small.
+const entriesMax = 64
 
 // Of returns the plan of a number of faults of a kind, or of [Any].
 func Of(k Kind, n uint16) (p Plan) {
@@ -133,6 +135,8 @@ func (p *Plan) set(a Entry) error {
 		return fmt.Errorf("fault %q stands twice", a)
 	case a.targeted() && p.full():
 		return fmt.Errorf("a plan can name at most %d targets and instants", TargetedFaultsMax)
+	case len(p.Entries()) == entriesMax:
+		return fmt.Errorf("a plan can have at most %d entries", entriesMax)
 	}
 	p.Add(a)
 	return nil
@@ -340,7 +344,7 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) Entry {
 }
 
 // Add adds faults to the plan, as [Plan.Spend] returns them. It panics if that would make more than
-// [TargetedFaultsMax] entries with a target or an instant.
+// 64 entries, or more than [TargetedFaultsMax] with a target or an instant.
 func (p *Plan) Add(a Entry) {
 	if a.Left == 0 {
 		return
@@ -351,7 +355,7 @@ func (p *Plan) Add(a Entry) {
 	case found:
 		p.entries[at].Left += a.Left
 		return
-	case a.targeted() && p.full():
+	case n == entriesMax, a.targeted() && p.full():
 		panic(fmt.Sprintf("faults: no room for %v in %v", a, p))
 	}
 	copy(p.entries[at+1:n+1], p.entries[at:n])

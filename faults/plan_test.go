@@ -133,7 +133,16 @@ func TestParseErrors(t *testing.T) {
 		known += kind.String() + ", "
 	}
 	known += "any"
+	var many []string
+	for _, kind := range []string{
+		"cut", "expire", "crash", "pause", "reset", "restart", "slow-client", "any",
+	} {
+		for phase := range faults.Phases {
+			many = append(many, kind+"@"+phase.Key()+"=1")
+		}
+	}
 	tests := []struct{ text, want string }{
+		{strings.Join(many, ","), "a plan can have at most 64 entries"},
 		{"", `""` + form},
 		{"cut", `"cut"` + form},
 		{"cut=", `"cut="` + form},
