@@ -240,8 +240,9 @@ type StubClient interface {
 // An IsolatedClient stands for the service to a process that runs alone: nothing reaches the
 // process but the inputs of the caller.
 type IsolatedClient interface {
-	// Apply gives the process the inputs. The process must be waiting for them.
-	Apply(Inputs)
+	// Apply gives the process the inputs. It reports whether the process was waiting for all of
+	// them, as it does if it is deterministic.
+	Apply(Inputs) (awaited bool)
 	// Reaction returns what the process has asked since the last call. The process must be blocked.
 	Reaction() Reaction
 	// Discard forgets what the process has asked since the last call of Reaction, because that is

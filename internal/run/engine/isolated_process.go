@@ -44,6 +44,9 @@ func (s *IsolatedProcess) System() sim.System { return s.loop.System }
 // Client returns the client of the process.
 func (s *IsolatedProcess) Client() sim.Client { return s.process.Client }
 
+// Waits reports whether the process waits at its gate.
+func (s *IsolatedProcess) Waits() bool { return s.process.Waiting }
+
 // OpenGate lets the process go on, with the resource in the given state. Resuming is true if the
 // process was paused until a moment ago.
 func (s *IsolatedProcess) OpenGate(resource Register, resuming bool) {
@@ -53,7 +56,11 @@ func (s *IsolatedProcess) OpenGate(resource Register, resuming bool) {
 }
 
 // CancelAttempt ends the context of the process's attempt at the lock.
-func (s *IsolatedProcess) CancelAttempt() { s.loop.executor.CancelAttempt(s.process) }
+func (s *IsolatedProcess) CancelAttempt() {
+	if s.process.cancel != nil {
+		s.loop.executor.CancelAttempt(s.process)
+	}
+}
 
 // CheckLoss lets the process find out whether its hold is lost.
 func (s *IsolatedProcess) CheckLoss() { s.process.checkLoss() }

@@ -104,12 +104,15 @@ func (r *reaction) Hash() (h uint64) {
 // An isolated is the [sim.IsolatedClient] of a model client.
 type isolated struct{ *model.Isolated }
 
-// Apply gives the process the inputs.
-func (s isolated) Apply(inputs sim.Inputs) {
+// Apply gives the process the inputs, up to the first one for which it does not wait.
+func (s isolated) Apply(inputs sim.Inputs) (awaited bool) {
 	list := inputs.([]model.Input)
 	for i := range list {
-		s.Isolated.Apply(&list[i])
+		if !s.Isolated.Apply(&list[i]) {
+			return false
+		}
 	}
+	return true
 }
 
 // Reaction returns what the process has asked.

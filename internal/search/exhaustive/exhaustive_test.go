@@ -2,18 +2,23 @@ package exhaustive_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -250,6 +255,37 @@ func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete ||
 			r.Differing < 2 || r.Untried > 0 || len(r.DifferingLines) == 0 {
 			t.Errorf("live %v: the search did not notice a nondeterministic lock: %+v", live, r)
+		}
+	}
+}
+
+// A search ends with a report also if a process does not wait for what reached it before.
+func TestProcessGoesAstray(t *testing.T) {
+	for seed := uint64(99); seed < uint64(long.Count(100, 200)); seed++ {
+		var calls atomic.Uint64
+		s := locktest.Subject("astray", func(p *scenarios.Process) scenarios.LockerFunc {
+			return func(ctx context.Context) (hold *scenarios.Hold, err error) {
+				time.Sleep(time.Second)
+				switch rand.New(rand.NewPCG(seed, calls.Add(1))).IntN(4) {
+				case 0:
+					_, _, err = p.Client.Exists(p.Directory)
+				case 1:
+					_, _, watch, _ := p.Client.ExistsW(p.Directory)
+					select {
+					case <-watch:
+					case <-ctx.Done():
+					case <-time.After(time.Second):
+					}
+				case 2:
+					err = errors.New("refused")
+				}
+				return &scenarios.Hold{Unlock: locktest.Free}, err
+			}
+		})
+		e := &exhaustive.Search{Scenario: locktest.Planned(t, s, 1, 2, "cancel=1,expire=1")}
+		e.Scenario.Subject.Claims = nil
+		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
+			t.Errorf("seed %d: the search did not notice it: %+v", seed, r)
 		}
 	}
 }

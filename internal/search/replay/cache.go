@@ -102,15 +102,22 @@ func (t *Cache) observe(h LocalHistory, initial *initialState) (r *reaction, p P
 	e.do(func(s *isolatedProcess) {
 		if parent != 0 {
 			s.settle()
-			s.apply(t.stepOf(h))
+			e.astray = !s.apply(t.stepOf(h)) || e.astray
+		}
+		if e.astray {
+			s.drop()
 		}
 		r = s.reaction()
+		if e.astray { // What it does does not fit what has been done: it counts as doing nothing.
+			r.ProcessState, r.events = t.reaction(parent).ProcessState, nil
+		}
 		p = Prediction{fires: s.nextTimer(), loses: s.loses()}
 		r.openCalls = s.connection.OpenCalls()
 		r.unanswered, r.unfiredWatches = s.connection.Awaits()
 		r.listens = s.connection.Listens()
 	})
 	e.at = h
+	t.note(e)
 	r.initial = initial
 	if !t.resumes(h) {
 		r.register = engine.Register{} // Nobody has read it.

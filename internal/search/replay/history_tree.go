@@ -37,8 +37,10 @@ type historyTree struct {
 	predictionNumbers map[Prediction]uint32
 	// goroutines of the lock outlive its use, so that no process is ever dead
 	endless  bool
-	outlived int  // how often goroutines were left then
-	learned  bool // a start or a step is new since [historyTree.Learned] was called
+	outlived int // how often goroutines were left then
+	// the number of a process that did not reach the same state again after the same inputs
+	astray  atomic.Int32
+	learned bool // a start or a step is new since [historyTree.Learned] was called
 }
 
 func newHistoryTree(merges bool) *historyTree {

@@ -18,6 +18,7 @@ import (
 type liveProcess struct {
 	at       LocalHistory // the local history that it has reached
 	isolated *isolatedProcess
+	astray   bool // it has reached another state than before: it is nondeterministic
 	// what to do next in the bubble; closed at the end
 	orders chan func(*isolatedProcess)
 	done   chan struct{} // receives when an order has been carried out
@@ -58,12 +59,23 @@ func (t *Cache) restart(h LocalHistory) *liveProcess {
 	e.do(func(s *isolatedProcess) {
 		s.drop()
 		for _, step := range path {
-			s.apply(step)
+			if e.astray = !s.apply(step); e.astray {
+				return
+			}
 			s.drop()
 		}
+		e.astray = s.connection.OpenCalls() != t.reaction(h).openCalls
 	})
 	e.at = h
+	t.note(e)
 	return e
+}
+
+// note notes that a process has reached another state than before.
+func (t *Cache) note(e *liveProcess) {
+	if e.astray {
+		t.astray.Store(int32(e.isolated.Client().Process()))
+	}
 }
 
 // begin starts a live process.
@@ -162,8 +174,8 @@ func isolate(scenario *scenarios.Scenario, begins *initialState,
 	return s
 }
 
-// apply feeds the process the inputs of a step.
-func (s *isolatedProcess) apply(p *step) {
+// apply feeds the process the inputs of a step, and reports whether it was waiting for them.
+func (s *isolatedProcess) apply(p *step) (awaited bool) {
 	if p.after > 0 {
 		time.Sleep(p.after)
 		synctest.Wait()
@@ -171,6 +183,9 @@ func (s *isolatedProcess) apply(p *step) {
 	for i := range p.inputs {
 		switch what := &p.inputs[i]; what.kind {
 		case resume:
+			if !s.Waits() {
+				return false
+			}
 			s.OpenGate(what.register, what.resuming)
 		case cancelAttempt:
 			s.CancelAttempt()
@@ -178,10 +193,9 @@ func (s *isolatedProcess) apply(p *step) {
 			s.CheckLoss()
 		}
 	}
-	if p.received != nil {
-		s.connection.Apply(p.received)
-	}
+	awaited = p.received == nil || s.connection.Apply(p.received)
 	synctest.Wait()
+	return awaited
 }
 
 // reaction returns what the process has done since the last call.

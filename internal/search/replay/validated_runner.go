@@ -5,14 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // A ValidatedRunner performs runs with the replay cache, and validates samples of them with live
-// processes: every run with a violation or a leak, the first runs, and one in [ValidationInterval]
-// of the others.
+// processes: every run with a violation or a leak, the first runs, one in [ValidationInterval] of
+// the others, and runs after a process did not reach the same state again.
 type ValidatedRunner struct {
 	scenario  *scenarios.Scenario
 	Cache     *Cache
@@ -53,8 +54,13 @@ func (h *ValidatedRunner) Run(ctx context.Context, runner *engine.Runner, strate
 	if played.Cancelled {
 		return played
 	}
-	if played.TraceHash != result.TraceHash {
+	astray := h.Cache.astray.Load()
+	switch {
+	case played.TraceHash != result.TraceHash:
 		h.Mismatch = engine.FirstDifference(slices.Clone(result.Events), played.Events)
+	case astray != 0:
+		h.Mismatch = &engine.Nondeterminism{Text: history.ProcessName(astray) +
+			" did not do the same again after the same inputs\n" + engine.LikelyCauses}
 	}
 	result.Violations, result.Panic, result.PanicProcess, result.Leak = played.Violations,
 		played.Panic, played.PanicProcess, played.Leak
@@ -66,7 +72,8 @@ func (h *ValidatedRunner) samples(result *engine.Result) bool {
 	if len(result.Violations) > 0 || h.Runs <= firstValidated || h.Runs%h.Every == 0 {
 		return true
 	}
-	return !result.Pruned && slices.ContainsFunc(h.Cache.last, h.Cache.ProbeLeak)
+	leaks := !result.Pruned && slices.ContainsFunc(h.Cache.last, h.Cache.ProbeLeak)
+	return leaks || h.Cache.astray.Load() != 0
 }
 
 // A replayTo replays a schedule up to a decision.

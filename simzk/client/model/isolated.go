@@ -23,13 +23,19 @@ type Isolated struct {
 // cluster.
 func (c *Conn) Isolate() *Isolated { return &Isolated{conn: c} }
 
-// Apply applies an input to the process. The process must be waiting for it.
-func (s *Isolated) Apply(what *Input) {
+// Apply applies an input to the process. It reports whether the process was waiting for it.
+func (s *Isolated) Apply(what *Input) (awaited bool) {
 	c, which := s.conn, int(what.Index)
 	switch what.Kind {
 	case Answered:
+		if which >= len(s.calls) {
+			return false
+		}
 		s.answer(which, what)
 	case Fired:
+		if which >= len(s.watches) {
+			return false
+		}
 		events := s.watches[which]
 		s.watches = slices.Delete(s.watches, which, which+1)
 		events <- what.Event
@@ -43,6 +49,7 @@ func (s *Isolated) Apply(what *Input) {
 	case StateSet:
 		c.status.Store(int32(what.State))
 	}
+	return true
 }
 
 func (s *Isolated) answer(which int, what *Input) {
