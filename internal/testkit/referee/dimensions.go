@@ -264,6 +264,9 @@ func addLimits(d *generator, _ *Lock, p *Program) {
 	for i := range p.Lock {
 		if op := &p.Lock[i]; !op.Apart && op.Do != Timer && d.oneIn(2) {
 			op.Within = 1 + d.IntN(3)
+			if op.Do == Sleep {
+				op.Seconds += d.fraction() // It ends at another instant than its time limit.
+			}
 		}
 	}
 }
