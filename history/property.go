@@ -3,7 +3,8 @@ package history
 // A Property names a guarantee of a lock that a checker decides from a history.
 type Property string
 
-// The properties. The function of the same name in package check defines when each holds.
+// The properties. Function Statement of package check says when each holds, and the file of its
+// name there, or in package guarantee, exactly.
 const (
 	ServerMutualExclusion Property = "server-mutual-exclusion"
 	ClientMutualExclusion Property = "client-mutual-exclusion"

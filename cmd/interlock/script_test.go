@@ -55,9 +55,11 @@ func TestScripts(t *testing.T) {
 			}
 			docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 			env.Setenv("DOCS", docs)
-			correct := len(subjects.Correct())
-			env.Setenv("CORRECT", strconv.Itoa(correct)) // the number of correct bundled locks
-			env.Setenv("LAST", strconv.Itoa(correct-1))  // the index of the last of them
+			correct := subjects.Correct()
+			last := len(correct) - 1
+			env.Setenv("CORRECT", strconv.Itoa(len(correct))) // the number of correct bundled locks
+			env.Setenv("LAST", strconv.Itoa(last))            // the index of the last of them
+			env.Setenv("LASTLOCK", correct[last].Name)
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -1,7 +1,7 @@
 // Package check decides properties of a history, which a simulation has recorded.
 //
-// Each property is in a file of its name: its checker or monitor, a pure function of the events.
-// propertyTable has a row for it, from which [Properties], [Statement], [Vacuity] and all other
+// Each property of a lock is in a file of its name: its checker or monitor, a pure function of the
+// events. propertyTable has a row for it, from which [Properties], [Statement], [Vacuity] and all other
 // lists derive. A [Checker] decides properties of a whole history, and a [Monitor] event by event,
 // for a search that goes back and compares states. Most monitors read the queue of the lock
 // ([history.Queue]): who waits and who holds, by which nodes.
@@ -16,7 +16,8 @@
 // claims it (scenarios.Subject.Claims). Runner.judgeHistory (run/engine/runner.go) passes the
 // history of a run to a [Checker]; a history.Violation that it returns makes the run fail, unless
 // it is out of the lock's contract (run/engine/contract.go). An exhaustive search asks a [Monitor]
-// instead, whose state is part of the key of each state. The generator of the property in
-// history/explain tells from the violation's Evidence who did what. A report shows that text, the
-// property's statement, and how often histories exercised it.
+// instead, whose state is part of the key of each state. (Runner.check measures no-herd with the
+// costs.) The generator of the property in history/explain tells from the violation's Evidence who
+// did what. A report (cmd/interlock/report.go) shows that text, the property's statement, and how
+// often histories exercised it.
 package check

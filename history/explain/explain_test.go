@@ -22,8 +22,7 @@ func TestEveryDefectHasARecording(t *testing.T) {
 	names := everylock.Recordings(t)
 	for _, d := range subjects.Museum() {
 		if !slices.Contains(names, d.Name) {
-			t.Errorf("%s has no recording: interlock check --lock %s, and copy its schedule.json",
-				d.Name, d.Name)
+			t.Errorf(everylock.NoRecording, d.Name)
 		}
 	}
 }

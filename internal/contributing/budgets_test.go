@@ -39,7 +39,7 @@ var budgets = struct {
 			"docs/README.md":                   300,
 			"docs/benchmarks.md":               1050,
 			"docs/cluster.md":                  850,
-			"docs/contributing.md":             750, // It names every file that a change touches.
+			"docs/contributing.md":             820, // It names every file that a change touches.
 			"docs/costs.md":                    500,
 			"docs/counterexamples.md":          950,
 			"docs/design.md":                   1050,

@@ -11,18 +11,18 @@
 // # The way of a request, from the lock to the tree and back
 //
 // The lock calls a method of its client, such as Create in simzk/client/model/calls.go. The call
-// becomes an Exchange (simzk/request.go) that its client keeps, and its goroutine blocks. When all
-// goroutines of the bubble are blocked, Loop.observe (engine/loop.go) lets System.Collect pass the
-// Exchanges to the Links of the clients (Cluster.Send), in an order that depends on their contents
-// alone. The step serve lets the server handle the oldest request: Cluster.Serve (simzk/serve.go)
+// becomes an Exchange (simzk/request.go) that its client keeps (submit in conn.go), and its goroutine
+// blocks. When all goroutines of the bubble are blocked, Loop.observe (engine/loop.go) lets
+// System.Collect pass the Exchanges to the Links of the clients (End.Collect, then Cluster.Send), in
+// the order of processes and contents. The step serve lets the server handle the oldest request: Cluster.Serve (simzk/serve.go)
 // finds the operation in the table of simzk/operation, which reads or writes the tree of
-// simzk/tree, and queues the reply. The step deliver hands the reply to the client
+// simzk/tree, and, once that is applied, queues the reply. The step deliver hands the reply to the client
 // (Cluster.Deliver, End.Deliver), and the call returns.
 //
 // # The way of a fault plan, from the flag to the step
 //
 // The command parses --faults with faults.Parse into the scenarios of the campaign
-// (cmd/interlock/configurations.go); a test writes Scenario.Faults. The scenario refuses kinds that
+// (cmd/interlock/check.go); a test writes Scenario.Faults. The scenario refuses kinds that
 // it cannot suffer (scenarios/fitting_faults.go). In each state, Loop.appendFaults
 // (engine/enabled.go) asks System.AppendFaults for the places where each kind that the plan still
 // affords (engine/budget.go) can strike, and adds them to the enabled steps. If the strategy

@@ -311,6 +311,9 @@ func (e *entry) defect() Defect {
 		Broken: recipeSubject(e.name, "broken: "+e.summary, defective),
 		Fixed:  recipeSubject(e.name+mendedSuffix, e.name+" without its defect", e.base),
 	}
+	if !slices.Contains(d.Fixed.Claims, e.property) {
+		d.Fixed.Claims = append(d.Fixed.Claims, e.property)
+	}
 	d.Fixed.Claims = slices.DeleteFunc(d.Fixed.Claims,
 		func(p history.Property) bool { return slices.Contains(e.unclaimed, p) })
 	d.Broken.Claims = d.Fixed.Claims

@@ -21,6 +21,10 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
+// NoRecording is the complaint that the lock with the name has no recording in testdata.
+const NoRecording = "%[1]s has no recording: interlock check --lock %[1]s, copy its schedule.json " +
+	"to testdata/%[1]s.json beside this test, then go test -run TestGolden -update"
+
 // Recordings returns the names of the recorded counterexamples in testdata, one for each broken
 // lock.
 func Recordings(t *testing.T) []string {

@@ -226,7 +226,7 @@ func (c *client) Undelivered() int {
 // number of its process. Unless it is atomic, it reads the register before it writes.
 func Lock(name string, atomic bool) scenarios.Subject {
 	return scenarios.Subject{
-		Name: name, Service: service{},
+		Name: name, Summary: "one register, set from 0 to the holder's number", Service: service{},
 		Claims: []history.Property{history.ClientMutualExclusion, history.Progress},
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			c, me := p.Handle.(*client), int64(p.Number)
