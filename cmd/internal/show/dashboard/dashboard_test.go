@@ -138,6 +138,9 @@ func TestState(t *testing.T) {
 
 var image = flag.String("image", "", "write an image of the page to this `file`")
 
+// TestMain ends the browser of the tests.
+func TestMain(m *testing.M) { chromium.Main(m) }
+
 // The page follows the state of the servers.
 func TestPage(t *testing.T) {
 	server, url := shown(t)

@@ -54,6 +54,9 @@ func (b *browser) violated() bool {
 	return chromium.Evaluate[bool](b.Tab, `document.querySelector("#live .broken") !== null`)
 }
 
+// TestMain ends the browser of the tests.
+func TestMain(m *testing.M) { chromium.Main(m) }
+
 // explores opens the page for a lock.
 func explores(t *testing.T, lock, plan, out string) (*browser, client) {
 	t.Helper()
@@ -227,6 +230,7 @@ func TestBack(t *testing.T) {
 	b.Await(`document.querySelector(".notice.error") !== null`)
 	b.has(".notice", "enter c1, is not enabled")
 	b.at(0)
+	b.Expect("400 (Bad Request)")
 
 	// A schedule that violates nothing can be saved too.
 	b.Click(".save")

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/interlock-sim/interlock/cmd/internal/testkit/chromium"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/show/page"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -18,7 +19,7 @@ import (
 // atStep waits until the page shows a step.
 func (b *browser) atStep(step int) {
 	b.Helper()
-	b.wait(fmt.Sprintf(`document.querySelector('[aria-current="step"]')?.dataset.step === "%d" &&
+	b.Await(fmt.Sprintf(`document.querySelector('[aria-current="step"]')?.dataset.step === "%d" &&
 		new URLSearchParams(location.hash.slice(1)).get("step") === "%d"`, step, step))
 }
 
@@ -26,14 +27,14 @@ func (b *browser) atStep(step int) {
 func (b *browser) cited() int {
 	b.Helper()
 	const link = `.why a[href^="#step="]`
-	b.wait(fmt.Sprintf("document.querySelector('%s') !== null", link))
-	return evaluate[int](b, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(6))`, link))
+	b.Await(fmt.Sprintf("document.querySelector('%s') !== null", link))
+	return chromium.Evaluate[int](b.Tab, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(6))`, link))
 }
 
 // full waits until the page shows all events, or only those that mattered.
 func (b *browser) full(want bool) {
 	b.Helper()
-	b.wait(fmt.Sprintf(`(document.querySelector('.switch [aria-pressed="true"]').innerText !==
+	b.Await(fmt.Sprintf(`(document.querySelector('.switch [aria-pressed="true"]').innerText !==
 		"Decisive") === %t`, want))
 }
 
@@ -54,17 +55,17 @@ func stepOf(t *testing.T, data *page.Data, matches func(*page.Step) bool) int {
 func TestStart(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
 	b.atStep(violated(data))
 	b.full(false)
-	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 2 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state table .belief.holds").length`); n != 2 {
 		t.Errorf("%d processes hold the lock, want 2", n)
 	}
 	if text := b.text(".why"); !strings.Contains(text, "took the lock without listing again") {
 		t.Errorf("the reason is %q", text)
 	}
-	if rows := evaluate[int](b, `document.querySelectorAll(".row[data-step]").length`); rows !=
+	if rows := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".row[data-step]").length`); rows !=
 		len(data.Decisive) {
 		t.Errorf("%d rows, want %d", rows, len(data.Decisive))
 	}
@@ -79,19 +80,19 @@ func TestStart(t *testing.T) {
 func TestSlider(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
 	at := func(part float64) {
 		t.Helper()
-		place := evaluate[[]float64](b, `(() => {
+		place := chromium.Evaluate[[]float64](b.Tab, `(() => {
 			const r = document.querySelector("input[type=range]").getBoundingClientRect();
 			return [r.left, r.width, r.top + r.height / 2];
 		})()`)
-		b.do(chromedp.MouseClickXY(place[0]+4+(place[1]-8)*part, place[2]))
+		b.Do(chromedp.MouseClickXY(place[0]+4+(place[1]-8)*part, place[2]))
 	}
 	at(0)
 	b.atStep(data.Decisive[0])
-	if n := evaluate[int](b, `document.querySelectorAll(".state .belief.holds").length`); n != 0 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state .belief.holds").length`); n != 0 {
 		t.Errorf("%d processes hold the lock at the beginning", n)
 	}
 	if text := b.text(".state"); strings.Contains(text, "c1#0") {
@@ -99,41 +100,41 @@ func TestSlider(t *testing.T) {
 	}
 	at(1)
 	b.atStep(data.Decisive[len(data.Decisive)-1])
-	b.click(`[aria-label="Previous step"]`)
+	b.Click(`[aria-label="Previous step"]`)
 	b.atStep(data.Decisive[len(data.Decisive)-2])
-	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
 		t.Errorf("%d processes hold the lock before the violation, want 1", n)
 	}
 	armed := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.WatchArmed })
 	b.load("#step=" + strconv.Itoa(armed))
-	b.wait(`document.querySelector(".state").innerText.includes("for its change")`)
+	b.Await(`document.querySelector(".state").innerText.includes("for its change")`)
 }
 
 // The search finds events, and counts those that the decisive part leaves out.
 func TestSearch(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
 	grants := []int{
 		stepOf(t, data, func(s *page.Step) bool { return s.Text == "c1 HAS THE LOCK by c1#0" }),
 		stepOf(t, data, func(s *page.Step) bool { return s.Text == "c3 HAS THE LOCK by c3#2" }),
 	}
 	b.press("/", "has the lock")
-	b.wait(`document.querySelectorAll(".row.found").length === 2 &&
+	b.Await(`document.querySelectorAll(".row.found").length === 2 &&
 		document.querySelectorAll("mark").length === 2`)
 	b.press(kb.Enter)
 	b.atStep(grants[0])
-	b.wait(`document.querySelector(".search output").innerText === "1 of 2"`)
+	b.Await(`document.querySelector(".search output").innerText === "1 of 2"`)
 	b.press(kb.Enter)
 	b.atStep(grants[1])
 	b.press(kb.Escape)
-	b.wait(`document.querySelector("input[type=search]").value === "" &&
+	b.Await(`document.querySelector("input[type=search]").value === "" &&
 		document.querySelectorAll(".row.found").length === 0`)
 
 	b.press("/", "sends connect")
-	b.wait(`document.querySelector(".elsewhere") !== null`)
-	b.click(".elsewhere")
+	b.Await(`document.querySelector(".elsewhere") !== null`)
+	b.Click(".elsewhere")
 	b.full(true)
 	b.press("/", kb.Enter)
 	b.atStep(stepOf(t, data, func(s *page.Step) bool { return s.Text == "c2 sends connect" }))
@@ -143,7 +144,7 @@ func TestSearch(t *testing.T) {
 func TestStepLink(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load(fmt.Sprintf("#step=%d", data.Decisive[3]))
 	b.atStep(data.Decisive[3])
 	b.full(false)
@@ -151,7 +152,7 @@ func TestStepLink(t *testing.T) {
 	b.load(fmt.Sprintf("#step=%d", hidden))
 	b.atStep(hidden)
 	b.full(true)
-	evaluate[string](b, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
+	chromium.Evaluate[string](b.Tab, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
 	b.atStep(data.Decisive[0])
 	b.load(fmt.Sprintf("#step=%d&full", data.Decisive[3]))
 	b.atStep(data.Decisive[3])
@@ -166,7 +167,7 @@ func TestStepLink(t *testing.T) {
 	// The numbers in the explanation are links too.
 	b.load("")
 	first := b.cited()
-	b.click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
+	b.Click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
 	b.atStep(first)
 }
 
@@ -174,7 +175,7 @@ func TestStepLink(t *testing.T) {
 func TestKeyboard(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
 	shown := data.Decisive
 	b.press(kb.Home)
@@ -204,46 +205,46 @@ func TestKeyboard(t *testing.T) {
 func TestPhone(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
-	b.size(390, 844, 2)
+	b.Resize(390, 844, 2)
 	b.load("")
 	b.atStep(violated(data))
 	for n, want := range []string{"c3 HAS THE LOCK", "Sessions", "took the lock without listing"} {
-		b.click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
-		b.wait(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
-		if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+		b.Click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
+		b.Await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
+		if wide := chromium.Evaluate[int](b.Tab, `document.documentElement.scrollWidth`); wide > 390 {
 			t.Errorf("tab %d is %d pixels wide", n+1, wide)
 		}
-		if over := evaluate[string](b, `[...document.querySelectorAll("main *, header *, footer *")]
+		if over := chromium.Evaluate[string](b.Tab, `[...document.querySelectorAll("main *, header *, footer *")]
 			.filter((e) => e.getBoundingClientRect().right > 391 && e.closest(".leaf") === null)
 			.map((e) => e.tagName + "." + e.getAttribute("class")).join(" ")`); over != "" {
 			t.Errorf("tab %d: beyond the edge: %s", n+1, over)
 		}
 	}
 	first := b.cited()
-	b.click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
-	b.wait(`document.querySelector("main .timeline") !== null`)
+	b.Click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
+	b.Await(`document.querySelector("main .timeline") !== null`)
 	b.atStep(first)
 }
 
 // The page follows the color scheme of the system unless its reader chooses one.
 func TestTheme(t *testing.T) {
 	b := open(t, brokenLock(t))
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	const light = `getComputedStyle(document.querySelector(".timeline")).backgroundColor ===
 		"rgb(255, 255, 255)"`
 	b.prefer("dark")
 	b.load("")
-	b.wait("!(" + light + ")")
+	b.Await("!(" + light + ")")
 	b.prefer("light")
-	b.wait(light)
-	b.click(".theme") // light
+	b.Await(light)
+	b.Click(".theme") // light
 	b.prefer("dark")
-	b.wait(light)
-	b.click(".theme") // dark
+	b.Await(light)
+	b.Click(".theme") // dark
 	b.prefer("light")
-	b.wait("!(" + light + ")")
-	b.click(".theme") // as the system
-	b.wait(light)
+	b.Await("!(" + light + ")")
+	b.Click(".theme") // as the system
+	b.Await(light)
 }
 
 // The state at a step shows what a process believes and what the ensemble has: here a holder that
@@ -251,7 +252,7 @@ func TestTheme(t *testing.T) {
 func TestStateAtStep(t *testing.T) {
 	data := reported(smallHistory())
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	for _, at := range []struct {
 		step       int
 		has, hasNo string
@@ -304,7 +305,7 @@ type scrolled struct {
 // rows cover what is visible.
 func (b *browser) scroll(pixels int) scrolled {
 	b.Helper()
-	return evaluate[scrolled](b, fmt.Sprintf(`(async () => {
+	return chromium.Evaluate[scrolled](b.Tab, fmt.Sprintf(`(async () => {
 		const box = document.querySelector(".timeline");
 		// Chromium can leave out a frame on a busy machine.
 		const frame = () => new Promise((done) => {
@@ -357,10 +358,10 @@ func TestScroll(t *testing.T) {
 	data := longRun(t)
 	data.Decisive = []int{}
 	b := open(t, data)
-	b.size(1440, height, 1)
+	b.Resize(1440, height, 1)
 	b.load("#step=0")
 	b.atStep(0)
-	rows := evaluate[int](b, `(document.querySelector(".rows").offsetHeight - 24) / 30`)
+	rows := chromium.Evaluate[int](b.Tab, `(document.querySelector(".rows").offsetHeight - 24) / 30`)
 	for _, pixels := range long.Sample([]int{1200, 610}, 1) {
 		seen := b.scroll(pixels)
 		t.Logf("%d pixels: %+v, %d rows in all", pixels, seen, rows)
@@ -383,10 +384,10 @@ func TestScroll(t *testing.T) {
 	b.atStep(len(data.Steps) - 1)
 	b.press(kb.Home)
 	b.atStep(0)
-	before := evaluate[int](b, "interlock.rendered.rows")
+	before := chromium.Evaluate[int](b.Tab, "interlock.rendered.rows")
 	b.press(kb.ArrowRight)
 	b.atStep(1)
-	if n := evaluate[int](b, "interlock.rendered.rows") - before; n != 2 {
+	if n := chromium.Evaluate[int](b.Tab, "interlock.rendered.rows") - before; n != 2 {
 		t.Errorf("another event renders %d rows, want 2", n)
 	}
 }
@@ -397,9 +398,9 @@ func TestCurve(t *testing.T) {
 	data, report, _ := likelyLock(t)
 	l := report.Likelihood
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
-	if n := evaluate[int](b, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
 		t.Fatalf("%d curves, want 1", n)
 	}
 	for selector, d := range map[string]*page.Decision{
@@ -408,10 +409,10 @@ func TestCurve(t *testing.T) {
 		fmt.Sprintf(`.why .likely a[href="#step=%d"]`, data.Likelihood.Jump.Step): data.Likelihood.Jump,
 	} {
 		b.press(kb.End)
-		b.click(selector)
+		b.Click(selector)
 		b.atStep(d.Step)
 		// The mark is above the knob of the slider, which is at the event now.
-		off := evaluate[float64](b, fmt.Sprintf(`(() => {
+		off := chromium.Evaluate[float64](b.Tab, fmt.Sprintf(`(() => {
 			const slider = document.querySelector("input[type=range]");
 			const box = slider.getBoundingClientRect();
 			const part = slider.max > 0 ? slider.value / slider.max : 0;
@@ -422,7 +423,7 @@ func TestCurve(t *testing.T) {
 			t.Errorf("%s is %v pixels beside the knob of the slider", selector, off)
 		}
 	}
-	if title := evaluate[string](b, `document.querySelector(".curve .rise").title`); !strings.Contains(
+	if title := chromium.Evaluate[string](b.Tab, `document.querySelector(".curve .rise").title`); !strings.Contains(
 		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
 		t.Errorf("the mark says %q", title)
 	}
@@ -430,23 +431,23 @@ func TestCurve(t *testing.T) {
 		t.Errorf("the text is %q", text)
 	}
 	// The curve has all points, and ends at the top.
-	if path := evaluate[string](b, `document.querySelector("footer .curve .line").
+	if path := chromium.Evaluate[string](b.Tab, `document.querySelector("footer .curve .line").
 		getAttribute("d")`); !strings.HasSuffix(path, "L100 0") ||
 		strings.Count(path, "L") != len(l.Curve)+1 {
 		t.Errorf("the curve is %s", path)
 	}
-	place := evaluate[[]float64](b, `(() => {
+	place := chromium.Evaluate[[]float64](b.Tab, `(() => {
 		const r = document.querySelector("footer .curve svg").getBoundingClientRect();
 		return [r.left, r.width, r.top + r.height / 2];
 	})()`)
-	b.do(chromedp.MouseClickXY(place[0]+place[1]-1, place[2]))
+	b.Do(chromedp.MouseClickXY(place[0]+place[1]-1, place[2]))
 	b.atStep(data.Decisive[len(data.Decisive)-1])
 
-	b.size(390, 844, 2)
-	b.wait(`document.querySelector("nav") !== null`)
-	b.click("footer .curve .rise")
+	b.Resize(390, 844, 2)
+	b.Await(`document.querySelector("nav") !== null`)
+	b.Click("footer .curve .rise")
 	b.atStep(data.Likelihood.Jump.Step)
-	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+	if wide := chromium.Evaluate[int](b.Tab, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("%d pixels wide", wide)
 	}
 }
@@ -473,13 +474,13 @@ func TestHostileNamesInBrowser(t *testing.T) {
 	}
 	data.Violations[0].Why, data.Violations[0].Detail = name, name
 	b := open(t, data)
-	b.size(1440, 900, 1)
+	b.Resize(1440, 900, 1)
 	b.load("")
-	b.wait(`document.querySelector("h1") !== null`)
+	b.Await(`document.querySelector("h1") !== null`)
 	if text := b.text("h1"); text != name {
 		t.Errorf("the title is %q", text)
 	}
-	if n := evaluate[int](b, `document.querySelectorAll("img, .row b").length`); n != 0 {
+	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll("img, .row b").length`); n != 0 {
 		t.Errorf("%d elements from names", n)
 	}
 }
@@ -488,17 +489,9 @@ func TestHostileNamesInBrowser(t *testing.T) {
 func TestNoConnections(t *testing.T) {
 	b := open(t, brokenLock(t))
 	b.load("")
-	if text := evaluate[string](b, `fetch("http://127.0.0.1:9/").then(() => "", (e) => e.name)`,
+	if text := chromium.Evaluate[string](b.Tab, `fetch("http://127.0.0.1:9/").then(() => "", (e) => e.name)`,
 		chromedp.EvalAwaitPromise); text != "TypeError" {
 		t.Errorf("a request ends with %q", text)
 	}
-	b.wait("true")
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if !slices.ContainsFunc(b.problems, func(problem string) bool {
-		return strings.Contains(problem, "Content Security Policy")
-	}) {
-		t.Errorf("the browser reports %q", b.problems)
-	}
-	b.problems = nil
+	b.Expect("Content Security Policy")
 }

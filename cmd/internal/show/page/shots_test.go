@@ -27,10 +27,10 @@ func TestImages(t *testing.T) {
 		{"timeline-dark", "dark", "#step=34&full", 1440, 900, 1},
 		{"timeline-phone", "light", "", 390, 844, 2},
 	} {
-		b.size(image.width, image.height, image.scale)
+		b.Resize(image.width, image.height, image.scale)
 		b.prefer(image.scheme)
 		b.load(image.hash)
-		picture, err := chromedp.Run(b.tab, chromedp.CaptureScreenshot())
+		picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
 		b.must(err)
 		b.must(os.WriteFile(filepath.Join(*images, image.name+".png"), picture, 0o644))
 	}

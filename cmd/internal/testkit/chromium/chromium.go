@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -19,7 +21,25 @@ import (
 // timeout bounds the whole use of a tab. Only a failing test waits that long.
 const timeout = 2 * time.Minute
 
-// A Tab is a tab of Chromium. Its methods fail the test on errors.
+// shared is the browser of all tabs of a test binary, which starts with the first tab.
+var shared struct {
+	mu      sync.Mutex
+	ends    bool // Main runs
+	context context.Context
+	end     func()
+}
+
+// Main runs the tests of a package that opens tabs, and ends their browser.
+func Main(m *testing.M) {
+	shared.ends = true
+	status := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(status)
+}
+
+// A Tab is a tab of Chromium with storage of its own. Its methods fail the test on errors.
 type Tab struct {
 	*testing.T
 	Context context.Context // of actions of chromedp
@@ -29,10 +49,35 @@ type Tab struct {
 }
 
 // Open opens a tab, or skips the test if Chromium is not installed. At the end, the test fails with
-// each exception on the page, each message on the console, and each request for a URL that does not
-// begin with the prefix.
+// each exception on the page, each message on the console or in the log, and each request for a URL
+// that does not begin with the prefix. TestMain of the package must call [Main].
 func Open(t *testing.T, prefix string) *Tab {
 	t.Helper()
+	b := &Tab{T: t}
+	ctx, cancel := chromedp.NewContext(browser(t), chromedp.WithNewBrowserContext(),
+		chromedp.WithListener(func(event any) { b.note(event, prefix) }))
+	t.Cleanup(cancel)
+	b.Context, cancel = context.WithTimeout(ctx, timeout)
+	t.Cleanup(cancel)
+	if _, err := chromedp.Call(b.Context, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	b.Resize(1400, 900, 1)
+	t.Cleanup(b.report)
+	return b
+}
+
+// browser returns the context of the shared browser, or skips the test.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if !shared.ends {
+		t.Fatal("TestMain does not call chromium.Main")
+	}
+	if shared.end != nil {
+		return shared.context
+	}
 	executable, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("INTERLOCK_REQUIRE_CHROMIUM") == "1" {
@@ -41,24 +86,15 @@ func Open(t *testing.T, prefix string) *Tab {
 		t.Skip("Chromium is not installed: apt-get install chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.WindowSize(1400, 900))
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &Tab{T: t, Context: ctx}
-	if err := chromedp.Listen(ctx, func(event any) { b.note(event, prefix) }); err != nil {
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	shared.context, _ = chromedp.NewContext(ctx)
+	shared.end = stop
+	if err := chromedp.Do(shared.context); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.report)
-	return b
+	return shared.context
 }
 
 // note notes an event of the browser that a page must not cause.
@@ -66,9 +102,12 @@ func (b *Tab) note(event any, prefix string) {
 	problem := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		problem = e.ExceptionDetails.Text
+		problem = fmt.Sprintf("exception: %s %v", e.ExceptionDetails.Text,
+			e.ExceptionDetails.Exception)
 	case *runtime.EventConsoleAPICalled:
 		problem = "console " + string(e.Type)
+	case *log.EventEntryAdded:
+		problem = "log: " + e.Entry.Text
 	case *network.EventRequestWillBeSent:
 		if url := e.Request.URL; !strings.HasPrefix(url, prefix) &&
 			!strings.HasPrefix(url, "data:") && url != "about:blank" {
@@ -80,6 +119,19 @@ func (b *Tab) note(event any, prefix string) {
 		defer b.mu.Unlock()
 		b.problems = append(b.problems, problem)
 	}
+}
+
+// Expect takes the problems with the text from those that fail the test, and fails if there is none.
+func (b *Tab) Expect(text string) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	others := slices.DeleteFunc(slices.Clone(b.problems),
+		func(p string) bool { return strings.Contains(p, text) })
+	if len(others) == len(b.problems) {
+		b.Errorf("the browser reports %q, not %s", b.problems, text)
+	}
+	b.problems = others
 }
 
 func (b *Tab) report() {
@@ -109,9 +161,9 @@ func Get[T any](b *Tab, action chromedp.Action[T]) T {
 }
 
 // Evaluate returns the value of a JavaScript expression.
-func Evaluate[T any](b *Tab, expression string) T {
+func Evaluate[T any](b *Tab, expression string, options ...chromedp.EvaluateOption) T {
 	b.Helper()
-	return Get(b, chromedp.Evaluate[T](expression))
+	return Get(b, chromedp.Evaluate[T](expression, options...))
 }
 
 // Await waits until a JavaScript expression is true. The browser has its own clock, so Await asks
@@ -147,6 +199,12 @@ func (b *Tab) Text(selector string) string {
 func (b *Tab) Click(selector string) {
 	b.Helper()
 	b.Do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Resize sets the size of the window, in pixels of the page, and how many of the screen each has.
+func (b *Tab) Resize(width, height int64, scale float64) {
+	b.Helper()
+	b.Do(chromedp.EmulateViewport(width, height, chromedp.EmulateScale(scale)))
 }
 
 // Press presses a key.
