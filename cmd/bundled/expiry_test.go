@@ -32,7 +32,7 @@ func TestExhaustiveFindsWhatRandomSchedulesDo(t *testing.T) {
 	broken := 0
 	for _, lock := range slices.Concat(redislocks.All(), sqllocks.All()) {
 		s := locktest.Planned(t, lock, 2, 1, "none")
-		runner, schedules := engine.NewRunner(t), 60/max(1, lock.Servers)
+		runner, schedules := engine.NewRunner(t), long.Count(20, 60)/max(1, lock.Servers)
 		fails := false
 		for schedule := 0; schedule < schedules && !fails; schedule++ {
 			fails = runner.Run(&s, strategy.NewRandom(1, schedule)).Fails(&s)
@@ -107,7 +107,7 @@ func TestIdleTickLetsKeyExpireInFlight(t *testing.T) {
 	if r := everylock.ByDefault(s).Run(context.Background(), t); r.Failure == nil {
 		t.Errorf("no violation in %d schedules", r.Schedules)
 	}
-	without := exhaustive.Search{Scenario: s, Schedules: long.Count(500, 0)}
+	without := exhaustive.Search{Scenario: s, Schedules: long.Count(100, 0)}
 	if r := without.Run(context.Background(), t); r.Failure != nil ||
 		!r.Complete && r.Schedules != without.Schedules {
 		t.Errorf("without idle ticks: complete %v, failure %v", r.Complete, r.Failure)

@@ -101,7 +101,7 @@ func TestOneOfSeveralLocksFails(t *testing.T) {
 		}
 	}
 	locks := []scenarios.Subject{subjects.Textbook(), nameOrder, subjects.Herd()}
-	text, all, status := checkSeveral(t, locks, "--schedules", "200", "--keep-going")
+	text, all, status := checkSeveral(t, locks, "--schedules", "50", "--keep-going")
 	if status != statusViolation || all.Status != statusViolation || all.Interrupted ||
 		len(all.Locks) != len(locks) {
 		t.Fatalf("status %d, report %+v", status, all)
@@ -113,11 +113,11 @@ func TestOneOfSeveralLocksFails(t *testing.T) {
 	}
 	for _, want := range []string{
 		"checking 3 locks, seed 1\n",
-		"\ntextbook            no violation found, 200 schedules\n",
+		"\ntextbook            no violation found, 50 schedules\n",
 		"\nname-order          VIOLATION " + all.Locks[1].Violations[0].Signature + ", in schedule ",
 		", first of " + counted(distinct, "distinct failure") + ", replay: " +
 			all.Locks[1].Violations[0].Replay + "\n",
-		"\nherd                no violation found, 200 schedules\n",
+		"\nherd                no violation found, 50 schedules\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -345,7 +345,7 @@ func TestInterruptedVerify(t *testing.T) {
 // If shrinking several failures is interrupted, all of them are written and reported.
 func TestInterruptedShrinking(t *testing.T) {
 	t.Parallel()
-	c := start(t, "check", "--lock", "stale-state", "--schedules", "1500", "--keep-going",
+	c := start(t, "check", "--lock", "name-order", "--schedules", "200", "--keep-going",
 		"--json", "report.json")
 	c.stderr.wait("shrinking 1 of ")
 	if err := c.command.Process.Signal(os.Interrupt); err != nil {
@@ -374,18 +374,19 @@ func TestInterruptedShrinking(t *testing.T) {
 // An interrupted hunt saves the schedules of the turn, and the next one continues with them.
 func TestInterruptedHunt(t *testing.T) {
 	t.Parallel()
-	c := start(t, "hunt", "--lock", "textbook", "--out", "hunt", "--listen", "127.0.0.1:0")
+	c := start(t, "hunt", "--lock", "exists-then-wait", "--out", "hunt", "--listen", "127.0.0.1:0")
 	if line, err := c.rest.ReadString('\n'); err != nil ||
 		!strings.HasPrefix(line, "status at http://127.0.0.1:") {
 		t.Fatalf("%v: %q", err, line)
 	}
-	c.stderr.wait(" next textbook")
+	c.stderr.wait("VIOLATION ")
 	c.signal(t, os.Interrupt)
-	if text, status := c.end(t); status != statusOK || !strings.Contains(text, ", 0 distinct") {
+	if text, status := c.end(t); status != statusViolation ||
+		!strings.Contains(text, "\n1 of 1 broken locks found\n") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
 	var saved hunt.Findings
-	content := readFile(t, filepath.Join(c.command.Dir, "hunt", "corpus", "textbook.json"))
+	content := readFile(t, filepath.Join(c.command.Dir, "hunt", "corpus", "exists-then-wait.json"))
 	if err := json.Unmarshal(content, &saved); err != nil || saved.Schedules == 0 {
 		t.Errorf("%v: saved %+v", err, saved)
 	}
@@ -394,9 +395,10 @@ func TestInterruptedHunt(t *testing.T) {
 // A directory belongs to one hunt at a time. After a hunt was killed, the next one continues.
 func TestKilledHunt(t *testing.T) {
 	t.Parallel()
-	arguments := []string{"hunt", "--lock", "textbook", "--out", filepath.Join(t.TempDir(), "hunt")}
+	arguments := []string{"hunt", "--lock", "exists-then-wait,name-order", "--out",
+		filepath.Join(t.TempDir(), "hunt")}
 	c := start(t, arguments...)
-	c.stderr.wait(" next textbook")
+	c.stderr.wait("name-order: VIOLATION ") // The first lock has had its turn.
 	second := begin(t, arguments...)
 	want := fmt.Sprintf("interlock: --out: the hunt of process %d is using %s", c.command.Process.Pid,
 		arguments[4])
@@ -406,10 +408,11 @@ func TestKilledHunt(t *testing.T) {
 	}
 	c.command.Process.Kill()
 	c.end(t)
+	arguments[2] = "exists-then-wait"
 	third := start(t, append(arguments, "--turns", "1", "--json", "-")...)
 	text, status := third.end(t)
 	var saved hunt.Status
-	if err := json.Unmarshal([]byte("{"+text), &saved); err != nil || status != statusOK ||
+	if err := json.Unmarshal([]byte("{"+text), &saved); err != nil || status != statusViolation ||
 		saved.Locks[0].Turns < 2 || saved.Locks[0].Schedules <= saved.Schedules {
 		t.Errorf("%v: status %d, stderr %q, %+v", err, status, &third.stderr, saved)
 	}

@@ -64,7 +64,7 @@ func TestGoalNeverReached(t *testing.T) {
 		Clients: 1, Reached: func([]history.Event) bool { return false },
 	}}
 	campaign := &campaign.Campaign{
-		Seed: 1, Schedules: 6000, Workers: 1,
+		Seed: 1, Schedules: 5000, Workers: 1,
 		Scenario: scenarios.Scenario{Subject: subject, Clients: 2, Cycles: 1},
 	}
 	var stdout, stderr bytes.Buffer

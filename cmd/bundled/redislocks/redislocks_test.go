@@ -143,7 +143,7 @@ func TestRemedies(t *testing.T) {
 	}, 3) {
 		s := scenario(t, test.lock, test.plan)
 		runner, violated := engine.NewRunner(t), false
-		for schedule := range long.Count(test.schedules/3, test.schedules) {
+		for schedule := range long.Count(test.schedules/6, test.schedules) {
 			r := runner.Run(s, strategy.NewRandom(2, schedule))
 			violated = violated || len(r.Violations) > 0
 			for _, property := range test.holds {
@@ -167,7 +167,7 @@ func TestValidityWithinClockBounds(t *testing.T) {
 		drift, schedules int
 		violated, fails  bool
 	}{
-		{redislocks.Redlock(), 1, long.Count(30, 100), false, false},
+		{redislocks.Redlock(), 1, long.Count(10, 100), false, false},
 		{redislocks.Redlock(), 50, 300, true, false},
 		{redislocks.SetNXLease(), 50, 300, true, true},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
 // A pause outlasts the keys that a Redis server stores, within the lock's contract, unless the
@@ -32,7 +33,7 @@ func TestPauseOutlastsData(t *testing.T) {
 		s := locktest.Planned(t, lock, 2, 2, "pause@hold=1")
 		s.Severity = tc.severity
 		runner, longest := engine.NewRunner(t), time.Duration(0)
-		for schedule := range 200 {
+		for schedule := range long.Count(60, 200) {
 			paused := time.Duration(-1)
 			for _, e := range runner.Run(&s, strategy.NewRandom(1, schedule)).Events {
 				switch {

@@ -44,7 +44,7 @@ func TestFindings(t *testing.T) {
 		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
 		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
 		{sqllocks.OpenTransaction(), "restart-server=1", history.ClientMutualExclusion},
-	}, 5) {
+	}, 4) {
 		t.Run(test.lock.Name+" "+test.plan+" "+string(test.want), func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner := engine.NewRunner(t)
@@ -122,7 +122,7 @@ func TestRemedies(t *testing.T) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			s := scenario(t, test.lock, test.plan)
 			runner, violated := engine.NewRunner(t), false
-			for schedule := range long.Count(150, 400) {
+			for schedule := range long.Count(60, 400) {
 				r := runner.Run(s, strategy.NewRandom(2, schedule))
 				violated = violated || len(r.Violations) > 0
 				for _, property := range test.holds {
@@ -167,7 +167,7 @@ func TestDeterminism(t *testing.T) {
 	for _, lock := range sqllocks.All() {
 		s := scenario(t, lock, "any=3")
 		runner := engine.NewRunner(t)
-		for schedule := range long.Count(20, 60) {
+		for schedule := range long.Count(8, 60) {
 			first := runner.Run(s, strategy.NewRandom(3, schedule))
 			again := runner.RunAgain(context.Background(), s, schedule,
 				strategy.NewRandom(3, schedule), first)
@@ -213,7 +213,7 @@ func TestExhaustive(t *testing.T) {
 		{sqllocks.OpenTransaction(), "crash=1", ""},
 		{sqllocks.OpenTransaction(), "cut=1", history.ClientMutualExclusion},
 		{sqllocks.UniqueIndexOwner(), "jump-clock=1", history.ClientMutualExclusion},
-	}, 6) {
+	}, 4) {
 		t.Run(test.lock.Name+" "+test.plan, func(t *testing.T) {
 			schedules := 0
 			for _, separate := range []bool{false, true} {
@@ -302,7 +302,7 @@ func TestOwnTable(t *testing.T) {
 		}
 		s, runner := scenario(t, lock, "none"), engine.NewRunner(t)
 		got := history.Property("")
-		for schedule := range 200 {
+		for schedule := range long.Count(60, 200) {
 			if r := runner.Run(s, strategy.NewRandom(1, schedule)); len(r.Violations) > 0 {
 				got = r.Violations[0].Property
 				break

@@ -31,7 +31,7 @@ func DamagedHistories(t *testing.T, all []scenarios.Subject) {
 		events, violations := replay(t, name, all)
 		runs = append(runs, run{events, violations})
 	}
-	for range long.Count(3, 10) { // Each check draws 100 damaged histories.
+	for range long.Count(1, 10) { // Each check draws 100 damaged histories.
 		rapid.Check(t, func(t *rapid.T) {
 			of := rapid.SampledFrom(runs).Draw(t, "run")
 			damaged, at := slices.Clone(of.events), of.violations[0].Event

@@ -20,7 +20,7 @@ func TestMuseum(t *testing.T) {
 		t.Errorf("the museum has %d defects", len(museum))
 	}
 	named := make(map[string]bool)
-	for _, d := range long.Sample(museum, 16) {
+	for _, d := range long.Sample(museum, 8) {
 		t.Run(d.Name, func(t *testing.T) {
 			if !slices.Equal(d.Broken.Claims, d.Fixed.Claims) {
 				t.Errorf("the broken lock claims %v, its twin %v", d.Broken.Claims, d.Fixed.Claims)
@@ -66,7 +66,7 @@ func TestMeasureFires(t *testing.T) {
 		}, 2, 0, true},
 	} {
 		e, err := trackrecord.Measure(context.Background(), t, &tc.defect,
-			trackrecord.Bounds{Seeds: 2, Schedules: 500, TwinSchedules: 500, Shrink: true})
+			trackrecord.Bounds{Seeds: 2, Schedules: 200, TwinSchedules: 200, Shrink: true})
 		if err != nil {
 			t.Fatal(err)
 		}

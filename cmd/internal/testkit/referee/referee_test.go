@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/internal/testkit/referee"
 )
 
 var (
-	locks = flag.Int("locks", 6, "number of random locks on one server")
+	locks = flag.Int("locks", long.Count(3, 6), "number of random locks on one server")
 	each  = flag.Int("each", 1, "number of random locks of each other dimension")
 	only  = flag.String("dimension", "", "the only dimension")
 	from  = flag.Uint64("from", 0, "seed of the first lock")
