@@ -52,7 +52,7 @@ func TestGetThenDel(t *testing.T) {
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
 	for schedule := range 3000 {
-		result := runner.Run(scenario, strategy.NewRandom(0, schedule))
+		result := runner.Run(scenario, strategy.NewRandom(5, schedule))
 		for _, v := range result.Violations {
 			if v.Property == history.OwnRelease {
 				checkGetThenDel(t, result.Events, v)
