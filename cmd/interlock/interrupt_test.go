@@ -395,8 +395,10 @@ func TestInterruptedHunt(t *testing.T) {
 // A directory belongs to one hunt at a time. After a hunt was killed, the next one continues.
 func TestKilledHunt(t *testing.T) {
 	t.Parallel()
-	arguments := []string{"hunt", "--lock", "exists-then-wait,name-order", "--out",
-		filepath.Join(t.TempDir(), "hunt")}
+	arguments := []string{
+		"hunt", "--lock", "exists-then-wait,name-order", "--out",
+		filepath.Join(t.TempDir(), "hunt"),
+	}
 	c := start(t, arguments...)
 	c.stderr.wait("name-order: VIOLATION ") // The first lock has had its turn.
 	second := begin(t, arguments...)
