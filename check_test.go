@@ -309,7 +309,7 @@ func TestCheck(t *testing.T) {
 				`Lock returns the error "zk: node does not exist"`,
 		},
 		"a sometimes condition is never reached": {
-			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=5000"},
+			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=500"},
 			false, "no schedule reached a sometimes condition, so this says too little about the " +
 				"lock: never",
 		},
@@ -415,8 +415,8 @@ func TestCheckStrategy(t *testing.T) {
 				"requests in flight",
 		},
 		"unsettled random schedules": {
-			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=20"},
-			true, "20 schedules reached a bound",
+			[]string{variantVariable + "=unsettled", "INTERLOCK_SCHEDULES=3"},
+			true, "3 schedules reached a bound",
 		},
 		"all schedules of the real client": {
 			[]string{exhaustive, variantVariable + "=real"},
@@ -477,7 +477,8 @@ func TestCheckShrinksBeforeTimeout(t *testing.T) {
 
 // A search ends before the timeout of go test and reports its progress.
 func TestCheckEndsBeforeTimeout(t *testing.T) {
-	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "INTERLOCK_SCHEDULES=100000000")
+	printed, passed := runCheckedWithin(t, "6s", t.TempDir(), "GOMAXPROCS=1",
+		"INTERLOCK_SCHEDULES=100000000")
 	if want := "lower the number, or raise the -timeout of go test"; passed ||
 		!strings.Contains(printed, want) {
 		t.Errorf("passed %v, want a failure that contains %q:\n%s", passed, want, printed)

@@ -27,7 +27,7 @@ func TestThreadsOfProductionLocks(t *testing.T) {
 				Faults: faults.Of(faults.Any, 2),
 			}.Resolved()
 			runner := engine.NewRunner(t)
-			for i := range long.Count(20, 60) {
+			for i := range long.Count(8, 60) {
 				result := runner.Run(&scenario, strategy.NewRandom(7, i))
 				if len(result.Violations) > 0 {
 					t.Fatalf("%v, schedule %d:\n%s", &scenario, i, result.Describe(&scenario))

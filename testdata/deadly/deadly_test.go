@@ -64,7 +64,7 @@ func grow() {
 
 func scenario(name string, contended func(*scenarios.Process)) scenarios.Scenario {
 	return scenarios.Scenario{
-		Clients: 3, Cycles: 2, Faults: faults.Plan{},
+		Clients: 2, Cycles: 1, Faults: faults.Plan{},
 		Subject: scenarios.Subject{
 			Name: name, Claims: history.SpinLock(),
 			Open: func(p *scenarios.Process) (scenarios.Locker, error) {
