@@ -52,7 +52,7 @@ func TestCampaignRunsEachConfiguration(t *testing.T) {
 		for _, workers := range []int{1, 3} {
 			c := configured(subjects.Textbook(), name, 64)
 			for i := range c.Configurations {
-				c.Configurations[i].Faults = faults.Plan{}
+				c.Configurations[i].Faults, c.Configurations[i].Cycles = faults.Plan{}, 1
 			}
 			few := c.Run(context.Background(), t)
 			c.Schedules, c.Workers = 3*1024, workers
@@ -94,7 +94,7 @@ func TestCampaignFavorsNewConfigurations(t *testing.T) {
 	c.Configurations = c.Configurations[:2]
 	small, large := &c.Configurations[0], &c.Configurations[1]
 	small.Clients, small.Cycles, small.Faults = 1, 1, faults.Plan{}
-	small.Weight, large.Weight = 1, 1
+	small.Weight, large.Weight, large.Cycles = 1, 1, 1
 	r := c.Run(context.Background(), t)
 	if n := r.Configurations[0].Schedules; n >= 2*1024*7/8 || n < 4*1024/4 {
 		t.Errorf("%d of %d schedules have a single process and no fault", n, r.Schedules)

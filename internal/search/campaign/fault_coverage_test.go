@@ -44,7 +44,7 @@ func TestMissingCoverage(t *testing.T) {
 // lock. This is out of contract; all other claims still hold.
 func TestPauseOutOfContract(t *testing.T) {
 	c := &campaign.Campaign{
-		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 1500,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 500,
 		Workers: 2,
 	}
 	c.Scenario.Faults = faults.Of(faults.Pause, 2)
@@ -85,7 +85,7 @@ func TestPauseOutOfContractOfService(t *testing.T) {
 	s := locktest.Planned(t, subjects.Mutex(), 3, 2, "pause@hold=2")
 	s.Severity = faults.Severity{Pause: 10 * time.Second}
 	runner, excused := engine.NewRunner(t), 0
-	for i := range long.Count(800, 3000) {
+	for i := range long.Count(200, 3000) {
 		r := runner.Run(&s, strategy.NewRandom(1, i))
 		judge := func(pause time.Duration) *history.Violation {
 			v, _ := production.Within(history.ClientMutualExclusion, r.Events,

@@ -293,7 +293,7 @@ func verdictsOf(t *testing.T, e exhaustive.Search) (map[string]bool, *report.Exh
 // without reductions.
 func TestAutomataLoseNothing(t *testing.T) {
 	wrong := 0
-	for seed := range long.Count(6, 12) {
+	for seed := range long.Count(5, 12) {
 		a := rapid.Custom(drawAutomaton).Example(seed)
 		e := exhaustive.Search{
 			Scenario: locktest.Planned(t, a.subject(), 2, 1, "none"), IdleTicks: seed % 2,

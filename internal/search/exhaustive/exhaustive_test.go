@@ -126,18 +126,18 @@ func TestBrokenLocksAreFound(t *testing.T) {
 // With several servers, the search covers lagging servers: it finds a lock that trusts a follower's
 // answer.
 func TestExhaustiveOnSeveralServers(t *testing.T) {
-	for _, tc := range []struct {
+	for _, tc := range long.Sample([]struct {
 		subject                   scenarios.Subject
 		clients                   int
 		plan                      string
 		states, runs, prefixCount int
 	}{
-		{subjects.Textbook(), 2, "none", 108, 98, 0},
 		{subjects.ExistsThenWait(), 2, "none", 104, 98, 0},
-		{subjects.Textbook(), 1, "kill-server=1", 481, 610, 318},
-		{subjects.Textbook(), 1, "reset=1", 82, 77, 226},
 		{subjects.NoGUID(), 1, "lose-reply=1", 88, 67, 0},
-	} {
+		{subjects.Textbook(), 2, "none", 108, 98, 0},
+		{subjects.Textbook(), 1, "reset=1", 82, 77, 226},
+		{subjects.Textbook(), 1, "kill-server=1", 481, 610, 318},
+	}, 3) {
 		t.Run(fmt.Sprintf("%s %d×1 %s", tc.subject.Name, tc.clients, tc.plan), func(t *testing.T) {
 			e := exhaustive.Search{
 				Scenario:           locktest.Planned(t, tc.subject, tc.clients, 1, tc.plan),

@@ -17,7 +17,7 @@ import (
 // signature in as many of them.
 func TestExhaustiveKeepsGoing(t *testing.T) {
 	search := exhaustive.Search{
-		Scenario: locktest.Planned(t, subjects.NoRecheck(), 3, 1, "cut=1"), Schedules: 3000,
+		Scenario: locktest.Planned(t, subjects.NoRecheck(), 3, 1, "cut=1"), Schedules: 1500,
 	}
 	observed, counts := search, make(map[string]int)
 	observed.Each = func(r *engine.Result) {

@@ -25,7 +25,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			counts = []int{3}
 		}
 		for _, servers := range counts {
-			s, schedules := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1"), 80
+			s, schedules := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1"), 30
 			// delay-rewatch needs a client that lost its connection and sends a request before it
 			// has another.
 			if kind == faults.DelayRewatch {
@@ -43,19 +43,19 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 	}
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(60, 2000),
+		Schedules: long.Count(30, 2000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Mutex(), 2, 2, "any=2"),
-		Schedules: long.Count(40, 1000), FairSuffixes: true,
+		Schedules: long.Count(20, 1000), FairSuffixes: true,
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.Textbook(), 3, 1, "none"),
-		Schedules: long.Count(40, 1000),
+		Schedules: long.Count(20, 1000),
 	})
 	compareWithoutSnapshots(t, exhaustive.Search{
 		Scenario:  locktest.Planned(t, locktest.Named(t, "reentrant"), 2, 1, "cut=1,restart=1"),
-		Schedules: long.Count(40, 1000),
+		Schedules: long.Count(20, 1000),
 	})
 }
 

@@ -40,10 +40,10 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	}
 	compared, broken := 0, 0
 	for i := range all {
-		one, other := compareFutures(t, &all[i], long.Count(15, 40))
+		one, other := compareFutures(t, &all[i], long.Count(10, 40))
 		compared, broken = compared+one, broken+other
 	}
-	if compared < long.Count(100, 500) || broken == 0 {
+	if compared < long.Count(60, 500) || broken == 0 {
 		t.Errorf("%d pairs of paths were compared, %d with a violation", compared, broken)
 	}
 	t.Logf("%d pairs of paths were compared, %d with a violation", compared, broken)
@@ -155,7 +155,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 		runner, pairs := engine.NewRunner(t), 0
 		s := locktest.Planned(t, subject, 2, 1, "any=1")
 		seen := make(map[uint64]state)
-		for schedule := range 300 {
+		for schedule := range 120 {
 			result := runner.Run(&s, strategy.NewRandom(4, schedule))
 			keys, deviations := slices.Clone(result.Keys), result.Deviations
 			for i, key := range keys {

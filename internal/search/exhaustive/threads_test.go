@@ -36,7 +36,7 @@ func TestSearchThreads(t *testing.T) {
 					Clients: tc.clients, Cycles: tc.cycles, Threads: 2,
 				},
 				MemoryLimit: exhaustive.DefaultMemoryLimit(),
-				Schedules:   long.Count(4000, 0),
+				Schedules:   long.Count(1000, 0),
 			}
 			r := search.Run(context.Background(), t)
 			switch {

@@ -15,7 +15,6 @@ import (
 
 // Violations with the same text are as many failures as they have causes, whatever the seed.
 func TestCauses(t *testing.T) {
-	searchLess(t)
 	for _, test := range long.Sample([][]string{
 		{},
 		{locktest.TakesDeleted},

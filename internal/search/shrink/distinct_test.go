@@ -17,7 +17,6 @@ import (
 // Each distinct failure has one counterexample, which shows it. If the context has ended, the first
 // schedule of each signature is recorded as it was found.
 func TestDistinct(t *testing.T) {
-	searchLess(t)
 	for _, tc := range long.Sample([]struct {
 		lock   string
 		groups int

@@ -53,17 +53,6 @@ func firstFailure(t *testing.T, scenario scenarios.Scenario) ([]engine.Deviation
 	return failure.Deviations, failure.Violations[0].Signature()
 }
 
-// searchLess lets a test that needs no shortest schedule search less for one.
-func searchLess(t *testing.T) {
-	t.Helper()
-	if long.Enabled() {
-		return
-	}
-	usual := shrink.SearchCostMax
-	shrink.SearchCostMax /= 10
-	t.Cleanup(func() { shrink.SearchCostMax = usual })
-}
-
 // runsMax bounds the runs that shrinking takes: a second or so.
 const runsMax = 15_000
 
@@ -71,6 +60,7 @@ const runsMax = 15_000
 // Without any one of its faults, processes, cycles and deviations, it does not fail. The test logs
 // what shrinking costs.
 func TestShrinkBrokenLocks(t *testing.T) {
+	searchMore(t)
 	var rows strings.Builder
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "lock\tfound with\truns\tseconds\tfaults\tprocesses\tcycles\t"+
@@ -163,7 +153,6 @@ func withoutProcess(deviations []engine.Deviation, process int32) []engine.Devia
 
 // If the plan names the process that a fault strikes, no other process is struck instead.
 func TestShrinkKeepsTarget(t *testing.T) {
-	searchLess(t)
 	for _, target := range long.Sample([]string{"c3", "c1", "c2"}, 1) {
 		plan, err := faults.Parse("cut:" + target + "=1")
 		if err != nil {

@@ -49,7 +49,6 @@ func shorten(t *testing.T, c *campaign.Campaign, r report.Report) *recording.Cou
 // An out-of-contract schedule is shrunk like a failure. The lock has failed if the shrunk schedule
 // is within the contract.
 func TestShortenOutOfContract(t *testing.T) {
-	searchLess(t)
 	c := &campaign.Campaign{
 		Scenario: locktest.Planned(t, locktest.Named(t, "late-notice"), 3, 2, "expire=1,pause=1"),
 		Seed:     1, Schedules: 1500, Workers: 2,

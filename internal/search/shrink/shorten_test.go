@@ -329,6 +329,7 @@ func TestShortenInterrupted(t *testing.T) {
 
 // The same failure is shrunk to the same bytes.
 func TestShortenIsDeterministic(t *testing.T) {
+	searchMore(t)
 	for _, name := range []string{"name-order", "silent-loss"} {
 		var recorded [2]string
 		for i := range recorded {

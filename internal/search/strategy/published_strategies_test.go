@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -333,10 +334,9 @@ var programs = []struct {
 
 var strategiesCompared = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
 
-// meanToBug returns the mean number of schedules until a strategy finds the bug, over 20 seeds.
+// meanToBug returns the mean number of schedules until a strategy finds the bug, over several seeds.
 func meanToBug(program func() []programThread, name string) float64 {
-	const seeds, most = 20, 10_000
-	total := 0
+	seeds, most, total := long.Count(10, 20), 10_000, 0
 	for seed := range uint64(seeds) {
 		for schedule := range most {
 			total++
@@ -345,7 +345,7 @@ func meanToBug(program func() []programThread, name string) float64 {
 			}
 		}
 	}
-	return float64(total) / seeds
+	return float64(total) / float64(seeds)
 }
 
 // Every strategy needs at most twice the schedules of its published implementation.
