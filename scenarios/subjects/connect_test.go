@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/model"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -41,7 +42,7 @@ func TestConnect(t *testing.T) {
 			Faults: faults.Of(faults.Any, 3), Servers: servers,
 		}
 		expired := false
-		for schedule := range 100 {
+		for schedule := range long.Count(40, 100) {
 			first := runner.Run(&scenario, strategy.NewRandom(5, schedule))
 			if len(first.Violations) > 0 {
 				t.Fatalf("%d servers, schedule %d: %s", servers, schedule,
@@ -185,7 +186,7 @@ func TestConnectOfBothClients(t *testing.T) {
 			Subject: renewing(false, openFurther), Clients: 2, Cycles: 2,
 			Servers: servers, Faults: planForBothClients(1),
 		}
-		for schedule := range 40 {
+		for schedule := range long.Count(20, 40) {
 			scenario.Client = scenarios.Model
 			result := runner.Run(&scenario, strategy.NewRandom(3, schedule))
 			model := eventsByConnection(withoutTimeJump(result.Events))
@@ -206,7 +207,7 @@ func TestConnectOfBothClients(t *testing.T) {
 			}
 		}
 	}
-	if several < 80 {
+	if several < 40 {
 		t.Errorf("only %d further connections", several)
 	}
 }

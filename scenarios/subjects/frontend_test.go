@@ -104,7 +104,7 @@ func TestThreadsOfTheRealClient(t *testing.T) {
 			scenario := scenarios.Scenario{
 				Subject: lock, Clients: 2, Threads: 2, Cycles: 2, Faults: parsed,
 			}
-			for schedule := range long.Count(15, 40) {
+			for schedule := range long.Count(8, 40) {
 				strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
 				if found := difference(runner, scenario, strategy); found != "" {
 					t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)

@@ -83,7 +83,7 @@ func TestAuthenticated(t *testing.T) {
 		Faults: faults.Default(), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
-	for schedule := range long.Count(150, 500) {
+	for schedule := range long.Count(50, 500) {
 		if result := runner.Run(&scenario,
 			strategy.NewRandom(1, schedule)); len(result.Violations) > 0 {
 			t.Fatalf("schedule %d: %s", schedule, result.Describe(&scenario))
@@ -102,7 +102,7 @@ func TestRealClientIsDeterministic(t *testing.T) {
 		Faults: faults.Of(faults.Any, 3), Client: scenarios.Real,
 	}
 	runner := engine.NewRunner(t)
-	for schedule := range long.Count(150, 500) {
+	for schedule := range long.Count(50, 500) {
 		first := runner.Run(&scenario, strategy.NewRandom(2, schedule)).TraceHash
 		if second := runner.Run(&scenario,
 			strategy.NewRandom(2, schedule)).TraceHash; first != second {

@@ -59,7 +59,7 @@ func TestFaultsOfProcessesWithLibrary(t *testing.T) {
 				"crash=1,restart=1,pause=1,cut=1")
 			scenario.Servers = servers
 			runner, struck, finished := engine.NewRunner(t), map[string]int{}, 0
-			for schedule := range long.Count(25, 60) {
+			for schedule := range long.Count(12, 60) {
 				result := runner.Run(scenario, strategy.NewRandom(5, schedule))
 				if len(result.Violations) > 0 {
 					t.Fatalf("%v, schedule %d: %s", scenario, schedule, result.Describe(scenario))

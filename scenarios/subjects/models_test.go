@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/history/models"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -25,7 +26,7 @@ func TestRecordedHistoriesFitModels(t *testing.T) {
 		for _, servers := range []int{0, 3} {
 			operations := checkModels(t, name, servers, want)
 			for model, count := range operations {
-				if count < 200 {
+				if count < 60 {
 					t.Errorf("%s, %d servers: the model %s checked only %d operations", name,
 						servers, model, count)
 				}
@@ -46,7 +47,7 @@ func checkModels(t *testing.T, lock string, servers int, names []string) map[str
 		Faults: faults.Of(faults.Any, 2),
 	}
 	runner, judged := engine.NewRunner(t), make(map[string]int)
-	for i := range 60 {
+	for i := range long.Count(20, 60) {
 		events := runner.Run(scenario, strategy.NewRandom(3, i)).Events
 		for _, m := range check.Models() {
 			if !slices.Contains(names, m.Name) {

@@ -32,7 +32,7 @@ func TestProductionLocks(t *testing.T) {
 				{3, 2, 500, faults.Default()},
 				{4, 2, 250, faults.Of(faults.Any, 4)},
 			} {
-				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
+				schedules := sampled(long.Count(tc.schedules/25, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{
@@ -64,7 +64,7 @@ func TestProductionLocksOnTheRealClient(t *testing.T) {
 			Subject: subject, Clients: 3, Cycles: 2,
 			Faults: planForBothClients(1),
 		}
-		for schedule := range long.Count(20, 60) {
+		for schedule := range long.Count(8, 60) {
 			strategy := func() engine.Strategy { return strategy.NewRandom(3, schedule) }
 			if found := difference(runner, scenario, strategy); found != "" {
 				t.Fatalf("%v, schedule %d: %s", &scenario, schedule, found)
@@ -80,7 +80,7 @@ func TestSequenceOverflow(t *testing.T) {
 	naive.Sequence = subjects.SequenceOverflow().Sequence
 	broken := false
 	runner := engine.NewRunner(t)
-	for schedule := range 100 {
+	for schedule := range long.Count(30, 100) {
 		scenario := scenarios.Scenario{
 			Subject: subjects.SequenceOverflow(), Clients: 3, Cycles: 2,
 			Servers: 1 + 2*(schedule%2),

@@ -57,7 +57,7 @@ func TestCorrectLocks(t *testing.T) {
 				{5, 1, 500, faults.Of(faults.Any, 3)},
 				{2, 2, 500, faults.MustParse("cut=6,lose-reply=3")},
 			} {
-				schedules := sampled(long.Count(tc.schedules/10, tc.schedules))
+				schedules := sampled(long.Count(tc.schedules/25, tc.schedules))
 				if result, i := search(t, subject, tc.clients, tc.cycles, schedules,
 					tc.plan); result != nil {
 					scenario := &scenarios.Scenario{

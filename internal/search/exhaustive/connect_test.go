@@ -19,7 +19,7 @@ func TestFurtherClients(t *testing.T) {
 			fails := trusts && plan != "none"
 			e := &exhaustive.Search{
 				KeepGoing: !fails || long.Enabled(),
-				Scenario: locktest.Planned(t, locktest.Successor(trusts), 2, 1, plan),
+				Scenario:  locktest.Planned(t, locktest.Successor(trusts), 2, 1, plan),
 			}
 			r := e.Run(context.Background(), t)
 			t.Logf("trusts %v, %s: %d schedules, %d states", trusts, plan, r.Schedules, r.States)

@@ -64,7 +64,7 @@ func TestBrokenLocks(t *testing.T) {
 		{"blind-clean-up", history.NoPanic, true},
 		{"watch-first", history.NoHerd, false},
 		{"forgotten-wait", history.NoGoroutineLeak, true},
-	}, 4) {
+	}, 3) {
 		t.Run(tc.lock, func(t *testing.T) {
 			r, scenario := read(t, tc.lock)
 			if r.Property != string(tc.property) {
@@ -157,7 +157,7 @@ func (w *witness) Choose(index int, enabled []sim.EnabledStep, defaultIndex int)
 
 // No later decision has another choice that avoids the violation.
 func TestAvoidableIsTheLast(t *testing.T) {
-	for _, lock := range []string{"no-recheck", "no-guid"} {
+	for _, lock := range long.Sample([]string{"no-guid", "no-recheck"}, 1) {
 		t.Run(lock, func(t *testing.T) {
 			r, scenario := read(t, lock)
 			last := of(t, r, scenario).Avoidable.Step
@@ -188,7 +188,7 @@ func TestDeterministic(t *testing.T) {
 	r, scenario := read(t, "no-guid")
 	first := of(t, r, scenario)
 	runner := engine.NewRunner(t)
-	for range 2 {
+	for range long.Count(1, 2) {
 		again := likelihood.Of(context.Background(), runner, scenario, r.Deviations, r.Signature)
 		if !reflect.DeepEqual(first, again) {
 			t.Errorf("got %+v, then %+v", first, again)
@@ -207,6 +207,9 @@ func TestExtremes(t *testing.T) {
 	if real.RaceDetector {
 		return // The other schedule takes too long.
 	}
+	usual := likelihood.CurveStepsMax
+	t.Cleanup(func() { likelihood.CurveStepsMax = usual })
+	likelihood.CurveStepsMax /= long.Count(2, 1)
 	r, scenario = read(t, "heartbeat")
 	l := of(t, r, scenario)
 	checkCurve(t, l)

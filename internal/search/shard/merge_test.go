@@ -89,7 +89,7 @@ func TestAnySplitMerges(t *testing.T) {
 			Seed:     rapid.Uint64().Draw(rt, "seed"),
 			Strategy: rapid.SampledFrom([]string{"round-robin", "random", "pct10"}).
 				Draw(rt, "strategy"),
-			Schedules: rapid.IntRange(1, long.Count(60, 150)).Draw(rt, "schedules"),
+			Schedules: rapid.IntRange(1, long.Count(30, 150)).Draw(rt, "schedules"),
 			KeepGoing: rapid.Bool().Draw(rt, "keep going"),
 			Workers:   rapid.IntRange(1, 3).Draw(rt, "workers"),
 		}

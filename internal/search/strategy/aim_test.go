@@ -78,10 +78,11 @@ func TestPortfolioAimsAtRareCells(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		c := &campaign.Campaign{
 			Scenario: locktest.Planned(t, subjects.Mutex(), 2, 1, "expire=1"),
-			Seed:     5, Schedules: long.Count(3, 6) * 1024, Workers: workers,
+			Seed:     5, Workers: workers,
+			Schedules: long.Count(strategy.FirstDealt+4*strategy.ChunkSchedules, 6*1024),
 		}
 		r := c.Run(t.Context(), t)
-		got := fmt.Sprint(r.Digest, r.Coverage[faults.Expire])
+		got := fmt.Sprint(r.Digest, r.Coverage[faults.Expire], r.Strategies)
 		if want == "" {
 			want = got
 		} else if got != want {

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
+	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // Mutations of the schedules that came closest come closer than as many random schedules, or find
@@ -24,7 +25,7 @@ func TestMarginComesCloser(t *testing.T) {
 	smallest := func(name string, seed uint64, workers int) (time.Duration, string) {
 		c := &campaign.Campaign{
 			Scenario: *locktest.Scenario(locktest.Named(t, "mutex"), 2, 1, 0), Seed: seed,
-			Schedules: 2 * 1024, Workers: workers, Strategy: name,
+			Schedules: long.Count(1, 2) * 1024, Workers: workers, Strategy: name,
 		}
 		c.Scenario.Servers, c.Scenario.Faults = 3, plan
 		r := c.Run(t.Context(), t)
@@ -95,5 +96,7 @@ func TestNearMissesAreShared(t *testing.T) {
 	if r := run(strategy.ChunkSchedules, 1); r.Totals.Margins[check.LossToGrant].Times == 0 {
 		t.Fatal("the first chunk leaves no near miss")
 	}
-	run(strategy.FirstDealt+8*strategy.ChunkSchedules, 2)
+	if real.RaceDetector || long.Enabled() {
+		run(strategy.FirstDealt+8*strategy.ChunkSchedules, 2)
+	}
 }
