@@ -59,6 +59,9 @@ func TestConnect(t *testing.T) {
 					struck[e.Name] = true
 				}
 			}
+			if schedule%long.Count(4, 1) > 0 {
+				continue
+			}
 			hash := first.TraceHash
 			if again := runner.Run(&scenario, strategy.NewRandom(5, schedule)); again.TraceHash != hash {
 				t.Fatalf("%d servers, schedule %d: trace hashes %x and %x", servers, schedule,

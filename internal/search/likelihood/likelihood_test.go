@@ -56,13 +56,13 @@ func TestBrokenLocks(t *testing.T) {
 		property  history.Property
 		avoidable bool
 	}{
-		{"no-recheck", history.ServerMutualExclusion, true},
 		{"exists-then-wait", history.Progress, true},
+		{"no-recheck", history.ServerMutualExclusion, true},
 		{"deaf-holder", history.SessionLoss, true},
 		{"name-order", history.FIFO, true},
 		{"spin", history.NoLivelock, true},
-		{"blind-clean-up", history.NoPanic, true},
 		{"watch-first", history.NoHerd, false},
+		{"blind-clean-up", history.NoPanic, true},
 		{"forgotten-wait", history.NoGoroutineLeak, true},
 	}, 3) {
 		t.Run(tc.lock, func(t *testing.T) {
