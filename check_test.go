@@ -282,8 +282,7 @@ func TestCheck(t *testing.T) {
 			[]string{"INTERLOCK_REPLAY=" + relative},
 			true,
 			relative + ": no violation any more; recorded was progress: a process waits for the " +
-				"lock " +
-				"for ever\n",
+				"lock for ever\n",
 		},
 		"replayed with another trace": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
