@@ -308,7 +308,7 @@ func TestCheck(t *testing.T) {
 				`Lock returns the error "zk: node does not exist"`,
 		},
 		"a sometimes condition is never reached": {
-			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=500"},
+			[]string{variantVariable + "=sometimes", "INTERLOCK_SCHEDULES=5000"},
 			false, "no schedule reached a sometimes condition, so this says too little about the " +
 				"lock: never",
 		},

@@ -23,7 +23,7 @@ import (
 // A search that is interrupted and resumed reports the same as an uninterrupted search.
 func TestCheckpoint(t *testing.T) {
 	for _, fair := range long.Sample([]bool{true, false}, 1) {
-		testCheckpoint(t, 100, exhaustive.Search{Scenario: locktest.Planned(t, subjects.Textbook(),
+		testCheckpoint(t, 50, exhaustive.Search{Scenario: locktest.Planned(t, subjects.Textbook(),
 			2, 1, "cancel=1"), FairSuffixes: fair})
 	}
 	testCheckpoint(t, 7, exhaustive.Search{Scenario: locktest.Planned(t, cutShort(), 2, 1,
