@@ -11,13 +11,14 @@
 // # The way of a request, from the lock to the tree and back
 //
 // The lock calls a method of its client, such as Create in simzk/client/model/calls.go. The call
-// becomes an Exchange (simzk/request.go) that its client keeps (submit in conn.go), and its goroutine
-// blocks. When all goroutines of the bubble are blocked, Loop.observe (engine/loop.go) lets
-// System.Collect pass the Exchanges to the Links of the clients (End.Collect, then Cluster.Send), in
-// the order of processes and contents. The step serve lets the server handle the oldest request: Cluster.Serve (simzk/serve.go)
-// finds the operation in the table of simzk/operation, which reads or writes the tree of
-// simzk/tree, and, once that is applied, queues the reply. The step deliver hands the reply to the client
-// (Cluster.Deliver, End.Deliver), and the call returns.
+// becomes an Exchange (simzk/request.go) that its client keeps (submit in conn.go), and its
+// goroutine blocks. When all goroutines of the bubble are blocked, Loop.observe (engine/loop.go)
+// lets System.Collect pass the Exchanges to the Links of the clients (End.Collect, then
+// Cluster.Send), in the order of processes and contents. The step serve lets the server handle the
+// oldest request: Cluster.Serve (simzk/serve.go) finds the operation in the table of
+// simzk/operation, which reads or writes the tree of simzk/tree, and, once that is applied, queues
+// the reply. The step deliver hands the reply to the client (Cluster.Deliver, End.Deliver), and
+// the call returns.
 //
 // # The way of a fault plan, from the flag to the step
 //

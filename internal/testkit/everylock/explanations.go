@@ -22,8 +22,8 @@ import (
 )
 
 // NoRecording is the complaint that the lock with the name has no recording in testdata.
-const NoRecording = "%[1]s has no recording: interlock check --lock %[1]s, copy its schedule.json " +
-	"to testdata/%[1]s.json beside this test, then go test -run TestGolden -update"
+const NoRecording = "%[1]s has no recording: interlock check --lock %[1]s, copy its " +
+	"schedule.json to testdata/%[1]s.json beside this test, then go test -run TestGolden -update"
 
 // Recordings returns the names of the recorded counterexamples in testdata, one for each broken
 // lock.

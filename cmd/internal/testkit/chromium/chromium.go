@@ -121,7 +121,8 @@ func (b *Tab) note(event any, prefix string) {
 	}
 }
 
-// Expect takes the problems with the text from those that fail the test, and fails if there is none.
+// Expect takes the problems with the text from those that fail the test, and fails if there is
+// none.
 func (b *Tab) Expect(text string) {
 	b.Helper()
 	b.mu.Lock()
