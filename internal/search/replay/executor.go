@@ -66,17 +66,19 @@ func (e *cachedExecutor) Settle() {
 	for i, p := range e.loop.Processes {
 		if c := e.processes[i]; len(c.inputs) > 0 || c.client.Waiting() {
 			before, steered := e.cache.reaction(c.at), len(c.inputs) > 0
-			e.react(p, now)
-			e.loop.Reached = e.loop.Reached || steered || before.reached(e.cache.reaction(c.at))
+			runs := e.react(p, now)
+			e.loop.Reached = e.loop.Reached || steered ||
+				runs && before.reached(e.cache.reaction(c.at))
 		}
 	}
 }
 
-// react applies the process's reaction to all that has reached it by now, or to time alone.
-func (e *cachedExecutor) react(p *engine.Process, now time.Duration) {
+// react applies the process's reaction to all that has reached it by now, or to time alone. It
+// reports whether the process has any code left to react.
+func (e *cachedExecutor) react(p *engine.Process, now time.Duration) (runs bool) {
 	c := e.of(p)
 	next := c.at
-	runs := !p.Client.Crashed() && !e.cache.reaction(c.at).dead
+	runs = !p.Client.Crashed() && !e.cache.reaction(c.at).dead
 	if runs {
 		next = e.cache.react(c.at, now-c.since, c.inputs, c.client)
 	}
@@ -85,6 +87,7 @@ func (e *cachedExecutor) react(p *engine.Process, now time.Duration) {
 	if runs {
 		e.moveTo(p, next, now)
 	}
+	return runs
 }
 
 // moveTo puts the process into the state to which a local history leads.
