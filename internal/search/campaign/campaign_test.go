@@ -25,7 +25,7 @@ func TestCampaignWorkers(t *testing.T) {
 		subject   scenarios.Subject
 		schedules int
 	}{
-		{subjects.Mutex(), 300}, // not a multiple of a worker's batch
+		{subjects.Mutex(), long.Count(300, 1000)}, // not a multiple of a worker's batch
 		{subjects.NoRecheck(), 5000},
 	} {
 		t.Run(tc.subject.Name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func rarelyPossible(kind faults.Kind, phase faults.Phase) bool {
 // A campaign that keeps going gathers the distinct failures in the order of their first schedules,
 // for any number of workers.
 func TestKeepGoing(t *testing.T) {
-	const schedules = 300 // not a multiple of a worker's batch
+	schedules := long.Count(300, 700) // not a multiple of a worker's batch
 	for _, subject := range []scenarios.Subject{subjects.NoRecheck(), subjects.Herd()} {
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := *locktest.Scenario(subject, 3, 2, 2)

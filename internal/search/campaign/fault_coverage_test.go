@@ -44,8 +44,9 @@ func TestMissingCoverage(t *testing.T) {
 // lock. This is out of contract; all other claims still hold.
 func TestPauseOutOfContract(t *testing.T) {
 	c := &campaign.Campaign{
-		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 500,
-		Workers: 2,
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1,
+		Schedules: long.Count(500, 1500),
+		Workers:   2,
 	}
 	c.Scenario.Faults = faults.Of(faults.Pause, 2)
 	c.Scenario.Severity = faults.Severity{Pause: 10 * time.Second}

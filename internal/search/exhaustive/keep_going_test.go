@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -17,7 +18,8 @@ import (
 // signature in as many of them.
 func TestExhaustiveKeepsGoing(t *testing.T) {
 	search := exhaustive.Search{
-		Scenario: locktest.Planned(t, subjects.NoRecheck(), 3, 1, "cut=1"), Schedules: 1500,
+		Scenario:  locktest.Planned(t, subjects.NoRecheck(), 3, 1, "cut=1"),
+		Schedules: long.Count(1500, 3000),
 	}
 	observed, counts := search, make(map[string]int)
 	observed.Each = func(r *engine.Result) {

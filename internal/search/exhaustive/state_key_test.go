@@ -155,7 +155,7 @@ func TestEqualKeysHaveEqualFutures(t *testing.T) {
 		runner, pairs := engine.NewRunner(t), 0
 		s := locktest.Planned(t, subject, 2, 1, "any=1")
 		seen := make(map[uint64]state)
-		for schedule := range 120 {
+		for schedule := range long.Count(120, 300) {
 			result := runner.Run(&s, strategy.NewRandom(4, schedule))
 			keys, deviations := slices.Clone(result.Keys), result.Deviations
 			for i, key := range keys {

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -25,7 +26,7 @@ func TestCorpus(t *testing.T) {
 	run := func(corpus *strategy.Corpus, seed uint64, workers int) string {
 		c := &campaign.Campaign{
 			Scenario: configurations[0].Scenario, Configurations: configurations, Seed: seed,
-			Schedules: 256, Workers: workers, KeepGoing: true, Corpus: corpus,
+			Schedules: long.Count(256, 512), Workers: workers, KeepGoing: true, Corpus: corpus,
 		}
 		r := c.Run(t.Context(), t)
 		mutants := *r.Stats(strategy.MutantName)
@@ -68,8 +69,9 @@ func TestMutantsStayNear(t *testing.T) {
 	requeue := defects[slices.IndexFunc(defects,
 		func(d subjects.Defect) bool { return d.Name == "requeue" })]
 	c := &campaign.Campaign{
-		Scenario: locktest.Planned(t, requeue.Broken, 3, 2, "any=1"), Seed: 1, Schedules: 1000,
-		Workers: 2, Strategy: strategy.RoundRobinName, KeepGoing: true,
+		Scenario: locktest.Planned(t, requeue.Broken, 3, 2, "any=1"), Seed: 1,
+		Schedules: long.Count(1000, 2000),
+		Workers:   2, Strategy: strategy.RoundRobinName, KeepGoing: true,
 	}
 	others := c.Run(t.Context(), t)
 	if len(others.Distinct) != 1 {
