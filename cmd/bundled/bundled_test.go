@@ -71,7 +71,9 @@ func TestWithoutDetail(t *testing.T) { everylock.WithoutDetail(t, others()) }
 func TestDamagedHistories(t *testing.T) { everylock.DamagedHistories(t, others()) }
 
 // Equal decisions yield equal histories, byte for byte, in every runner and after any other runs.
-func TestSameSeedSameBytes(t *testing.T) { everylock.SameSeedSameBytes(t, long.Sample(others(), 5)) }
+func TestSameSeedSameBytes(t *testing.T) {
+	everylock.SameSeedSameBytes(t, long.Sample(others(), 5))
+}
 
 // The goroutines of a lock end when its run is canceled at any point.
 func TestCanceledRunsEnd(t *testing.T) { everylock.CanceledRunsEnd(t, long.Sample(others(), 7)) }

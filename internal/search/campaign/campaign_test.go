@@ -120,8 +120,9 @@ func TestCampaignNoticesNondeterminism(t *testing.T) {
 func TestFaultCoverage(t *testing.T) {
 	for _, servers := range long.Sample([]int{1, 3}, 1) {
 		c := &campaign.Campaign{
-			Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 2), Seed: 1, Schedules: long.Count(1500, 4400),
-			Workers: 2,
+			Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 2), Seed: 1,
+			Schedules: long.Count(1500, 4400),
+			Workers:   2,
 		}
 		c.Scenario.Servers = servers
 		r := c.Run(context.Background(), t)

@@ -2,11 +2,14 @@ package exhaustive_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -296,6 +299,39 @@ func TestSymmetryKeepsVerdicts(t *testing.T) {
 			t.Errorf("%s: verdicts %v, want %v", subject.Name, got.verdicts, want.verdicts)
 		}
 	}
+}
+
+// A reader and a writer are not interchangeable: they are inside at once only if the writer asks
+// first, because the reader does not look for it.
+func TestSymmetryOfReaderAndWriter(t *testing.T) {
+	s := scenarios.Subject{
+		Name: "writer-first", Claims: []history.Property{history.ClientMutualExclusion},
+		Shared: func(process, _ int) bool { return process == 1 },
+		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
+			return readerAndWriter{p}, nil
+		},
+	}
+	e := exhaustive.Search{Scenario: locktest.Planned(t, s, 2, 1, "none"), Symmetry: true}
+	r := e.Run(t.Context(), t)
+	if r.Failure == nil || r.Failure.Violations[0].Property != history.ClientMutualExclusion {
+		t.Errorf("failure %+v in %d schedules", r.Failure, r.Schedules)
+	}
+}
+
+// A readerAndWriter is the handle of a process on a lock that its nodes hold.
+type readerAndWriter struct{ *scenarios.Process }
+
+func (l readerAndWriter) LockShared(context.Context) (*scenarios.Hold, error) {
+	_, err := l.Client.Create(l.Directory+"/read", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	return &scenarios.Hold{Unlock: locktest.Free}, err
+}
+
+func (l readerAndWriter) Lock(context.Context) (*scenarios.Hold, error) {
+	read, _, err := l.Client.Exists(l.Directory + "/read")
+	if read {
+		err = errors.New("a reader holds the lock")
+	}
+	return &scenarios.Hold{Unlock: locktest.Free}, err
 }
 
 // Symmetry still reduces what a plan does not tell apart: of three processes, the two that it does

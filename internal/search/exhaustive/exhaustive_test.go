@@ -282,7 +282,10 @@ func TestProcessGoesAstray(t *testing.T) {
 				return &scenarios.Hold{Unlock: locktest.Free}, err
 			}
 		})
-		e := &exhaustive.Search{Scenario: locktest.Planned(t, s, 1, 2, "cancel=1,expire=1")}
+		e := &exhaustive.Search{
+			Scenario:  locktest.Planned(t, s, 1, 2, "cancel=1,expire=1"),
+			Schedules: long.Count(500, 0),
+		}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
 			t.Errorf("seed %d: the search did not notice it: %+v", seed, r)

@@ -38,7 +38,8 @@ func TestAimedAtRarePhases(t *testing.T) {
 	runner := engine.NewRunner(t)
 	profile := strategy.ProfileOf(t.Context(), runner, scenario)
 	struck := map[string]int{}
-	for schedule := range 800 {
+	schedules := long.Count(800, 1600)
+	for schedule := range schedules {
 		name := strategy.RoundRobin(schedule)
 		plain := strategy.Named(name)(profile, 1, schedule)
 		for how, s := range map[string]engine.Strategy{
@@ -52,7 +53,7 @@ func TestAimedAtRarePhases(t *testing.T) {
 		}
 	}
 	if struck["aimed"] < 2*struck["plain"] || struck["plain"] == 0 {
-		t.Errorf("faults of a holder in 800 schedules: %v", struck)
+		t.Errorf("faults of a holder in %d schedules: %v", schedules, struck)
 	}
 }
 

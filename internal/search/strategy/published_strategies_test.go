@@ -334,7 +334,7 @@ var programs = []struct {
 
 var strategiesCompared = []string{"random", "pct", "pct10", "pos", "urw", "surw"}
 
-// meanToBug returns the mean number of schedules until a strategy finds the bug, over several seeds.
+// meanToBug returns the mean number of schedules after which a strategy finds the bug.
 func meanToBug(program func() []programThread, name string) float64 {
 	seeds, most, total := long.Count(10, 20), 10_000, 0
 	for seed := range uint64(seeds) {

@@ -85,8 +85,14 @@ func (b *browser) press(texts ...string) {
 	}
 }
 
+// evaluate returns the value of a JavaScript expression.
+func evaluate[T any](b *browser, expression string, options ...chromedp.EvaluateOption) T {
+	b.Helper()
+	return chromium.Evaluate[T](b.Tab, expression, options...)
+}
+
 // text returns the text of the first element that matches.
 func (b *browser) text(selector string) string {
 	b.Helper()
-	return chromium.Evaluate[string](b.Tab, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
+	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
 }

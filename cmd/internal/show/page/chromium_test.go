@@ -28,7 +28,7 @@ func (b *browser) cited() int {
 	b.Helper()
 	const link = `.why a[href^="#step="]`
 	b.Await(fmt.Sprintf("document.querySelector('%s') !== null", link))
-	return chromium.Evaluate[int](b.Tab, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(6))`, link))
+	return evaluate[int](b, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(6))`, link))
 }
 
 // full waits until the page shows all events, or only those that mattered.
@@ -59,13 +59,13 @@ func TestStart(t *testing.T) {
 	b.load("")
 	b.atStep(violated(data))
 	b.full(false)
-	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state table .belief.holds").length`); n != 2 {
+	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 2 {
 		t.Errorf("%d processes hold the lock, want 2", n)
 	}
 	if text := b.text(".why"); !strings.Contains(text, "took the lock without listing again") {
 		t.Errorf("the reason is %q", text)
 	}
-	if rows := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".row[data-step]").length`); rows !=
+	if rows := evaluate[int](b, `document.querySelectorAll(".row[data-step]").length`); rows !=
 		len(data.Decisive) {
 		t.Errorf("%d rows, want %d", rows, len(data.Decisive))
 	}
@@ -84,7 +84,7 @@ func TestSlider(t *testing.T) {
 	b.load("")
 	at := func(part float64) {
 		t.Helper()
-		place := chromium.Evaluate[[]float64](b.Tab, `(() => {
+		place := evaluate[[]float64](b, `(() => {
 			const r = document.querySelector("input[type=range]").getBoundingClientRect();
 			return [r.left, r.width, r.top + r.height / 2];
 		})()`)
@@ -92,7 +92,7 @@ func TestSlider(t *testing.T) {
 	}
 	at(0)
 	b.atStep(data.Decisive[0])
-	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state .belief.holds").length`); n != 0 {
+	if n := evaluate[int](b, `document.querySelectorAll(".state .belief.holds").length`); n != 0 {
 		t.Errorf("%d processes hold the lock at the beginning", n)
 	}
 	if text := b.text(".state"); strings.Contains(text, "c1#0") {
@@ -102,7 +102,7 @@ func TestSlider(t *testing.T) {
 	b.atStep(data.Decisive[len(data.Decisive)-1])
 	b.Click(`[aria-label="Previous step"]`)
 	b.atStep(data.Decisive[len(data.Decisive)-2])
-	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
+	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
 		t.Errorf("%d processes hold the lock before the violation, want 1", n)
 	}
 	armed := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.WatchArmed })
@@ -152,7 +152,7 @@ func TestStepLink(t *testing.T) {
 	b.load(fmt.Sprintf("#step=%d", hidden))
 	b.atStep(hidden)
 	b.full(true)
-	chromium.Evaluate[string](b.Tab, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
+	evaluate[string](b, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
 	b.atStep(data.Decisive[0])
 	b.load(fmt.Sprintf("#step=%d&full", data.Decisive[3]))
 	b.atStep(data.Decisive[3])
@@ -211,10 +211,10 @@ func TestPhone(t *testing.T) {
 	for n, want := range []string{"c3 HAS THE LOCK", "Sessions", "took the lock without listing"} {
 		b.Click(fmt.Sprintf("nav button:nth-child(%d)", n+1))
 		b.Await(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, want))
-		if wide := chromium.Evaluate[int](b.Tab, `document.documentElement.scrollWidth`); wide > 390 {
+		if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
 			t.Errorf("tab %d is %d pixels wide", n+1, wide)
 		}
-		if over := chromium.Evaluate[string](b.Tab, `[...document.querySelectorAll("main *, header *, footer *")]
+		if over := evaluate[string](b, `[...document.querySelectorAll("main *, header *, footer *")]
 			.filter((e) => e.getBoundingClientRect().right > 391 && e.closest(".leaf") === null)
 			.map((e) => e.tagName + "." + e.getAttribute("class")).join(" ")`); over != "" {
 			t.Errorf("tab %d: beyond the edge: %s", n+1, over)
@@ -361,7 +361,7 @@ func TestScroll(t *testing.T) {
 	b.Resize(1440, height, 1)
 	b.load("#step=0")
 	b.atStep(0)
-	rows := chromium.Evaluate[int](b.Tab, `(document.querySelector(".rows").offsetHeight - 24) / 30`)
+	rows := evaluate[int](b, `(document.querySelector(".rows").offsetHeight - 24) / 30`)
 	for _, pixels := range long.Sample([]int{1200, 610}, 1) {
 		seen := b.scroll(pixels)
 		t.Logf("%d pixels: %+v, %d rows in all", pixels, seen, rows)
@@ -384,10 +384,10 @@ func TestScroll(t *testing.T) {
 	b.atStep(len(data.Steps) - 1)
 	b.press(kb.Home)
 	b.atStep(0)
-	before := chromium.Evaluate[int](b.Tab, "interlock.rendered.rows")
+	before := evaluate[int](b, "interlock.rendered.rows")
 	b.press(kb.ArrowRight)
 	b.atStep(1)
-	if n := chromium.Evaluate[int](b.Tab, "interlock.rendered.rows") - before; n != 2 {
+	if n := evaluate[int](b, "interlock.rendered.rows") - before; n != 2 {
 		t.Errorf("another event renders %d rows, want 2", n)
 	}
 }
@@ -400,7 +400,7 @@ func TestCurve(t *testing.T) {
 	b := open(t, data)
 	b.Resize(1440, 900, 1)
 	b.load("")
-	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
+	if n := evaluate[int](b, `document.querySelectorAll("footer .curve svg path.line").length`); n != 1 {
 		t.Fatalf("%d curves, want 1", n)
 	}
 	for selector, d := range map[string]*page.Decision{
@@ -412,7 +412,7 @@ func TestCurve(t *testing.T) {
 		b.Click(selector)
 		b.atStep(d.Step)
 		// The mark is above the knob of the slider, which is at the event now.
-		off := chromium.Evaluate[float64](b.Tab, fmt.Sprintf(`(() => {
+		off := evaluate[float64](b, fmt.Sprintf(`(() => {
 			const slider = document.querySelector("input[type=range]");
 			const box = slider.getBoundingClientRect();
 			const part = slider.max > 0 ? slider.value / slider.max : 0;
@@ -423,7 +423,7 @@ func TestCurve(t *testing.T) {
 			t.Errorf("%s is %v pixels beside the knob of the slider", selector, off)
 		}
 	}
-	if title := chromium.Evaluate[string](b.Tab, `document.querySelector(".curve .rise").title`); !strings.Contains(
+	if title := evaluate[string](b, `document.querySelector(".curve .rise").title`); !strings.Contains(
 		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
 		t.Errorf("the mark says %q", title)
 	}
@@ -431,12 +431,12 @@ func TestCurve(t *testing.T) {
 		t.Errorf("the text is %q", text)
 	}
 	// The curve has all points, and ends at the top.
-	if path := chromium.Evaluate[string](b.Tab, `document.querySelector("footer .curve .line").
+	if path := evaluate[string](b, `document.querySelector("footer .curve .line").
 		getAttribute("d")`); !strings.HasSuffix(path, "L100 0") ||
 		strings.Count(path, "L") != len(l.Curve)+1 {
 		t.Errorf("the curve is %s", path)
 	}
-	place := chromium.Evaluate[[]float64](b.Tab, `(() => {
+	place := evaluate[[]float64](b, `(() => {
 		const r = document.querySelector("footer .curve svg").getBoundingClientRect();
 		return [r.left, r.width, r.top + r.height / 2];
 	})()`)
@@ -447,7 +447,7 @@ func TestCurve(t *testing.T) {
 	b.Await(`document.querySelector("nav") !== null`)
 	b.Click("footer .curve .rise")
 	b.atStep(data.Likelihood.Jump.Step)
-	if wide := chromium.Evaluate[int](b.Tab, `document.documentElement.scrollWidth`); wide > 390 {
+	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("%d pixels wide", wide)
 	}
 }
@@ -480,7 +480,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 	if text := b.text("h1"); text != name {
 		t.Errorf("the title is %q", text)
 	}
-	if n := chromium.Evaluate[int](b.Tab, `document.querySelectorAll("img, .row b").length`); n != 0 {
+	if n := evaluate[int](b, `document.querySelectorAll("img, .row b").length`); n != 0 {
 		t.Errorf("%d elements from names", n)
 	}
 }
@@ -489,7 +489,7 @@ func TestHostileNamesInBrowser(t *testing.T) {
 func TestNoConnections(t *testing.T) {
 	b := open(t, brokenLock(t))
 	b.load("")
-	if text := chromium.Evaluate[string](b.Tab, `fetch("http://127.0.0.1:9/").then(() => "", (e) => e.name)`,
+	if text := evaluate[string](b, `fetch("http://127.0.0.1:9/").then(() => "", (e) => e.name)`,
 		chromedp.EvalAwaitPromise); text != "TypeError" {
 		t.Errorf("a request ends with %q", text)
 	}

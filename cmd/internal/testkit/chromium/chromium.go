@@ -121,8 +121,7 @@ func (b *Tab) note(event any, prefix string) {
 	}
 }
 
-// Expect takes the problems with the text from those that fail the test, and fails if there is
-// none.
+// Expect fails if no problem has the text, and lets those that have it not fail the test.
 func (b *Tab) Expect(text string) {
 	b.Helper()
 	b.mu.Lock()
