@@ -261,7 +261,7 @@ func TestExhaustiveNoticesNondeterminism(t *testing.T) {
 
 // A search ends with a report also if a process does not wait for what reached it before.
 func TestProcessGoesAstray(t *testing.T) {
-	for seed := uint64(98); seed < uint64(long.Count(99, 200)); seed++ {
+	for seed := range uint64(100) { // Seed 98 panicked before.
 		var calls atomic.Uint64
 		s := locktest.Subject("astray", func(p *scenarios.Process) scenarios.LockerFunc {
 			return func(ctx context.Context) (hold *scenarios.Hold, err error) {
@@ -282,10 +282,7 @@ func TestProcessGoesAstray(t *testing.T) {
 				return &scenarios.Hold{Unlock: locktest.Free}, err
 			}
 		})
-		e := &exhaustive.Search{
-			Scenario:  locktest.Planned(t, s, 1, 2, "cancel=1,expire=1"),
-			Schedules: long.Count(500, 0),
-		}
+		e := &exhaustive.Search{Scenario: locktest.Planned(t, s, 1, 2, "cancel=1,expire=1")}
 		e.Scenario.Subject.Claims = nil
 		if r := e.Run(context.Background(), t); r.Nondeterministic == nil || r.Complete {
 			t.Errorf("seed %d: the search did not notice it: %+v", seed, r)

@@ -108,10 +108,11 @@ func (t *Cache) observe(h LocalHistory, initial *initialState) (r *reaction, p P
 			s.drop()
 		}
 		r = s.reaction()
-		if e.astray { // What it does does not fit what has been done: it counts as doing nothing.
-			r.ProcessState, r.events = t.reaction(parent).ProcessState, nil
-		}
 		p = Prediction{fires: s.nextTimer(), loses: s.loses()}
+		if e.astray { // It cannot go on from what has been done: it counts as waiting for ever.
+			r.ProcessState, r.events = t.reaction(parent).ProcessState, nil
+			r.Waiting, p.fires = false, Never
+		}
 		r.openCalls = s.connection.OpenCalls()
 		r.unanswered, r.unfiredWatches = s.connection.Awaits()
 		r.listens = s.connection.Listens()
