@@ -323,6 +323,9 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 		return errors.New("--bitstate cannot be combined with --max-deviations or --checkpoint")
 	case f.maxDeviations > 0 && (f.idleTicks > 0 || f.checkpoint != ""):
 		return errors.New("--max-deviations cannot be combined with --idle-ticks or --checkpoint")
+	case f.symmetry && (f.maxDeviations > 0 || f.fairSuffixes):
+		return errors.New("--symmetry cannot be combined with --max-deviations or " +
+			"--fair-suffixes: the default policy goes by the numbers of processes")
 	}
 	return f.reportFlags.validate(given)
 }

@@ -104,8 +104,7 @@ func (f *checkFlags) newRecord(c *campaign.Campaign, found report.Report) (any, 
 		return shard.New(build, c, r), nil
 	case *report.Exhaustive:
 		return shard.NewSearch(build, c, shard.Search{
-			MaxDeviations: f.maxDeviations, Symmetry: f.symmetry, FairSuffixes: f.fairSuffixes,
-			Shards: f.part.Of,
+			MaxDeviations: f.maxDeviations, FairSuffixes: f.fairSuffixes, Shards: f.part.Of,
 		}, r), nil
 	}
 	return nil, nil

@@ -32,7 +32,6 @@ type Description struct {
 // of schedules is 0, because nobody knows it before.
 type Search struct {
 	MaxDeviations int  `json:"max_deviations"`
-	Symmetry      bool `json:"symmetry"`
 	FairSuffixes  bool `json:"fair_suffixes"`
 	Shards        int  `json:"shards"` // into which it is divided
 }
@@ -40,8 +39,7 @@ type Search struct {
 // scope describes what the search of a scenario covers.
 func (s *Search) scope(scenario *scenarios.Scenario) report.Scope {
 	return report.Scope{
-		Scenario: scenario, MaxDeviations: s.MaxDeviations, Symmetry: s.Symmetry,
-		FairSuffixes: s.FairSuffixes,
+		Scenario: scenario, MaxDeviations: s.MaxDeviations, FairSuffixes: s.FairSuffixes,
 	}
 }
 
@@ -119,7 +117,6 @@ func (d *Description) Difference(other *Description) string {
 		{"schedules", d.Schedules, other.Schedules},
 		{"keep-going", d.KeepGoing, other.KeepGoing},
 		{"max-deviations", d.Search.MaxDeviations, other.Search.MaxDeviations},
-		{"symmetry", d.Search.Symmetry, other.Search.Symmetry},
 		{"fair-suffixes", d.Search.FairSuffixes, other.Search.FairSuffixes},
 		{"number of shards", d.Search.Shards, other.Search.Shards},
 	} {

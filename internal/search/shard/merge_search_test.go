@@ -28,7 +28,7 @@ func runSearch(t *testing.T, e exhaustive.Search, index, of int) *shard.SearchRe
 		Scenario: e.Scenario, Strategy: strategy.ExhaustiveName, KeepGoing: e.KeepGoing, Seed: 1,
 	}
 	record := shard.NewSearch(build, c, shard.Search{
-		MaxDeviations: e.MaxDeviations, Symmetry: e.Symmetry, FairSuffixes: e.FairSuffixes,
+		MaxDeviations: e.MaxDeviations, FairSuffixes: e.FairSuffixes,
 		Shards: of,
 	}, e.Run(context.Background(), t))
 	read, err := shard.Read(write(t, map[string]any{"shard": record}, fmt.Sprint(index, ".json")))
@@ -165,10 +165,6 @@ func TestSearchMergeRefuses(t *testing.T) {
 			all[2] = runSearch(t, e, 1, 2)
 			return all
 		}, "1.json is of another campaign than *0.json: number of shards 2, not 3"},
-		{"symmetry", func(all []*shard.SearchRecord) []*shard.SearchRecord {
-			all[2].Campaign.Search.Symmetry = true
-			return all
-		}, "2.json is of another campaign than *0.json: symmetry true, not false"},
 		{"fair suffixes", func(all []*shard.SearchRecord) []*shard.SearchRecord {
 			all[2].Campaign.Search.FairSuffixes = true
 			return all

@@ -304,12 +304,24 @@ func drawFair(d *generator, l *Lock, _ int) int {
 func addRetry(d *generator, l *Lock, p *Program) {
 	op := &p.Lock[d.IntN(len(p.Lock))]
 	again := Retry
-	if l.Claim == history.NoLivelock {
+	if l.Claim == history.NoLivelock && op.sends() {
 		again = Spin
 	}
 	if op.Do != Timer && d.oneIn(2) {
 		op.No = again
 	}
+}
+
+// sends reports whether an operation of ZooKeeper certainly sends a request. A program that begins
+// again at once after one that does not can turn on the spot, which no run survives.
+func (op *Op) sends() bool {
+	switch op.Do {
+	case Create, Keep, Sequence, Sync, Alone:
+		return true
+	case Sleep, Late, Timer, Beat, Connect:
+		return false
+	}
+	return op.Node != ""
 }
 
 func drawSymmetry(d *generator, l *Lock, _ int) int {
