@@ -10,8 +10,8 @@ import (
 )
 
 // Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
-// the input ends, the default policy decides. With the real client the test is skipped under the
-// race detector.
+// the input ends, the default policy decides. The test also fails if a schedule of a sample differs
+// when it runs twice. With the real client the test is skipped under the race detector.
 //
 // Without -fuzz, each input of the corpus runs in a child process, as a [Check] does. With -fuzz,
 // the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has
@@ -30,8 +30,10 @@ func Fuzz(f *testing.F, scenario scenarios.Scenario) {
 			if !fuzzer.works && replayRecorded(t, &checked, verdict) {
 				return
 			}
-			result := engine.NewRunner(t).Run(&checked, &fuzzBytes{input: input})
+			runner := engine.NewRunner(t)
+			result := runner.Run(&checked, &fuzzBytes{input: input})
 			if !result.Fails(&checked) {
+				fuzzer.twice.check(t, runner, &checked, result)
 				verdict.Outcome = recording.Passed
 				return
 			}

@@ -29,6 +29,7 @@ type fuzzer struct {
 	stall     time.Duration // how long a step may take
 	memory    uint64        // limit of a worker's heap
 	once      sync.Once
+	twice     repeater
 }
 
 // fuzzes reports whether this process is a worker of the fuzzer.

@@ -16,7 +16,8 @@ import (
 // schedules is rapid's: the flag -rapid.checks or the variable RAPID_CHECKS. With the real client
 // the test is skipped under the race detector.
 //
-// As [Check] does, CheckRapid runs in a child process, replays and writes counterexamples.
+// As [Check] does, CheckRapid runs in a child process, replays and writes counterexamples, and
+// fails if a schedule of a sample differs when it runs twice.
 func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
@@ -51,13 +52,14 @@ func Property(t *testing.T, scenario scenarios.Scenario) func(*rapid.T) {
 func property(t *testing.T, scenario *scenarios.Scenario,
 	note func(*engine.Result),
 ) func(*rapid.T) {
-	runner := engine.NewRunner(t)
+	runner, twice := engine.NewRunner(t), new(repeater)
 	return func(rt *rapid.T) {
 		result := runner.Run(scenario, rapidDraws{rt})
 		if result.Fails(scenario) {
 			note(result)
 			rt.Fatalf("%s", describeRun(t, scenario, result))
 		}
+		twice.check(rt, runner, scenario, result)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -44,6 +46,18 @@ func runRapid(t *testing.T, scenario scenarios.Scenario) *recordingT {
 	}()
 	<-done
 	return w
+}
+
+// A property of rapid fails if schedules differ when they run twice.
+func TestRapidDiffers(t *testing.T) {
+	t.Chdir(t.TempDir()) // Rapid writes a fail file.
+	s := scenario(locktest.RandomSelect(true), 2, 20, 0)
+	s.Subject.Claims = []history.Property{history.Progress}
+	w := runRapid(t, *s)
+	want := "that says too little: nondeterministic: schedule "
+	if !w.failed || !strings.Contains(w.log.String(), want) {
+		t.Errorf("failed %v, want %q in\n%s", w.failed, want, w.log.String())
+	}
 }
 
 // rapid shrinks the failing schedule of a broken lock and writes a file that reproduces the
