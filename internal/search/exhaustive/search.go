@@ -73,12 +73,9 @@ import (
 // States with equal keys are taken for equal. Among n states, two different ones share a key with a
 // probability of about n²/2^65: 3 in 100 million for a million states.
 type Search struct {
-	Scenario    scenarios.Scenario
-	NoReduction bool
-	// Symmetry treats processes as interchangeable; see [dfs.symmetric]. It has no effect with
-	// MaxDeviations, and FairSuffixes loses fair phases by it, because the default policy goes by
-	// the numbers of processes.
-	Symmetry      bool
+	Scenario      scenarios.Scenario
+	NoReduction   bool
+	Symmetry      bool // processes are interchangeable; see [dfs.symmetric]
 	NoMerge       bool // distinguish all local histories of processes; see [state]
 	NoReplayCache bool // run live processes in every run
 	// FairSuffixes begins the fair phase from every state, so that progress, starvation and
