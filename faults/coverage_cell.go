@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // A CoverageCell is a cell of the fault coverage table: a kind of fault in a phase of the lock.
@@ -57,8 +59,7 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 			}
 			continue
 		case !ok:
-			return nil, fmt.Errorf("unknown fault %q; known are all, %s", name,
-				strings.Join(names()[:Kinds], ", "))
+			return nil, unknown.Name("fault", name, append([]string{"all"}, names()[:Kinds]...))
 		case !slices.Contains(kinds, kind):
 			return nil, fmt.Errorf("the fault %v cannot strike: the plan does not allow it, or "+
 				"the scenario has no target for it", kind)
@@ -66,8 +67,7 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 			cells = append(cells, reachable(kind)...)
 			continue
 		case !known:
-			return nil, fmt.Errorf("unknown phase %q; known are %s", key,
-				strings.Join(PhaseKeys(), ", "))
+			return nil, unknown.Name("phase", key, PhaseKeys())
 		}
 		cell := CoverageCell{kind, phase}
 		if reason := cell.Unreachable(); reason != "" {

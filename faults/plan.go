@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // A Plan is the budget of faults of a run: the most that it injects, a list of entries that add up.
@@ -96,7 +98,7 @@ func parseEntry(name string) (a Entry, err error) {
 		a.Kind, known = Any, true
 	}
 	if !known {
-		return a, fmt.Errorf("unknown fault %q; known are %s", name, strings.Join(names(), ", "))
+		return a, unknown.Name("fault", name, names())
 	}
 	if targeted {
 		a.Target, err = parseTarget(a.Kind, target)
@@ -116,8 +118,7 @@ func (a *Entry) parseMoment(keys string) error {
 		a.Instant, known = instantNamed(key)
 	}
 	if !known {
-		return fmt.Errorf("unknown phase %q; known are %s, and the instants %s", keys,
-			strings.Join(PhaseKeys(), ", "), strings.Join(InstantKeys(), ", "))
+		return unknown.Name("phase or instant", keys, append(PhaseKeys(), InstantKeys()...))
 	}
 	return nil
 }

@@ -123,8 +123,8 @@ func TestPlanString(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	const form = " is not of the form kind=N, kind@phase=N, kind:target=N or kind:target@phase=N " +
 		"with N from 0 to 1000"
-	const phases = `; known are idle, create, list, watch, ask, wait, woken, hold, release, and ` +
-		`the instants after-reply, before-ping, before-expiry`
+	const phases = `; known are idle, create, list, watch, ask, wait, woken, hold, release, ` +
+		`after-reply, before-ping, before-expiry`
 	const forServers = "; it can be a server such as s2, leader, or follower"
 	const forLinks = "; it can be a server such as s2, leader or follower, or two of these as in " +
 		"s1-leader"
@@ -155,8 +155,8 @@ func TestParseErrors(t *testing.T) {
 		{"cut=1=2", `"cut=1=2"` + form},
 		{"none,cut=1", `"none"` + form},
 		{"=1", `unknown fault ""` + known},
-		{"Cut=1", `unknown fault "Cut"` + known},
-		{"cut@nap=1", `unknown phase "nap"` + phases},
+		{"Cut=1", `unknown fault "Cut": did you mean cut?`},
+		{"cut@nap=1", `unknown phase or instant "nap"` + phases},
 		{"cut=1,fire=2", `unknown fault "fire"` + known},
 		{"cut=1,cut=1", `fault "cut" stands twice`},
 		{"any=1,cut=1,any=2", `fault "any" stands twice`},
@@ -201,7 +201,7 @@ func TestParseErrors(t *testing.T) {
 		{"partition-link:s1-=1", `unknown target "s1-" of partition-link` + forLinks},
 		{
 			"kill-server:leader@lunch=1",
-			`unknown phase "lunch"` + phases,
+			`unknown phase or instant "lunch"` + phases,
 		},
 		{
 			"partition-link:s1-s3=1,partition-link:s3-s1=1",
@@ -211,10 +211,10 @@ func TestParseErrors(t *testing.T) {
 			"cut:c1=1,cut:c2=1,cut:c3=1,cut:c4=1,cut:c5=1,cut:c6=1,cut:c7=1,cut:c8=1,cut:c9=1",
 			"a plan can name at most 8 targets and instants",
 		},
-		{"cut@=1", `unknown phase ""` + phases},
-		{"cut@hold@nap=1", `unknown phase "hold@nap"` + phases},
-		{"cut@before-ping@hold=1", `unknown phase "before-ping@hold"` + phases},
-		{"cut@before-ping@after-reply=1", `unknown phase "before-ping@after-reply"` + phases},
+		{"cut@=1", `unknown phase or instant ""` + phases},
+		{"cut@hold@nap=1", `unknown phase or instant "hold@nap"` + phases},
+		{"cut@before-ping@hold=1", `unknown phase or instant "before-ping@hold"` + phases},
+		{"cut@before-ping@after-reply=1", `unknown phase or instant "before-ping@after-reply"` + phases},
 		{"any@before-ping=1", `any takes no instant: name the fault for "before-ping"`},
 		{
 			"cut@wait@after-reply=1", "the fault cut@wait@after-reply cannot strike: a process " +

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -102,10 +103,8 @@ func (s *Subject) validate() error {
 	}
 	for _, claim := range s.Claims {
 		if !slices.Contains(check.Claimable(), claim) {
-			return fmt.Errorf("the lock %s claims the unknown property %q; the properties are %v",
-				s.Name,
-				claim,
-				check.Claimable())
+			return fmt.Errorf("the lock %s claims an %w", s.Name,
+				unknown.Name("property", string(claim), check.Claimable()))
 		}
 		if s.Places > 1 && (claim == history.Fencing || claim == history.NoLostUpdate) {
 			return fmt.Errorf("the lock %s has %d places, so that its holders may write a "+

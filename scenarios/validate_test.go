@@ -46,7 +46,7 @@ func TestValidateSubject(t *testing.T) {
 			func(s *scenarios.Scenario) {
 				s.Subject.Claims = []history.Property{"servedexclusion"}
 			},
-			`claims the unknown property "servedexclusion"; the properties are [server-mutual-exclusion `,
+			`claims an unknown property "servedexclusion"; known are server-mutual-exclusion, `,
 		},
 		"no name": {
 			func(s *scenarios.Scenario) { s.Subject.Name = "" },

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/internal/judge/trackrecord"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -96,6 +97,14 @@ func (f *bugsFlags) validate(given func(string) bool) error {
 	return nil
 }
 
+func defectNames(all []subjects.Defect) []string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names
+}
+
 // namedDefects returns the defects with the names, or all without a name.
 func namedDefects(names []string) ([]subjects.Defect, error) {
 	all := subjects.Museum()
@@ -106,7 +115,7 @@ func namedDefects(names []string) ([]subjects.Defect, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(d subjects.Defect) bool { return d.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown defect %q (see interlock locks --defects)", name)
+			return nil, unknown.Name("defect", name, defectNames(all))
 		}
 		if !slices.ContainsFunc(named, func(d subjects.Defect) bool { return d.Name == name }) {
 			named = append(named, all[i])

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
@@ -341,7 +342,8 @@ func (f *checkFlags) validateStrategy() error {
 			"--max-deviations and --checkpoint require --strategy exhaustive")
 	}
 	if _, err := strategy.Parse(f.strategy); err != nil {
-		return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
+		return fmt.Errorf("--strategy: %w", unknown.Name("strategy", f.strategy,
+			append(strategy.Names(), strategy.ExhaustiveName)))
 	}
 	return nil
 }

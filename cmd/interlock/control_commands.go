@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
@@ -48,8 +49,7 @@ func checkControlVerb(verb string) error {
 	if slices.Contains(controlVerbs(), verb) {
 		return nil
 	}
-	return fmt.Errorf("unknown command %q; known are %s", verb,
-		strings.Join(controlVerbs(), ", "))
+	return unknown.Name("command", verb, controlVerbs())
 }
 
 // execute executes a command and returns the answer.

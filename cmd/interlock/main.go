@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/interlock-sim/interlock/internal/base/program"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // The exit statuses.
@@ -112,6 +114,7 @@ Exit status:
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(suggestFlag)
 	addGroup(root, "Search for violations:", newCheck(t), newTest(), newHunt(t), newMerge(t),
 		newWorker(t))
 	addGroup(root, "Examine a schedule or a history:", newReplay(t), newRegress(), newExplore(t),
@@ -131,6 +134,20 @@ Exit status:
 		}
 	}
 	return root
+}
+
+// suggestFlag adds to the error of an unknown flag those that are most alike.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var absent *pflag.NotExistError
+	if !errors.As(err, &absent) {
+		return err
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if like := unknown.Alike(absent.GetSpecifiedName(), known); like != nil {
+		return fmt.Errorf("%w: did you mean --%s?", err, strings.Join(like, " or --"))
+	}
+	return err
 }
 
 // addGroup adds commands that the help shows together.

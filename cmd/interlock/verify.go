@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/production"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // verifyFlags holds the flags of verify as they were given.
@@ -112,7 +113,7 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	}
 	for _, name := range f.models {
 		if !slices.Contains(modelNames(), name) {
-			return fmt.Errorf("--model: unknown model %q, want one of %v", name, modelNames())
+			return fmt.Errorf("--model: %w", unknown.Name("model", name, modelNames()))
 		}
 	}
 	if f.clocks != "" && len(f.models) > 0 {

@@ -1,11 +1,12 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // A property is a row of [propertyTable]: how a [history.Property] is decided. To add a property,
@@ -338,7 +339,7 @@ func ParseProperty(name string) (history.Property, error) {
 	if p := history.Property(name); slices.Contains(Properties(), p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("unknown property %q, want one of %v", name, Properties())
+	return "", unknown.Name("property", name, Properties())
 }
 
 // ParseProperties returns the properties with the names, which commas separate.

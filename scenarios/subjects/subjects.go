@@ -3,10 +3,9 @@
 package subjects
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -59,8 +58,7 @@ func Find(name string, all []scenarios.Subject) (scenarios.Subject, error) {
 		for j := range all {
 			names[j] = all[j].Name
 		}
-		return scenarios.Subject{}, fmt.Errorf("unknown lock %q; known are %s", name,
-			strings.Join(names, ", "))
+		return scenarios.Subject{}, unknown.Name("lock", name, names)
 	}
 	return all[i], nil
 }

@@ -3,10 +3,10 @@
 package strategy
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
@@ -169,8 +169,7 @@ func Parse(name string) (Factory, error) {
 			}, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown strategy %q; known are %s",
-		name, strings.Join(Names(), ", "))
+	return nil, unknown.Name("strategy", name, Names())
 }
 
 // Named returns the factory of the strategies of that name, which must exist.

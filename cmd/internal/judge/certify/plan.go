@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 )
 
@@ -86,7 +87,7 @@ func (p *Plan) validate() error {
 		}
 		for n, property := range g.Unexercised {
 			if !slices.Contains(check.Claimable(), property) {
-				return p.file.At(fmt.Errorf("unknown property %q", property),
+				return p.file.At(unknown.Name("property", string(property), check.Claimable()),
 					"locks", i, "unexercised", n)
 			}
 		}

@@ -53,7 +53,7 @@ func TestNamed(t *testing.T) {
 		t.Errorf("%v, %v", rows, err)
 	}
 	if _, err := reportcard.Named([]string{"mutex", "no-such"}); err == nil ||
-		!strings.HasPrefix(err.Error(), `unknown lock "no-such"; the card has mutex, `) {
+		!strings.HasPrefix(err.Error(), `unknown lock of the card "no-such"; known are mutex, `) {
 		t.Errorf("error %v", err)
 	}
 }

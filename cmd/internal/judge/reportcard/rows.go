@@ -3,13 +3,13 @@ package reportcard
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
 	"github.com/interlock-sim/interlock/cmd/bundled/sqllocks"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -205,8 +205,7 @@ func Named(names []string) ([]Row, error) {
 		for i := range all {
 			known[i] = all[i].Subject.Name
 		}
-		return nil, fmt.Errorf("unknown lock %q; the card has %s", name,
-			strings.Join(known, ", "))
+		return nil, unknown.Name("lock of the card", name, known)
 	}
 	return slices.DeleteFunc(all, func(r Row) bool {
 		return !slices.Contains(names, r.Subject.Name)
