@@ -36,5 +36,6 @@ func (r *repeater) check(t interface{ Fatalf(string, ...any) }, runner *engine.R
 	}
 	r.differs = true
 	runner.Locate(context.Background(), scenario, again, n)
-	t.Fatalf("%v: nothing found so far, but that says too little: nondeterministic: %v", scenario, n)
+	t.Fatalf("%v: nothing found so far, but that says too little: nondeterministic: %v",
+		scenario, n)
 }

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
+	"github.com/interlock-sim/interlock/cmd/bundled/sqllocks"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -21,23 +29,41 @@ type lockJSON struct {
 func newLocks() *cobra.Command {
 	var asJSON, defects bool
 	command := &cobra.Command{
-		Use:   "locks",
-		Short: "List the bundled locks and the properties that they claim",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "locks [name...]",
+		Short: "List the bundled locks, or what the named ones claim",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
+			case defects && len(names) > 0:
+				return errors.New("--defects takes no names")
 			case defects && asJSON:
 				return printDefectsJSON(cmd)
 			case defects:
 				return printDefects(cmd)
+			}
+			locks := bundled.All()
+			if len(names) > 0 {
+				locks = nil
+			}
+			for _, name := range names {
+				lock, err := bundled.Named(name)
+				if err != nil {
+					return err
+				}
+				locks = append(locks, lock)
+			}
+			switch {
 			case asJSON:
-				return printLocksJSON(cmd)
+				return printLocksJSON(cmd, locks)
+			case len(names) > 0:
+				return printClaims(cmd.OutOrStdout(), locks)
 			}
-			for _, s := range bundled.All() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-23s%s\n%-23sclaims %s\n", s.Name, s.Summary, "",
-					claimsOf(s))
-			}
-			return nil
+			return printLocks(cmd.OutOrStdout())
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (
+			[]string, cobra.ShellCompDirective,
+		) {
+			return lockNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -46,19 +72,73 @@ func newLocks() *cobra.Command {
 	return command
 }
 
-// claimsOf lists the claims of a lock.
-func claimsOf(s scenarios.Subject) string {
-	names := make([]string, len(s.Claims))
-	for i, p := range s.Claims {
-		names[i] = string(p)
+// printLocks prints one line for each lock, in groups. A line that the terminal has no room for is
+// continued below.
+func printLocks(w io.Writer) error {
+	correct := subjects.Correct()
+	broken := make([]scenarios.Subject, 0, len(subjects.Defects()))
+	for _, d := range subjects.Defects() {
+		broken = append(broken, d.Broken)
 	}
-	return strings.Join(names, ", ")
+	others := slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
+		named := func(other scenarios.Subject) bool { return other.Name == s.Name }
+		return slices.ContainsFunc(correct, named) || slices.ContainsFunc(broken, named)
+	})
+	for _, group := range []struct {
+		title string
+		locks []scenarios.Subject
+	}{
+		{"Correct, on ZooKeeper:", correct},
+		{"Broken, on ZooKeeper, each by one defect (see --defects):", broken},
+		{"Published, or for one purpose, on ZooKeeper:", others},
+		{"On Redis:", redislocks.All()},
+		{"On SQL:", sqllocks.All()},
+	} {
+		fmt.Fprintln(w, group.title)
+		for _, s := range group.locks {
+			printRow(w, s.Name, s.Summary)
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintln(w, "interlock locks NAME prints what a lock claims.")
+	return err
 }
 
-func printLocksJSON(cmd *cobra.Command) error {
-	all := bundled.All()
-	list := make([]lockJSON, len(all))
-	for i, s := range all {
+// printClaims prints what locks claim.
+func printClaims(w io.Writer, locks []scenarios.Subject) error {
+	var err error
+	for i := range locks {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		_, err = fmt.Fprint(w, timeline.Wrap(locks[i].Name+": "+locks[i].Summary, rowWidth(w), ""))
+		for _, claim := range locks[i].Claims {
+			printRow(w, string(claim), check.Statement(claim))
+		}
+	}
+	return err
+}
+
+// printRow prints a name and a text beside it.
+func printRow(w io.Writer, name, text string) {
+	const column = 26
+	rows := timeline.Wrap(text, rowWidth(w), strings.Repeat(" ", column))
+	fmt.Fprintf(w, "  %-*s%s", column-2, name, strings.TrimLeft(rows, " "))
+}
+
+// rowWidth returns the width of the terminal to which a text is written, or much if it is none.
+func rowWidth(w io.Writer) int {
+	if file := terminalOf(w); file != nil {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= 60 {
+			return width
+		}
+	}
+	return 1000
+}
+
+func printLocksJSON(cmd *cobra.Command, locks []scenarios.Subject) error {
+	list := make([]lockJSON, len(locks))
+	for i, s := range locks {
 		list[i] = lockJSON{s.Name, s.Summary, s.Claims}
 	}
 	return encodeJSON(cmd.OutOrStdout(), list)

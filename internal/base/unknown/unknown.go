@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the error for a name that is none of the known ones. It suggests the known names that
-// are most alike, or lists all if none is. Kind says what the name is of, such as "lock".
+// Name returns the error for a name that is none of the known ones. It suggests the known names
+// that are most alike, or lists all if none is. Kind says what the name is of, such as "lock".
 func Name[T ~string](kind, name string, known []T) error {
 	texts := make([]string, len(known))
 	for i, one := range known {
@@ -21,8 +21,8 @@ func Name[T ~string](kind, name string, known []T) error {
 	return fmt.Errorf("unknown %s %q; known are %s", kind, name, strings.Join(texts, ", "))
 }
 
-// Alike returns the known names at the least edit distance from the name, and none if each one needs
-// more than two edits or a third of its letters.
+// Alike returns the known names at the least edit distance from the name, and none if each one
+// needs more than two edits or a third of its letters.
 func Alike(name string, known []string) (like []string) {
 	least := 2
 	for _, one := range known {
