@@ -124,9 +124,8 @@ func ExampleLease_Context() {
 	// lost: true
 }
 
-// A fenced database row stores the highest token seen and refuses lower ones. In SQL:
-//
-//	UPDATE account SET balance = ?, token = ? WHERE id = ? AND token <= ?
+// A fenced row stores the highest token seen and refuses lower ones. If what is written depends on
+// what was read, reads must be fenced too: docs/lock.md has recipes for databases and services.
 type row struct {
 	value string
 	token int64

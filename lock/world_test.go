@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -54,7 +55,8 @@ func inEnsemble(t *testing.T, servers, clients int, test func(w *world)) {
 // inConfigured is inEnsemble with a configuration of the ensemble, which it completes.
 func inConfigured(t *testing.T, config simzk.Config, clients int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		config.SessionTimeout, config.Settle = sessionTimeout, synctest.Wait
+		config.SessionTimeout = cmp.Or(config.SessionTimeout, sessionTimeout)
+		config.Settle = synctest.Wait
 		config.Lag = config.Servers > 1
 		log := new(history.Log)
 		w := &world{
