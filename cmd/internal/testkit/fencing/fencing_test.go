@@ -1,15 +1,16 @@
-// Package fencing tests the recipes of docs/lock.md by which a resource rejects late holders.
+// Package fencing tests the recipes by which a resource rejects late holders. docs/lock.md shows the
+// files of this directory.
 package fencing_test
 
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,16 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite"
+)
+
+// The recipes.
+var (
+	//go:embed postgres.sql
+	postgres string
+	//go:embed mysql.sql
+	mysql string
+	//go:embed redis.lua
+	script string
 )
 
 // A resource holds a balance. A token of 0 stands for an access that is not fenced.
@@ -27,17 +38,17 @@ type resource interface {
 
 var errLate = errors.New("refused as late")
 
-// The recipes of docs/lock.md lose no update if a holder is paused between its read and its write.
+// The recipes lose no update if a holder is paused between its read and its write.
 // If only writes are fenced, they do.
 func TestRecipes(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) resource{
 		"postgres": func(t *testing.T) resource {
 			// SQLite takes a number as the name of a parameter only after a question mark.
-			return openDatabase(t, strings.ReplaceAll(onPage(t, "sql", "$1"), "$", "?"),
+			return openDatabase(t, strings.ReplaceAll(postgres, "$", "?"),
 				func(token int64) []any { return []any{token, "billing"} })
 		},
 		"mysql": func(t *testing.T) resource {
-			return openDatabase(t, onPage(t, "sql", "= ?"),
+			return openDatabase(t, mysql,
 				func(token int64) []any { return []any{token, "billing", token} })
 		},
 		"redis": openRedis,
@@ -51,17 +62,6 @@ func TestRecipes(t *testing.T) {
 				t.Errorf("updates are lost in the orders %q", lost)
 			}
 		})
-	}
-}
-
-// The page shows the service that is tested.
-func TestServiceOnPage(t *testing.T) {
-	source, err := os.ReadFile("service_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if onPage(t, "go", "Fencing-Token") != string(source) {
-		t.Error("docs/lock.md shows another service: run make docs")
 	}
 }
 
@@ -109,25 +109,6 @@ func lostUpdates(t *testing.T, open func(*testing.T) resource, fencedReads bool)
 		t.Error("one of the holders is refused in every order")
 	}
 	return lost
-}
-
-// onPage returns the block of docs/lock.md in that language that contains the text.
-func onPage(t *testing.T, language, text string) string {
-	t.Helper()
-	page, err := os.ReadFile("../../../../docs/lock.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, rest := range strings.Split(string(page), "\n```"+language+"\n")[1:] {
-		if block, _, _ := strings.Cut(rest, "```"); strings.Contains(block, text) {
-			found = append(found, block)
-		}
-	}
-	if len(found) != 1 {
-		t.Fatalf("docs/lock.md has %d blocks of %s with %q", len(found), language, text)
-	}
-	return found[0]
 }
 
 // A database is a resource whose transactions begin with the statement of the recipe.
@@ -187,10 +168,7 @@ func (d database) write(token int64, balance int) error {
 }
 
 // A redisServer is a resource whose commands are run by the script of the recipe.
-type redisServer struct {
-	*redis.Client
-	script string
-}
+type redisServer struct{ *redis.Client }
 
 func openRedis(t *testing.T) resource {
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
@@ -198,14 +176,14 @@ func openRedis(t *testing.T) resource {
 	if err := client.Set(context.Background(), "balance", 100, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	return redisServer{client, onPage(t, "lua", "redis.call")}
+	return redisServer{client}
 }
 
 func (s redisServer) run(token int64, command ...any) *redis.Cmd {
 	if token == 0 {
 		return s.Do(context.Background(), command...)
 	}
-	cmd := s.Eval(context.Background(), s.script, []string{"billing:token", "balance"},
+	cmd := s.Eval(context.Background(), script, []string{"billing:token", "balance"},
 		append([]any{token}, command...)...)
 	if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "LATE") {
 		cmd.SetErr(errLate)
