@@ -67,6 +67,18 @@ func (m *Multi) Do(ctx context.Context, f func(context.Context) error) error {
 	return do(ctx, m.Lock, f)
 }
 
+// TryLockFor is Lock, but all of the locks must be free within the wait: see [Mutex.TryLockFor].
+func (m *Multi) TryLockFor(ctx context.Context, wait time.Duration) (*MultiLease, error) {
+	if wait <= 0 {
+		return m.TryLock(ctx)
+	}
+	ctx, result, cancel := limitWait(ctx, wait)
+	defer cancel()
+	return m.take(ctx, func(l Locker, ctx context.Context) (*Lease, error) {
+		return result(l.Lock(ctx))
+	})
+}
+
 type leaseKey struct{}
 
 // LeaseFrom returns the lease of the function that Do has called with the context: of the innermost
@@ -120,19 +132,32 @@ func tryFor(ctx context.Context, wait time.Duration, l Locker) (*Lease, error) {
 	if wait <= 0 {
 		return l.TryLock(ctx)
 	}
+	ctx, result, cancel := limitWait(ctx, wait)
+	defer cancel()
+	return result(l.Lock(ctx))
+}
+
+// limitWait returns a context for calls of Lock, one after the other, that end with the wait, and a
+// function that makes what they return the result of TryLockFor.
+func limitWait(ctx context.Context, wait time.Duration) (limited context.Context,
+	result func(*Lease, error) (*Lease, error), cancel func(),
+) {
 	var blocked atomic.Bool
 	ctx = context.WithValue(ctx, blockedKey{}, &blocked)
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
-	defer cancel()
-	lease, err := l.Lock(ctx)
-	switch {
-	case !errors.Is(err, errWaited):
-		return lease, err
-	case blocked.Load():
-		return nil, ErrNotAcquired
-	}
-	return nil, fmt.Errorf("lock: no answer from ZooKeeper within %v: %w", wait,
-		context.DeadlineExceeded)
+	limited, cancel = context.WithTimeoutCause(ctx, wait, errWaited)
+	return limited, func(lease *Lease, err error) (*Lease, error) {
+		switch {
+		case err == nil:
+			blocked.Store(false)
+			return lease, nil
+		case !errors.Is(err, errWaited):
+			return nil, err
+		case blocked.Load():
+			return nil, ErrNotAcquired
+		}
+		return nil, fmt.Errorf("lock: no answer from ZooKeeper within %v: %w", wait,
+			context.DeadlineExceeded)
+	}, cancel
 }
 
 // blockedKey is the key of a context's *atomic.Bool, which is set when others are before the

@@ -66,9 +66,7 @@ func (m *Multi) Lock(ctx context.Context) (*MultiLease, error) { return m.take(c
 
 // TryLock takes the locks if all of them are free, and otherwise returns [ErrNotAcquired]: see
 // [Mutex.TryLock].
-func (m *Multi) TryLock(ctx context.Context) (*MultiLease,
-	error,
-) {
+func (m *Multi) TryLock(ctx context.Context) (*MultiLease, error) {
 	return m.take(ctx, Locker.TryLock)
 }
 

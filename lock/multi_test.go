@@ -79,6 +79,53 @@ func TestMultiIsAllOrNone(t *testing.T) {
 	})
 }
 
+// TryLockFor waits for all of the locks together. It keeps none when the wait is over, and tells a
+// lock that is held from a service that does not answer.
+func TestMultiTryLockFor(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		m := must(lock.NewMulti(w.at(1, "/a"), w.at(1, "/b")))
+		try := func(wait time.Duration) *call {
+			return w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+				leases, err := m.TryLockFor(ctx, wait)
+				if err != nil {
+					return nil, err
+				}
+				return nil, leases.Unlock(background)
+			})
+		}
+		first, second := w.acquire(w.at(2, "/a")), w.acquire(w.at(2, "/b"))
+		w.wantError(try(0), lock.ErrNotAcquired)
+		c := try(2 * time.Second)
+		w.pass(1500 * time.Millisecond)
+		w.unlock(first)
+		w.wantWaiting(c)
+		w.pass(600 * time.Millisecond) // since the call, not since /a
+		w.wantError(c, lock.ErrNotAcquired)
+		if !strings.HasPrefix(c.err.Error(), "/b: ") {
+			t.Errorf("TryLockFor: %v, want the error of /b", c.err)
+		}
+		w.unlock(w.take(background, w.at(2, "/a").TryLock))
+
+		c = try(2 * time.Second)
+		w.pass(time.Second)
+		w.unlock(second)
+		w.wantGranted(c)
+
+		first = w.acquire(w.at(2, "/a"))
+		c = try(2 * time.Second)
+		w.wantWaiting(c)
+		go first.Unlock(background)
+		w.answer(2)
+		w.answer(1) // It holds /a now, for which it has waited.
+		w.cluster.Isolate(w.client(1).Link)
+		w.pass(2100 * time.Millisecond)
+		w.wantError(c, context.DeadlineExceeded)
+		if errors.Is(c.err, lock.ErrNotAcquired) {
+			t.Errorf("TryLockFor: %v, although nobody holds /b", c.err)
+		}
+	})
+}
+
 // The same lock may be included twice, also for reading and writing, with any owner.
 func TestMultiReenters(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
