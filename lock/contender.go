@@ -255,11 +255,15 @@ func (c *contender) create() error {
 			return err
 		}
 	}
+	connected, began := c.client.State() == zk.StateHasSession, time.Now()
 	if err := c.precede(); err != nil {
 		return err
 	}
-	if c.checkCancelled() != nil {
+	switch {
+	case c.checkCancelled() != nil:
 		return errCancelled // It may have been cancelled meanwhile.
+	case connected && time.Since(began) > c.validity/2:
+		return errTooSlow // It could not prove a lease, and would block those behind it.
 	}
 	c.uncertain = true
 	session, sentAt := c.client.SessionID(), time.Now()
@@ -457,8 +461,12 @@ func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
+	closed := c.closed(err)
+	if !closed && c.rule.try && c.node == "" && !c.uncertain {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	c.observe(Event{Kind: Retried, Err: err})
-	if c.closed(err) {
+	if closed {
 		return zk.ErrClosing
 	}
 	delay := c.retryAfter

@@ -25,11 +25,10 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context) error) error {
 	return do(ctx, m.Lock, f)
 }
 
-// TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait. If
-// it has not learned by then whether the lock is free, because ZooKeeper does not answer, it
-// returns an error that wraps [context.DeadlineExceeded]. It returns when the wait is over, and its
-// node is removed in the background. If the wait is zero or negative, it is TryLock, which waits
-// for ZooKeeper until the context ends, and for no other contender.
+// TryLockFor is Lock, but returns [ErrNotAcquired] if others are still before it after the wait, or
+// [ErrUnavailable] if it has not learned by then whether the lock is free. It returns when the wait
+// is over, and its node is removed in the background. If the wait is zero or negative, it is
+// TryLock.
 func (m *Mutex) TryLockFor(ctx context.Context, wait time.Duration) (*Lease, error) {
 	return tryFor(ctx, wait, m)
 }
@@ -150,18 +149,25 @@ func limitWait(ctx context.Context, wait time.Duration) (limited context.Context
 		case err == nil:
 			blocked.Store(false)
 			return lease, nil
-		case !errors.Is(err, errWaited):
-			return nil, err
-		case blocked.Load():
+		case blocked.Load() && errors.Is(err, errWaited):
 			return nil, ErrNotAcquired
+		case !blocked.Load() && err == context.Cause(limited):
+			return nil, unanswered(limited)
 		}
-		return nil, fmt.Errorf("lock: no answer from ZooKeeper within %v: %w", wait,
-			context.DeadlineExceeded)
+		return nil, err
 	}, cancel
+}
+
+// unanswered returns the error of a try whose context has ended before ZooKeeper has answered.
+func unanswered(ctx context.Context) error {
+	if ctx.Err() != context.DeadlineExceeded {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
 }
 
 // blockedKey is the key of a context's *atomic.Bool, which is set when others are before the
 // contender.
 type blockedKey struct{}
 
-var errWaited = errors.New("lock: the wait is over")
+var errWaited = fmt.Errorf("the wait is over: %w", context.DeadlineExceeded)

@@ -218,10 +218,18 @@ func TestTryLockForWithoutConnection(t *testing.T) {
 		c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return w.mutex(1).TryLockFor(ctx, time.Second)
 		})
+		ctx, cancel := context.WithTimeoutCause(background, time.Second, errWork)
+		defer cancel()
+		outer := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
+			return w.mutex(1).TryLockFor(ctx, time.Hour)
+		})
 		w.pass(1100 * time.Millisecond)
 		w.wantError(c, context.DeadlineExceeded)
-		if errors.Is(c.err, lock.ErrNotAcquired) {
-			t.Errorf("TryLockFor: %v, although nobody holds the lock", c.err)
+		w.wantError(outer, errWork)
+		for _, call := range []*call{c, outer} {
+			if !errors.Is(call.err, lock.ErrUnavailable) || errors.Is(call.err, lock.ErrNotAcquired) {
+				t.Errorf("TryLockFor: %v, although nobody holds the lock", call.err)
+			}
 		}
 	})
 }

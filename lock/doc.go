@@ -44,9 +44,9 @@
 //
 // # Errors
 //
-// Errors are for [errors.Is]: [ErrNotAcquired], [ErrLost], [ErrNotHeld], [ErrUncertain],
-// [ErrUpgrade], [ErrNoLeader], [ErrSessionLost], the cause of the given context, and those of
-// package zk where ZooKeeper has refused a request.
+// Errors are for [errors.Is]: [ErrNotAcquired], [ErrUnavailable], [ErrLost], [ErrNotHeld],
+// [ErrUncertain], [ErrUpgrade], [ErrNoLeader], [ErrSessionLost], the cause of the given context, and
+// those of package zk where ZooKeeper has refused a request.
 //
 // # Paths
 //

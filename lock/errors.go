@@ -12,6 +12,10 @@ var (
 	// ErrNotAcquired is the error of TryLock, and of TryLockFor, if the lock is not free.
 	ErrNotAcquired = errors.New("lock: held by another")
 
+	// ErrUnavailable is the error of TryLock, and of TryLockFor, if ZooKeeper cannot be reached or
+	// takes too long to answer. It wraps the cause: the deadline if that came first.
+	ErrUnavailable = errors.New("lock: ZooKeeper is unavailable")
+
 	// ErrNotHeld is the error of an operation on a lease that has ended. [ErrLost] wraps it.
 	ErrNotHeld = errors.New("lock: not held")
 

@@ -120,7 +120,7 @@ func TestMultiTryLockFor(t *testing.T) {
 		w.cluster.Isolate(w.client(1).Link)
 		w.pass(2100 * time.Millisecond)
 		w.wantError(c, context.DeadlineExceeded)
-		if errors.Is(c.err, lock.ErrNotAcquired) {
+		if !errors.Is(c.err, lock.ErrUnavailable) {
 			t.Errorf("TryLockFor: %v, although nobody holds /b", c.err)
 		}
 	})

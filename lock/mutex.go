@@ -28,7 +28,8 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 }
 
 // Lock waits until it holds the lock and returns a lease on it. It survives lost connections and
-// lost sessions: a contender whose session has expired queues again, at the end.
+// lost sessions: a contender whose session has expired queues again, at the end. It does not queue
+// while ZooKeeper takes longer to answer than a sixth of the session timeout.
 //
 // Lock fails with
 //
@@ -62,9 +63,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 }
 
 // TryLock takes the lock if it is free, and returns [ErrNotAcquired] if a contender holds it or
-// waits for it. It is otherwise like Lock: it waits for ZooKeeper, including a lost connection,
-// until the context ends. If it fails, its node has been removed by the time it returns, unless the
-// context ended first; that costs four requests: sync, create, list and delete.
+// waits for it, or [ErrUnavailable]. It is otherwise like Lock, and once it has sent its create it
+// waits for ZooKeeper until the context ends. If it fails, its node has been removed by the time it
+// returns, unless the context ended first; that costs four requests: sync, create, list and delete.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true, try: true})
 }

@@ -142,6 +142,9 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 		if r.kind == party { // No round must count it once the call has returned.
 			<-over
 		}
+		if r.try {
+			return nil, unanswered(ctx)
+		}
 		return nil, context.Cause(ctx)
 	}
 }

@@ -1,6 +1,8 @@
 package lock_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,17 @@ import (
 type slowTrip struct {
 	*model.Conn
 	trip time.Duration
+}
+
+// A varyingTrip is a client whose syncs take a round trip of a length that changes.
+type varyingTrip struct {
+	*model.Conn
+	trip *time.Duration
+}
+
+func (v varyingTrip) Sync(path string) (string, error) {
+	defer time.Sleep(*v.trip)
+	return v.Conn.Sync(path)
 }
 
 func (s slowTrip) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
@@ -91,8 +104,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// If two round trips take longer than a lease lasts, the lock is not granted. An observer learns why,
-// and ZooKeeper is not flooded.
+// If two round trips take longer than a lease lasts, a contender does not queue. An observer learns
+// why, and ZooKeeper is not flooded.
 func TestTooSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := new(witness)
@@ -102,6 +115,9 @@ func TestTooSlowLink(t *testing.T) {
 		w.passFinely(5 * sessionTimeout)
 		if c.returned() {
 			t.Fatalf("the lock was granted, error %v", c.err)
+		}
+		if n := w.requests(1, "create"); n != 0 {
+			t.Errorf("%d creates, want none", n)
 		}
 		retried := 0
 		for _, e := range seen.events {
@@ -118,5 +134,65 @@ func TestTooSlowLink(t *testing.T) {
 		if sent := w.requests(1, ""); sent > 30 {
 			t.Errorf("%d requests in five session timeouts", sent)
 		}
+	})
+}
+
+// A contender whose link is too slow waits outside the queue, in which others proceed, until the
+// link is faster or its context ends.
+func TestTooSlowToQueue(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		trip := sessionTimeout / 5
+		m := must(lock.NewMutex(varyingTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		ctx, cancel := context.WithTimeout(background, 2*sessionTimeout)
+		defer cancel()
+		short, long := w.start(ctx, m), w.start(background, m)
+		var done error
+		go func() {
+			done = m.Do(ctx, func(context.Context) error {
+				t.Error("the function was called")
+				return nil
+			})
+		}()
+		w.passFinely(sessionTimeout)
+		w.wantNodes(0)
+		w.unlock(w.acquire(w.mutex(2)))
+		w.passFinely(sessionTimeout + time.Second)
+		w.wantError(short, context.DeadlineExceeded)
+		if done != context.DeadlineExceeded {
+			t.Errorf("Do: %v, want the cause of its context alone", done)
+		}
+		w.wantWaiting(long)
+		w.wantNodes(0)
+		trip = 0
+		w.passFinely(sessionTimeout)
+		w.wantGranted(long)
+	})
+}
+
+// A try on a link that is too slow ends at once, and sends no create.
+func TestTryOnSlowLink(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		trip := sessionTimeout / 5
+		m := must(lock.NewMutex(varyingTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		try := w.begin(background, m.TryLock)
+		forAll := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			return m.TryLockFor(ctx, 2*sessionTimeout)
+		})
+		w.passFinely(trip + 10*time.Millisecond)
+		w.wantError(try, lock.ErrUnavailable)
+		if errors.Is(try.err, context.DeadlineExceeded) {
+			t.Errorf("TryLock: %v, without a deadline", try.err)
+		}
+		w.wantWaiting(forAll)
+		w.passFinely(2 * sessionTimeout)
+		w.wantError(forAll, lock.ErrUnavailable)
+		if !errors.Is(forAll.err, context.DeadlineExceeded) {
+			t.Errorf("TryLockFor: %v, want the deadline too", forAll.err)
+		}
+		if n := w.requests(1, "create"); n != 0 {
+			t.Errorf("%d creates, want none", n)
+		}
+		trip = 0
+		w.unlock(w.take(background, m.TryLock))
 	})
 }

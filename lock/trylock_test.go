@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/interlock-sim/interlock/lock"
 )
 
@@ -58,6 +60,50 @@ func TestWaiterBehindTry(t *testing.T) {
 	})
 }
 
+// A try that ZooKeeper does not answer is none that finds the lock held. If the context ended it,
+// that is the cause, and a deadline is both.
+func TestTryLockUnavailable(t *testing.T) {
+	for name, test := range map[string]struct {
+		interfere         func(w *world, cancel func())
+		want              error
+		unavailable, node bool
+	}{
+		"the connection is lost before the create": {
+			func(w *world, _ func()) { w.cluster.Cut(w.client(1).Link) },
+			zk.ErrConnectionClosed, true, false,
+		},
+		"the deadline passes": {
+			func(w *world, _ func()) { w.pass(2 * time.Second) },
+			context.DeadlineExceeded, true, false,
+		},
+		"the context is cancelled": {
+			func(_ *world, cancel func()) { cancel() }, context.Canceled, false, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.cluster.StallRequests(w.client(1).Link)
+				ctx, cancel := context.WithTimeout(background, time.Second)
+				defer cancel()
+				c := w.call(ctx, w.mutex(1).TryLock)
+				w.send()
+				test.interfere(w, cancel)
+				w.wantError(c, test.want)
+				if errors.Is(c.err, lock.ErrUnavailable) != test.unavailable ||
+					errors.Is(c.err, lock.ErrNotAcquired) {
+					t.Errorf("TryLock: %v", c.err)
+				}
+				w.cluster.Heal(w.client(1).Link)
+				w.pass(3 * time.Second)
+				w.wantNodes(0)
+				if n := w.requests(1, "create"); n != 0 {
+					t.Errorf("%d creates, want none", n)
+				}
+			})
+		})
+	}
+}
+
 // TryLock waits for ZooKeeper no longer than its context allows, and leaves no node then either.
 func TestTryLockCancelled(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
@@ -68,6 +114,7 @@ func TestTryLockCancelled(t *testing.T) {
 		w.cluster.Cut(w.client(1).Link)
 		w.pass(2 * time.Second)
 		w.wantError(c, context.DeadlineExceeded)
+		w.wantError(c, lock.ErrUnavailable)
 		w.wantNodes(1)
 		w.cluster.Heal(w.client(1).Link)
 		w.pass(2 * time.Second)

@@ -64,8 +64,9 @@ func reenterAll(ctx context.Context, outer *lock.Lease,
 	var inner []*lock.Lease
 	for _, mutex := range mutexes {
 		lease, err := mutex.TryLock(ctx)
-		if errors.Is(err, lock.ErrNotAcquired) && outer.Err() != nil {
-			return inner, nil // The lock was lost, and another process holds it.
+		if outer.Err() != nil &&
+			(errors.Is(err, lock.ErrNotAcquired) || errors.Is(err, lock.ErrUnavailable)) {
+			return inner, nil // The lock was lost, and another process may hold it.
 		}
 		if err != nil {
 			for _, l := range inner {
