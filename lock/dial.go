@@ -25,6 +25,12 @@ func WithClientOption(option func(*zk.Conn)) DialOption {
 	return func(d *dialing) { d.client = append(d.client, option) }
 }
 
+// WithAuth proves an identity to each server before any other request, by the scheme "digest" with
+// "user:password", say. Dial fails with zk.ErrAuthFailed if the server refuses it.
+func WithAuth(scheme string, credentials []byte) DialOption {
+	return func(d *dialing) { d.identities = append(d.identities, identity{scheme, credentials}) }
+}
+
 // Dial connects a client to an ensemble and returns its session once ZooKeeper has opened it. The
 // session lasts until [Session.Close], across lost connections; after an expiry the client opens
 // another.
@@ -70,7 +76,17 @@ func Dial(ctx context.Context, servers []string, timeout time.Duration, options 
 		return nil, fmt.Errorf("lock: no session with %v: %w", servers, context.Cause(ctx))
 	}
 	d.attach(session)
+	if err := d.authenticate(ctx, session.Client.(*zk.Conn)); err != nil {
+		session.Close()
+		return nil, fmt.Errorf("lock: not authenticated: %w", err)
+	}
 	return session, nil
+}
+
+// An identity is an argument of zk.Conn.AddAuth.
+type identity struct {
+	scheme      string
+	credentials []byte
 }
 
 // dialing is the state of a client that [Dial] has made.
@@ -79,6 +95,8 @@ type dialing struct {
 	dialer zk.Dialer
 	client []func(*zk.Conn)
 	opened chan struct{} // closed once there is a session
+
+	identities []identity // see [WithAuth]
 
 	mu      sync.Mutex
 	granted time.Duration // for the first session; 0 before
@@ -130,6 +148,33 @@ func (d *dialing) dial(network, address string, timeout time.Duration) (net.Conn
 	}
 	d.conn = conn
 	return &handshakeConn{Conn: conn, grant: d.grant}, nil
+}
+
+// authenticate proves the identities. The client proves them again on each connection that it opens
+// later. It does not on one that it opens between the answer and its return from AddAuth.
+func (d *dialing) authenticate(ctx context.Context, client *zk.Conn) error {
+	for _, i := range d.identities {
+		for proved := false; !proved; {
+			before := d.lastConn()
+			_, err := await(ctx, func() (struct{}, error) {
+				return struct{}{}, client.AddAuth(i.scheme, i.credentials)
+			})
+			proved = err == nil && d.lastConn() == before
+			if ctx.Err() != nil || refused(err) {
+				return err
+			}
+			if err != nil {
+				time.Sleep(retryDelay)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *dialing) lastConn() net.Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.conn
 }
 
 // abort closes the connection. The client itself would wait for a session on it for several
