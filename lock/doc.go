@@ -45,8 +45,8 @@
 // # Errors
 //
 // Errors are for [errors.Is]: [ErrNotAcquired], [ErrUnavailable], [ErrLost], [ErrNotHeld],
-// [ErrUncertain], [ErrUpgrade], [ErrNoLeader], [ErrSessionLost], the cause of the given context, and
-// those of package zk where ZooKeeper has refused a request.
+// [ErrUncertain], [ErrUpgrade], [ErrNoLeader], [ErrSessionLost], the cause of the given context,
+// and those of package zk where ZooKeeper has refused a request.
 //
 // # Paths
 //

@@ -35,8 +35,8 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 //   - the cause of the context, at once, when the context ends first; its deadline covers the whole
 //     call;
-//   - the error of the client, testable with errors.Is, if ZooKeeper refuses a request (no
-//     permission, an invalid path, an ephemeral parent);
+//   - the error of the client if ZooKeeper refuses a request (no permission, an invalid path, an
+//     ephemeral parent);
 //   - zk.ErrClosing after the client is closed: at once if the contender is waiting or the client
 //     is a [Session], otherwise after twice the session timeout.
 //
@@ -44,20 +44,11 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //
 // Lock costs three requests if the lock is free (a sync, then create and list, sent together) and
 // four if it is not (sync, create, list, watch), with no further request once its predecessor
-// unlocks. The sync is saved if a lock of the same [Session], or this Mutex, has sent a sync, a
-// create or a release in the twentieth of the session timeout before. Lock costs more when:
-//
-//   - the predecessor ends in any way but by unlocking after a wait of its own, and others may be
-//     before it: a list and a watch;
-//   - the contender has waited for more than a twentieth of the session timeout: a read of its own
-//     node, which a Session makes while it waits;
-//   - it has waited for more than a sixth: a sync and an empty write, which replace that read
-//     except on a Session.
+// unlocks. docs/costs.md tells when it costs more or less.
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. The
-// client cannot remove a watch before its node is gone, even if the contender has given up; another
-// attempt through this Mutex within a session timeout reuses it.
+// watch of a contender that has given up lasts until the watched node is gone.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true})
 }

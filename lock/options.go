@@ -19,9 +19,7 @@ type Option func(*queue)
 //   - every contender to write its own node, if [Lease.Downgrade] is used;
 //   - every caller of Revoke to write the path.
 //
-// If a contender of a [Mutex] may not write its own node, unlocking costs one request more and the
-// next contender lists again. If it may not delete, Unlock returns an error and its node stays
-// until its session ends.
+// If a contender may not delete, Unlock returns an error and its node stays until its session ends.
 func WithACL(acl []zk.ACL) Option { return func(q *queue) { q.acl = acl } }
 
 // WithRandom sets the source of the GUIDs in node names. The default is crypto/rand. Two contenders
@@ -52,7 +50,6 @@ func WithContainers() Option { return func(q *queue) { q.containers = true } }
 
 // WithRetryDelay sets the delay before a contender, a candidate or an observer retries a request
 // that failed while ZooKeeper could not be reached. The default is 100 ms. Contenders add up to two
-// thirds of the delay, drawn from their GUIDs, so that contenders that failed together retry at
-// different times. The end of the context ends the delay of a call, but the removal of a node in
-// the background waits for it. Confirmations of a held lease are always retried after the default.
+// thirds of it, drawn from their GUIDs, so that those that failed together retry at different
+// times. Confirmations of a held lease are always retried after the default.
 func WithRetryDelay(delay time.Duration) Option { return func(q *queue) { q.retryDelay = delay } }
