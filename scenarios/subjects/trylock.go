@@ -27,7 +27,8 @@ func TryLock() scenarios.Subject {
 						lease, err = mutex.TryLock(ctx)
 						return err
 					})
-					if !errors.Is(err, lock.ErrNotAcquired) && !errors.Is(err, lock.ErrUnavailable) {
+					if !errors.Is(err, lock.ErrNotAcquired) &&
+						!errors.Is(err, lock.ErrUnavailable) {
 						return hold(lease, err)
 					}
 					select {
