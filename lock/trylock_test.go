@@ -104,6 +104,19 @@ func TestTryLockUnavailable(t *testing.T) {
 	}
 }
 
+// A try that may have queued waits for its connection.
+func TestTryLockReconnects(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		c := w.begin(background, w.mutex(1).TryLock)
+		w.serve(1)
+		w.wantNodes(1)
+		w.cluster.LoseReply(w.client(1).Link)
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(3 * time.Second)
+		w.wantGranted(c)
+	})
+}
+
 // TryLock waits for ZooKeeper no longer than its context allows, and leaves no node then either.
 func TestTryLockCancelled(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
