@@ -34,6 +34,10 @@ const (
 	PartitionLinkOneway
 	DelayRewatch
 	CloseSession
+	SlowLink
+	SlowRequests
+	SlowReplies
+	SlowOpen
 	StallServer
 	WipeServer
 	FailOver

@@ -154,6 +154,28 @@ var kindTable = [Kinds + 1]kindSpec{
 			"client learns of it when it reconnects",
 		byNameOnly: true,
 	},
+	SlowLink: {
+		name: "slow-link",
+		meaning: "from now on each message between a client and its servers takes the link's " +
+			"latency, in the fair phase too",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowRequests: {
+		name:    "slow-requests",
+		meaning: "as slow-link, but only the client's messages",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowReplies: {
+		name:    "slow-replies",
+		meaning: "as slow-link, but only the servers' messages",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowOpen: {
+		name: "slow-open",
+		meaning: "the server's answer to a client that connects is late: it comes when the link " +
+			"is healed, while the session's timeout runs",
+		relaxes: true, byNameOnly: true,
+	},
 	StallServer: {
 		name:    "stall-server",
 		meaning: "a server handles no requests until it is healed; only of Redis",
