@@ -145,15 +145,10 @@ func (c *Cluster) BeginPings(l *Link) {
 	if s.silent || l.requestLatency > 0 {
 		first += PingInterval(s.timeout) + l.requestLatency
 	} // Otherwise the beginning counts as a ping.
-	c.restartPings(s, l.server, first)
-}
-
-// restartPings accounts for the pings that have arrived, and lets the next one arrive at a time.
-func (c *Cluster) restartPings(s *session, server int, first time.Duration) {
 	switch {
 	case s.lastPing(c.now) <= s.contactAt:
-	case !s.local && c.cutOff(server):
-		c.settle(s, server)
+	case !s.local && c.cutOff(l.server):
+		c.settle(s, l.server)
 	default:
 		c.notePings(s)
 	}

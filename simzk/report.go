@@ -139,7 +139,8 @@ func (c *Cluster) resumeContact(s *session) {
 // not count.
 func (c *Cluster) touchSession(s *session, l *Link) {
 	cutOff := !s.local && c.cutOff(l.server)
-	if s.unreachable && (l.pingsBlocked() || !cutOff) ||
+	onItsWay := l.paused && !l.stallRequests && l.requestLatency > 0 && !l.crashed.Load()
+	if s.unreachable && !onItsWay && (l.pingsBlocked() || !cutOff) ||
 		cutOff && s.link == nil && s.reporter == 0 {
 		return
 	}

@@ -23,15 +23,25 @@ type slowness struct {
 func (c *Cluster) SlowLink(l *Link, requests, replies time.Duration) {
 	l.each(func(l *Link) {
 		if s := l.session; requests > 0 && s != nil && s.link == l && s.pingStart != noPing {
-			next := s.pingStart
-			if next <= c.now {
-				next = LastPing(next, c.now, s.timeout) + PingInterval(s.timeout)
-			}
-			c.restartPings(s, l.server, next+requests)
+			c.slowPings(s, l.server, requests)
 		}
 		l.requestLatency = max(l.requestLatency, requests)
 		l.replyLatency = max(l.replyLatency, replies)
 	})
+}
+
+// slowPings makes the next pings of a client arrive later, and accounts for those that have.
+func (c *Cluster) slowPings(s *session, server int, latency time.Duration) {
+	next := s.pingStart
+	if next <= c.now {
+		next = LastPing(next, c.now, s.timeout) + PingInterval(s.timeout)
+	}
+	if !s.local && c.cutOff(server) {
+		c.settle(s, server)
+	} else {
+		c.notePings(s)
+	}
+	s.pingStart = next + latency
 }
 
 // Slow reports whether messages from the client, and to it, take time.
