@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -19,7 +20,7 @@ var (
 func slowDirections(requests, replies bool) faultAction {
 	latency := func(slow bool, severity faults.Severity) time.Duration {
 		if slow {
-			return severity.Latency
+			return cmp.Or(severity.Latency, faults.DefaultLatency)
 		}
 		return 0
 	}
