@@ -172,8 +172,8 @@ var kindTable = [Kinds + 1]kindSpec{
 	},
 	SlowOpen: {
 		name: "slow-open",
-		meaning: "the server's answer to a client that connects is late: it comes when the link " +
-			"is healed, while the session's timeout runs",
+		meaning: "the next server that the client connects to confirms the session, but its answer " +
+			"comes only when the link is healed",
 		relaxes: true, byNameOnly: true,
 	},
 	StallServer: {

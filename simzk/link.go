@@ -88,7 +88,7 @@ func (l *Link) Connected() bool { return l.end.Connected() && !l.crashed.Load() 
 // Down reports whether the link is cut or stalled until [Cluster.Heal], or the answer to a handshake
 // waits for that.
 func (l *Link) Down() bool {
-	return (l.state == down || l.stalled() || l.opening) && !l.crashed.Load()
+	return (l.state == down || l.stalled() || l.Opening()) && !l.crashed.Load()
 }
 
 // Isolated reports whether the client is cut off until its session has expired.

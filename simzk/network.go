@@ -67,7 +67,7 @@ func (c *Cluster) Heal(l *Link) {
 		if l.state == down {
 			l.state = up
 		}
-		l.opening = false
+		l.opening = l.opening && !l.Opening()
 	})
 	l.each(c.releaseStalled)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})

@@ -222,7 +222,7 @@ func (s *harness) clientCommand(name string, conn *model.Conn, words []string) e
 		s.cluster.SlowLink(conn.Link, 0, latency)
 	case "slow-open":
 		if !conn.CanSlowOpen() {
-			return fmt.Errorf("no handshake is on its way")
+			return fmt.Errorf("the client does not connect")
 		}
 		s.cluster.SlowOpen(conn.Link)
 	case "pause":

@@ -10,7 +10,7 @@ import (
 type slowness struct {
 	requestLatency time.Duration // of what the client sends
 	replyLatency   time.Duration // of what the client receives
-	opening        bool          // the answer to the handshake in flight waits for [Cluster.Heal]
+	opening        bool          // the answer to the next handshake waits for [Cluster.Heal]
 }
 
 // SlowLink gives the messages of a client, and those to it, a latency from now on, unless it is 0.
@@ -71,19 +71,28 @@ func (l *Link) arrival() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// SlowOpen holds the answer to a handshake back until [Cluster.Heal], as a server does that waits
-// for its leader to confirm the session (Learner.validateSession). The session's timeout runs from
-// the moment when the leader has confirmed it: the client pings only once it has the answer.
+// SlowOpen holds the answer to the client's handshake, the present or the next one, back until
+// [Cluster.Heal], as a server does that waits for its leader to confirm the session
+// (Learner.validateSession). The session's timeout runs from the moment when the leader has
+// confirmed it: the client pings only once it has the answer.
 func (c *Cluster) SlowOpen(l *Link) { l.opening = true }
 
-// CanSlowOpen reports whether [Cluster.SlowOpen] applies: the handshake is on its way to the server.
+// CanSlowOpen reports whether [Cluster.SlowOpen] applies: the client is about to dial, or its
+// handshake is on its way to the server.
 func (l *Link) CanSlowOpen() bool {
-	return !l.opening && !l.crashed.Load() && len(l.toServer) > 0 &&
-		l.toServer[0].Op == wire.OpCreateSession && !l.toServer[0].reopens
+	if l.opening || l.crashed.Load() {
+		return false
+	}
+	if l.end.Connected() {
+		return len(l.toServer) > 0 && l.toServer[0].Op == wire.OpCreateSession &&
+			!l.toServer[0].reopens
+	}
+	_, dials := l.end.Deadline()
+	return dials
 }
 
-// Opening reports whether the answer to the client's handshake is held back.
-func (l *Link) Opening() bool { return l.opening && !l.crashed.Load() }
+// Opening reports whether the answer to the client's handshake is held back now.
+func (l *Link) Opening() bool { return l.opening && len(l.toClient) > 0 }
 
 // slownessKey folds in the latencies, and when what is in transit arrives.
 func (l *Link) slownessKey(key uint64) uint64 {
