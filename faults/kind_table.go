@@ -175,6 +175,9 @@ var kindTable = [Kinds + 1]kindSpec{
 		meaning: "the next server that the client connects to confirms the session, but its answer " +
 			"comes only when the link is healed",
 		relaxes: true, byNameOnly: true,
+		phases: setOf(Idle, Waiting, Holding, Releasing),
+		reason: "it strikes a client without a session on its connection, and so no request in " +
+			"flight",
 	},
 	StallServer: {
 		name:    "stall-server",
