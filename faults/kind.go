@@ -34,14 +34,14 @@ const (
 	PartitionLinkOneway
 	DelayRewatch
 	CloseSession
-	SlowLink
-	SlowRequests
-	SlowReplies
-	SlowOpen
 	StallServer
 	WipeServer
 	FailOver
 	RestartServer
+	SlowLink
+	SlowRequests
+	SlowReplies
+	SlowOpen
 
 	Any         // in a plan: any of [AnyKinds]
 	Kinds = Any // the number of kinds

@@ -49,8 +49,8 @@ func (b Severity) Validate() error {
 	return nil
 }
 
-// Within reports whether pauses and drift do not exceed those of the other severity. A lock promises
-// what it does at any latency.
+// Within reports whether pauses and drift do not exceed those of the other severity. A lock keeps
+// its promises at any latency.
 func (b Severity) Within(others Severity) bool {
 	return b.Pause <= others.Pause && b.Drift <= others.Drift
 }

@@ -85,8 +85,8 @@ func (l *Link) Process() int { return int(l.process) }
 // Connected reports whether the client has a connection, with a session or during the handshake.
 func (l *Link) Connected() bool { return l.end.Connected() && !l.crashed.Load() }
 
-// Down reports whether the link is cut or stalled until [Cluster.Heal], or the answer to a handshake
-// waits for that.
+// Down reports whether the link is cut or stalled until [Cluster.Heal], or the answer to a
+// handshake waits for that.
 func (l *Link) Down() bool {
 	return (l.state == down || l.stalled() || l.Opening()) && !l.crashed.Load()
 }

@@ -289,8 +289,8 @@ func (z *System) healLink(step sim.Step) {
 // Now returns the time since the start of the run.
 func (z *System) Now() time.Duration { return z.cluster.Now() }
 
-// Deadline returns when next a session expires, a client dials, a message arrives on a slow link, or
-// a server acts by itself.
+// Deadline returns when next a session expires, a client dials, a message arrives on a slow link,
+// or a server acts by itself.
 func (z *System) Deadline() (at time.Duration, ok bool) { return z.cluster.Deadline() }
 
 // Advance sets the time and lets what is due by then happen.

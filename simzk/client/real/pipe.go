@@ -219,8 +219,8 @@ func (p *pipe) receiveAnswers() {
 	}
 }
 
-// nextAnswer returns the deadline, or when the next answer to a ping arrives if that is earlier. The
-// caller holds the lock.
+// nextAnswer returns the deadline, or when the next answer to a ping arrives if that is earlier.
+// The caller holds the lock.
 func (p *pipe) nextAnswer(deadline time.Time) time.Time {
 	if len(p.answers) > 0 && !p.pingsHeld &&
 		(deadline.IsZero() || p.answers[0].Before(deadline)) {

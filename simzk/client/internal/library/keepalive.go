@@ -56,8 +56,8 @@ func (h *Keepalive) StopPings(pings bool, now, session, roundTrip time.Duration)
 	}
 }
 
-// lastAnswer returns when the last ping was answered, or 0 if none was. Where messages take no time,
-// the beginning counts as a ping.
+// lastAnswer returns when the last ping was answered, or 0 if none was. Where messages take no
+// time, the beginning counts as a ping.
 func (h *Keepalive) lastAnswer(now, session, roundTrip time.Duration) time.Duration {
 	if roundTrip > 0 && now < h.PingStart+simzk.PingInterval(session)+roundTrip {
 		return 0
