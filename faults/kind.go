@@ -38,6 +38,10 @@ const (
 	WipeServer
 	FailOver
 	RestartServer
+	SlowLink
+	SlowRequests
+	SlowReplies
+	SlowOpen
 
 	Any         // in a plan: any of [AnyKinds]
 	Kinds = Any // the number of kinds

@@ -176,5 +176,30 @@ var kindTable = [Kinds + 1]kindSpec{
 			"and open transactions are rolled back; only of databases",
 		target: OneServer, relaxes: true,
 	},
+	SlowLink: {
+		name: "slow-link",
+		meaning: "from now on each message between a client and its servers takes the link's " +
+			"latency, in the fair phase too",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowRequests: {
+		name:    "slow-requests",
+		meaning: "as slow-link, but only the client's messages",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowReplies: {
+		name:    "slow-replies",
+		meaning: "as slow-link, but only the servers' messages",
+		relaxes: true, byNameOnly: true,
+	},
+	SlowOpen: {
+		name: "slow-open",
+		meaning: "the next server that the client connects to confirms the session, but its " +
+			"answer comes only when the link is healed",
+		relaxes: true, byNameOnly: true,
+		phases: setOf(Idle, Waiting, Holding, Releasing),
+		reason: "it strikes a client without a session on its connection, and so no request in " +
+			"flight",
+	},
 	Any: {name: "any"},
 }

@@ -6,6 +6,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -107,16 +108,26 @@ func (s *Scenario) String() string {
 }
 
 // EffectiveSeverity returns how hard faults strike. Unless the scenario says it, pauses on a
-// service whose data expire last as long as the lock's contract covers.
+// service whose data expire last as long as the lock's contract covers. It has a latency if the
+// plan slows links down.
 func (s *Scenario) EffectiveSeverity() faults.Severity {
-	if s.Severity != (faults.Severity{}) {
-		return s.Severity
+	severity := s.Severity
+	if severity == (faults.Severity{}) {
+		severity = faults.DefaultSeverity()
+		if s.Expires() {
+			severity.Pause = max(severity.Pause, s.Contract().Pause)
+		}
 	}
-	severity := faults.DefaultSeverity()
-	if s.Expires() {
-		severity.Pause = max(severity.Pause, s.Contract().Pause)
+	if s.SlowsLinks() {
+		severity.Latency = cmp.Or(severity.Latency, faults.DefaultLatency)
 	}
 	return severity
+}
+
+// SlowsLinks reports whether the plan has a fault after which messages take time.
+func (s *Scenario) SlowsLinks() bool {
+	return s.Faults.Names(faults.SlowLink) || s.Faults.Names(faults.SlowRequests) ||
+		s.Faults.Names(faults.SlowReplies)
 }
 
 // Expires reports whether data of the service expire.

@@ -280,7 +280,8 @@ type IndependentClient interface {
 	// Silent reports whether nothing is in flight to or from the client, its connection works, and
 	// no server will send it anything unless it asks.
 	Silent() bool
-	// MayTimeOut reports whether time can make the client give up its connection.
+	// MayTimeOut reports whether time can make the client give up its connection, or decides when
+	// what it sends arrives.
 	MayTimeOut() bool
 	// Stalled reports whether messages wait for the client's link to be healed.
 	Stalled() bool

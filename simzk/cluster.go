@@ -303,8 +303,8 @@ func (c *Cluster) Deliver(l *Link) {
 	l.end.Deliver(m)
 }
 
-// Deadline returns the time of the next timed event, such as a session's expiry or a client's
-// reconnect, and false if there is none.
+// Deadline returns the time of the next timed event, such as a session's expiry, a client's
+// reconnect or the arrival of a message, and false if there is none.
 func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, s := range c.sessions {
 		if expires, waits := c.timeoutOf(s); waits {
@@ -319,6 +319,9 @@ func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	for _, l := range c.links {
 		if acts, waits := l.deadline(); waits {
 			at, ok = earlier(at, ok, acts)
+		}
+		if arrives, moves := l.arrival(); moves {
+			at, ok = earlier(at, ok, arrives)
 		}
 	}
 	return at, ok

@@ -11,7 +11,8 @@ func (c *Cluster) AddConnection(l, first *Link, end End) {
 	l.pings, l.first = true, first
 	l.setEnd(end)
 	l.state, l.blocked, l.percent, l.stall = first.state, first.blocked, first.percent, first.stall
-	l.disconnected = false
+	l.slowness = first.slowness
+	l.disconnected, l.opening = false, false
 	first.further = append(first.further, l)
 	l.connection = int32(len(first.further) + 1)
 	c.further++

@@ -135,12 +135,16 @@ func (c *Cluster) Dial(l *Link, server int) bool {
 }
 
 // BeginPings notes that the client, which has its session, pings its server from now on. Until then
-// the session has lived on, as if the client had.
+// the session has lived on, as if the client had, unless the answer to its handshake was held back.
 func (c *Cluster) BeginPings(l *Link) {
 	s := l.session
 	if s == nil {
 		return
 	}
+	first := c.now
+	if s.silent || l.requestLatency > 0 {
+		first += PingInterval(s.timeout) + l.requestLatency
+	} // Otherwise the beginning counts as a ping.
 	switch {
 	case s.lastPing(c.now) <= s.contactAt:
 	case !s.local && c.cutOff(l.server):
@@ -148,7 +152,7 @@ func (c *Cluster) BeginPings(l *Link) {
 	default:
 		c.notePings(s)
 	}
-	s.pingStart = c.now
+	s.pingStart = first
 }
 
 // Send numbers a request of a process, records it and sends it to the server. The caller is the

@@ -42,6 +42,7 @@ type linkState struct {
 	blocked uint64
 	percent int // the client's clock rate; see [Cluster.SetClientClock]
 	stall
+	slowness
 
 	// The server's state of the connection.
 	session *session
@@ -84,8 +85,11 @@ func (l *Link) Process() int { return int(l.process) }
 // Connected reports whether the client has a connection, with a session or during the handshake.
 func (l *Link) Connected() bool { return l.end.Connected() && !l.crashed.Load() }
 
-// Down reports whether the link is cut or stalled until [Cluster.Heal].
-func (l *Link) Down() bool { return (l.state == down || l.stalled()) && !l.crashed.Load() }
+// Down reports whether the link is cut or stalled until [Cluster.Heal], or the answer to a
+// handshake waits for that.
+func (l *Link) Down() bool {
+	return (l.state == down || l.stalled() || l.Opening()) && !l.crashed.Load()
+}
 
 // Isolated reports whether the client is cut off until its session has expired.
 func (l *Link) Isolated() bool { return l.state == isolated && !l.crashed.Load() }
@@ -115,6 +119,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 // Servable returns the age of the oldest request that can be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
 	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests ||
+		l.toServer[0].arrives > l.cluster.now ||
 		!l.cluster.canHandle(l.server, l.session,
 			l.toServer[0]) {
 		return 0, false
@@ -125,7 +130,8 @@ func (l *Link) Servable() (age uint64, ok bool) {
 // Deliverable returns the age of the oldest message that can be delivered, or false if there is
 // none.
 func (l *Link) Deliverable() (age uint64, ok bool) {
-	if len(l.toClient) == 0 || l.stallReplies || l.paused {
+	if len(l.toClient) == 0 || l.stallReplies || l.paused || l.opening ||
+		l.toClient[0].arrives > l.cluster.now {
 		return 0, false
 	}
 	return l.toClient[0].age, true
@@ -216,7 +222,7 @@ func (l *Link) Notify() {
 
 // transmit sends a request to the server.
 func (l *Link) transmit(r *Exchange) {
-	r.age = l.cluster.NextAge()
+	r.age, r.arrives = l.cluster.NextAge(), l.cluster.now+l.requestLatency
 	l.toServer = append(l.toServer, r)
 }
 
@@ -225,7 +231,7 @@ func (l *Link) post(m Message) {
 	if l.crashed.Load() {
 		return
 	}
-	m.age = l.cluster.NextAge()
+	m.age, m.arrives = l.cluster.NextAge(), l.cluster.now+l.replyLatency
 	l.toClient = append(l.toClient, m)
 	l.postedHash = mix(l.postedHash, m.Hash())
 	if posted := l.cluster.config.Posted; posted != nil && len(l.toClient) == 1 {
@@ -258,6 +264,9 @@ func (l *Link) key() uint64 {
 	key = fold(key, uint64(len(l.toServer))<<32|uint64(len(l.toClient))<<8|uint64(l.state))
 	if l.stall != (stall{}) || l.percent != 0 {
 		key = fold(key, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
+	}
+	if l.slowness != (slowness{}) {
+		key = l.slownessKey(key)
 	}
 	if l.blocked != 0 {
 		key = mix(key, l.blocked)

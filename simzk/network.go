@@ -67,6 +67,7 @@ func (c *Cluster) Heal(l *Link) {
 		if l.state == down {
 			l.state = up
 		}
+		l.opening = l.opening && !l.Opening()
 	})
 	l.each(c.releaseStalled)
 	c.record(history.Event{At: c.now, Kind: history.Healed, Process: l.process})
@@ -109,6 +110,7 @@ func (c *Cluster) closeConnection(l *Link) {
 // drop closes the connection on the server's side.
 func (c *Cluster) drop(l *Link) {
 	c.dropWatches(l)
+	l.opening = false
 	if l.session != nil {
 		if l.session.link == l {
 			c.detach(l.session)

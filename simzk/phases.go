@@ -77,7 +77,7 @@ func (s *session) nextPing(after time.Duration) (at time.Duration, ok bool) {
 		return 0, false
 	}
 	if after < s.pingStart {
-		return s.pingStart, true
+		return s.pingStart, s.pingStart != noPing
 	}
 	return LastPing(s.pingStart, after, s.timeout) + PingInterval(s.timeout), true
 }

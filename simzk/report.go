@@ -1,6 +1,7 @@
 package simzk
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -17,12 +18,13 @@ import (
 //
 // A contact at the very time of a half tick counts as reported by it.
 type contacts struct {
-	pingStart time.Duration // time of the client's first ping that counts
+	pingStart time.Duration // when the client's first ping that counts arrives, or noPing
 	contactAt time.Duration // when the server last heard a request, or a ping out of its schedule
 	relayedAt time.Duration // the last contact before contactAt that a report in time contained
 	// When the leader heard a report that came late, if it has heard none since; during a
 	// partition, when it last heard of the client.
 	touchedAt time.Duration
+	silent    bool // the client learns late that it has a connection; see [Cluster.SlowOpen]
 	reported  bool // a report contains the contact at contactAt, whatever the time
 	waits     bool // a report that waits to reach the leader contains the session
 }
@@ -32,12 +34,18 @@ type contacts struct {
 func (c *Cluster) attach(s *session, l *Link) {
 	s.link, s.reporter = l, 0
 	s.contacts = contacts{pingStart: c.now, contactAt: c.now, relayedAt: c.now}
+	if l.opening {
+		s.pingStart, s.silent = noPing, true
+	}
 	c.restartTimer(s)
 	s.unreachable = !s.local && !c.leaderConnected(l.server)
 	if s.unreachable {
 		s.touch(c, c.now)
 	}
 }
+
+// noPing is the time of the first ping of a client that does not know yet that it has a connection.
+const noPing = time.Duration(math.MaxInt64 / 2)
 
 // touch notes when the leader has heard of the client, and replaces what it knew before.
 func (n *contacts) touch(c *Cluster, at time.Duration) {
@@ -131,7 +139,8 @@ func (c *Cluster) resumeContact(s *session) {
 // not count.
 func (c *Cluster) touchSession(s *session, l *Link) {
 	cutOff := !s.local && c.cutOff(l.server)
-	if s.unreachable && (l.pingsBlocked() || !cutOff) ||
+	onItsWay := l.paused && !l.stallRequests && l.requestLatency > 0 && !l.crashed.Load()
+	if s.unreachable && !onItsWay && (l.pingsBlocked() || !cutOff) ||
 		cutOff && s.link == nil && s.reporter == 0 {
 		return
 	}

@@ -206,7 +206,7 @@ func (o *observed) read(at time.Duration) time.Duration {
 // [simzk.Cluster.Deadline] tells that only after the first of them.
 func (o *observed) brief() bool {
 	timeout := o.timeout * time.Duration(o.client) / time.Duration(o.leader)
-	return timeout < o.interval+o.half
+	return timeout < o.interval+o.link.RoundTrip()+o.half
 }
 
 // pass lets time pass in the simulator and the model, and reports whether the session lives on and
@@ -215,8 +215,9 @@ func (o *observed) pass(t failer, duration time.Duration) bool {
 	o.now += duration
 	for {
 		if next, ok := o.Deadline(); ok && next <= o.now {
+			moving := o.link.InTransit()
 			o.Advance(next)
-			if o.Sessions() != 0 && o.Serving(0) {
+			if o.Sessions() != 0 && o.Serving(0) && !moving {
 				t.Fatalf("nothing happens at the deadline %v", next)
 			}
 		} else if next := o.NextInstant(o.Now()); next <= o.now && o.brief() {
@@ -349,7 +350,7 @@ func (f follower) relative(now time.Duration) follower {
 
 var (
 	disturbances       = append([]string{"inbound", "outbound"}, clientDisturbances...)
-	clientDisturbances = []string{"stall", "pause", "request", "crash"}
+	clientDisturbances = []string{"stall", "pause", "request", "crash", "slow"}
 )
 
 // disturb performs a step in the simulator and in the model.
@@ -383,7 +384,14 @@ func (o *observed) disturb(step string) {
 func (o *observed) disturbClient(step string) {
 	c, l := o.Cluster, o.link
 	stalled, _ := l.Stalled()
+	slow, _ := l.Slow()
 	switch {
+	case step == "slow":
+		if !slow && !o.stalled {
+			c.SlowLink(l, o.interval/2, 0)
+			o.nextClientPing += o.interval / 2 // The model has the times at which pings arrive.
+		}
+		return
 	case step == "crash":
 		o.send()
 		o.send()

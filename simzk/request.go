@@ -17,6 +17,7 @@ type Exchange struct {
 	Number     int32  // of the process, in order of transmission
 	Thread     int32  // of the process that makes the request; 0 if it has only one
 	age        uint64 // set at transmission
+	arrives    time.Duration
 	malformed  bool   // the body could not be decoded
 	cachedHash uint64 // result of stateHash; 0 if not computed yet
 
@@ -54,6 +55,7 @@ type Message struct {
 	watches []*watch // that fired
 	Zxid    int64
 	age     uint64
+	arrives time.Duration
 }
 
 // Hash returns 64 bits over what the message shows to the client's caller. It omits the zxid in the

@@ -175,6 +175,9 @@ func (s *harness) linkCommand(name string, from, to int) error {
 	return nil
 }
 
+// latency is that of the slow directions of scripts.
+const latency = 500 * time.Millisecond
+
 // clientCommand runs a command whose first word is a client.
 func (s *harness) clientCommand(name string, conn *model.Conn, words []string) error {
 	switch name {
@@ -211,6 +214,17 @@ func (s *harness) clientCommand(name string, conn *model.Conn, words []string) e
 		s.cluster.StallRequests(conn.Link)
 	case "stall-replies":
 		s.cluster.StallReplies(conn.Link)
+	case "slow-link":
+		s.cluster.SlowLink(conn.Link, latency, latency)
+	case "slow-requests":
+		s.cluster.SlowLink(conn.Link, latency, 0)
+	case "slow-replies":
+		s.cluster.SlowLink(conn.Link, 0, latency)
+	case "slow-open":
+		if !conn.CanSlowOpen() {
+			return fmt.Errorf("the client does not connect")
+		}
+		s.cluster.SlowOpen(conn.Link)
 	case "pause":
 		s.cluster.Pause(conn.Link, time.Minute)
 	case "resume":

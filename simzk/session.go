@@ -51,7 +51,11 @@ func (c *Cluster) timeoutOf(s *session) (at time.Duration, ok bool) {
 	case c.leader == noLeader && !s.local:
 		return 0, false
 	case !s.timingOut():
-		return c.endsUnreported(s)
+		if at, ok = c.endsUnreported(s); !ok && s.silent && s.pingStart > c.now {
+			at = c.clockOf(s).timeOf(s.expires)
+			ok = at < s.pingStart
+		}
+		return at, ok
 	}
 	return c.clockOf(s).timeOf(s.expires), true
 }

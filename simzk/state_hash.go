@@ -134,6 +134,11 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 		}
 		return h
 	}
+	if s.pingStart > c.now && (s.silent || s.link.requestLatency > 0) {
+		// The client has yet to ping: older contacts matter, and the timeout may be over before.
+		h = mix(mix(h, uint64(min(s.pingStart-c.now, s.timeout))), uint64(c.now-s.contactAt))
+		h = mix(h, uint64(c.clockOf(s).timeOf(s.expires)-c.now)<<1|uint64(btoi(s.silent)))
+	}
 	// The input of detach and of resumeContact: the age of the last ping, and that of a later
 	// request. ensembleHash covers the rest in an ensemble with lag.
 	every := PingInterval(s.timeout)
@@ -164,6 +169,9 @@ func (l *Link) stateHash() uint64 {
 	}
 	if l.stall != (stall{}) || l.percent != 0 {
 		h = mix(h, l.stall.key(l.cluster.now)<<8|uint64(l.percent))
+	}
+	if l.slowness != (slowness{}) {
+		h = l.slownessKey(h)
 	}
 	if l.blocked != 0 {
 		h = mix(h, l.blocked)

@@ -102,6 +102,21 @@ func (p *present) part(inbound, outbound time.Duration) {
 	p.SetNow(p.start + 2*time.Second)
 }
 
+// slow makes the link of a client slow.
+func (p *present) slow(client int, requests, replies time.Duration) {
+	p.SlowLink(p.links[client], requests, replies)
+}
+
+// answer makes the server answer a request, and does not deliver the reply.
+func (p *present) answer(client int) {
+	p.Helper()
+	p.send(client, auth("late:2.1"))
+	p.Serve(p.links[client])
+}
+
+// last returns the link of the last client.
+func (p *present) last() *simzk.Link { return p.Links()[len(p.Links())-1] }
+
 func setRoot(data string) *wire.Request {
 	return &wire.Request{Op: wire.OpSetData, Path: "/", Data: []byte(data), Version: -1}
 }
@@ -174,6 +189,34 @@ var presents = [][]func(p *present){
 		func(p *present) { p.StallReplies(p.links[0]) },
 		func(p *present) { p.StallReplies(p.links[1]) },
 		func(p *present) { p.StallRequests(p.links[0]); p.StallReplies(p.links[0]) },
+	},
+	{ // latencies, and when what is in transit arrives
+		func(p *present) { p.slow(0, time.Second, 0) },
+		func(p *present) { p.slow(0, 0, time.Second) },
+		func(p *present) { p.slow(1, time.Second, 0) },
+		func(p *present) { p.slow(0, time.Second, time.Second) },
+		func(p *present) { p.slow(0, 2*time.Second, 0) },
+		func(p *present) { p.slow(0, time.Second, 0); p.send(0, auth("late:2.1")) },
+		func(p *present) {
+			p.SetNow(p.start + 1900*time.Millisecond)
+			p.slow(0, time.Second, 0)
+			p.send(0, auth("late:2.1"))
+			p.SetNow(p.start + 2*time.Second)
+		},
+		func(p *present) { p.slow(0, 0, time.Second); p.answer(0) },
+		func(p *present) {
+			p.SetNow(p.start + 1900*time.Millisecond)
+			p.slow(0, 0, time.Second)
+			p.answer(0)
+			p.SetNow(p.start + 2*time.Second)
+		},
+	},
+	{ // when the answer to a handshake comes, and whether its client pings
+		func(p *present) { p.SlowOpen(p.Accept(0, "127.0.0.1", new(door))) },
+	},
+	{ // when a client with a slow link pings
+		func(p *present) { p.joinPinger(0); p.SlowLink(p.last(), 400*time.Millisecond, 0) },
+		func(p *present) { p.joinPinger(1); p.SlowLink(p.last(), 400*time.Millisecond, 0) },
 	},
 	{ // what waits between a follower and the leader
 		func(p *present) { p.part(1700*time.Millisecond, 1700*time.Millisecond) },

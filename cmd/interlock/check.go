@@ -148,6 +148,8 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.DurationVar(&f.severity.Pause, "max-pause", severity.Pause, "longest pause of a process")
 	flags.IntVar(&f.severity.Drift, "clock-drift", severity.Drift,
 		"drift of faulty clocks in percent")
+	flags.DurationVar(&f.severity.Latency, "link-latency", 0,
+		fmt.Sprintf("latency of slow links (default %v)", faults.DefaultLatency))
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
 		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.requireCoverage, "require-coverage", "",
@@ -184,7 +186,7 @@ func (f *checkFlags) configurations(given func(string) bool) ([]campaign.Configu
 	var wrong error
 	for _, c := range f.rows(named.Faults, given) {
 		c.Subject, c.Client = named.Subject, named.Client
-		if given("max-pause") || given("clock-drift") || !c.Expires() {
+		if given("max-pause") || given("clock-drift") || given("link-latency") || !c.Expires() {
 			c.Severity = f.severity
 		}
 		c.Threads = f.threads
@@ -312,8 +314,10 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 			"allows more", report.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
+	case withoutLatency(f.severity).Validate() != nil:
+		return fmt.Errorf("--max-pause, --clock-drift: %w", withoutLatency(f.severity).Validate())
 	case f.severity.Validate() != nil:
-		return fmt.Errorf("--max-pause, --clock-drift: %w", f.severity.Validate())
+		return fmt.Errorf("--link-latency: %w", f.severity.Validate())
 	case f.idleTicks < 0:
 		return fmt.Errorf("--idle-ticks must be at least 0, not %d", f.idleTicks)
 	case f.maxDeviations < 0:
@@ -329,6 +333,11 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 			"--fair-suffixes: the default policy goes by the numbers of processes")
 	}
 	return f.reportFlags.validate(given)
+}
+
+func withoutLatency(severity faults.Severity) faults.Severity {
+	severity.Latency = 0
+	return severity
 }
 
 // validateStrategy returns an error if the strategy is unknown, or a flag needs another one.

@@ -149,7 +149,8 @@ Each kind strikes one client, one server or one link:
 	}
 	writeTerm(&text, width, "any", "any kind except "+strings.Join(namedOnly(), ", "))
 	text.WriteString(`
---max-pause and --clock-drift bound the severity of pauses and clock faults.
+--max-pause, --clock-drift and --link-latency set the severity of pauses, clock
+faults and slow links.
 --require-coverage takes all, or a list of KIND and KIND@PHASE; the check fails
 if one of them has never struck.`)
 	return text.String()

@@ -153,6 +153,12 @@ func (s *execution) do(m *scheduleStep) {
 		s.inject(faults.SlowClient, a)
 	case fastClientStep:
 		s.inject(faults.FastClient, a)
+	case slowRequestsStep:
+		s.inject(faults.SlowRequests, a)
+	case slowRepliesStep:
+		s.inject(faults.SlowReplies, a)
+	case slowOpenStep:
+		s.inject(faults.SlowOpen, a)
 	case unreachableStep:
 		target := zookeeper.AtLinkTo(s.cluster, a.link, a.link.ServerIndex())
 		if target.Possible(faults.Unreachable) && !a.ambiguous() {

@@ -66,6 +66,9 @@ const (
 	jumpClockStep         stepKind = "jump-clock"
 	slowClientStep        stepKind = "slow-client"
 	fastClientStep        stepKind = "fast-client"
+	slowRequestsStep      stepKind = "slow-requests"
+	slowRepliesStep       stepKind = "slow-replies"
+	slowOpenStep          stepKind = "slow-open"
 	// The server of the client's last connection.
 	unreachableStep stepKind = "unreachable"
 	// between the target and the next server
@@ -109,6 +112,9 @@ var stepKinds = func() []stepKind {
 		{jumpClockStep, 1},
 		{slowClientStep, 1},
 		{fastClientStep, 1},
+		{slowRequestsStep, 1},
+		{slowRepliesStep, 1},
+		{slowOpenStep, 1},
 		{unreachableStep, 1},
 		{partitionLinkStep, 1},
 		{partitionLinkOnewayStep, 1},

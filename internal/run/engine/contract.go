@@ -52,7 +52,7 @@ var drifts = []faults.Kind{
 
 // Graded reports whether faults may strike whose effect depends on the severity.
 func Graded(s *scenarios.Scenario) bool {
-	return slices.ContainsFunc(s.FaultKinds(), func(kind faults.Kind) bool {
+	return s.SlowsLinks() || slices.ContainsFunc(s.FaultKinds(), func(kind faults.Kind) bool {
 		return kind == faults.Pause || slices.Contains(drifts, kind)
 	})
 }

@@ -346,6 +346,94 @@ func TestClientClocks(t *testing.T) {
 	}
 }
 
+// In a slow direction of a link a message arrives late. Nothing heals that.
+func TestSlowLink(t *testing.T) {
+	const d = 100 * time.Millisecond
+	for kind, want := range map[faults.Kind][2]time.Duration{
+		faults.SlowLink: {d, d}, faults.SlowRequests: {d, 0}, faults.SlowReplies: {0, d},
+	} {
+		withClient(t, func(t *testing.T, s *faultyClient) {
+			s.flow()
+			client := zookeeper.AtClient(s.cluster, s.conn.Link)
+			client.Inject(kind, faults.Severity{Latency: d})
+			if client.Possible(kind) {
+				t.Errorf("%v can strike again", kind)
+			}
+			s.cluster.Heal(s.conn.Link)
+			go s.conn.Get("/n")
+			s.collect()
+			request := s.until(s.conn.Servable)
+			s.cluster.Serve(s.conn.Link)
+			if reply := s.until(s.conn.Deliverable); [...]time.Duration{request, reply} != want {
+				t.Errorf("%v: the request takes %v and the reply %v, want %v", kind, request, reply,
+					want)
+			}
+			s.flow()
+		})
+	}
+}
+
+// until lets time pass until a message has arrived, and returns how long that took.
+func (s *faultyClient) until(arrived func() (uint64, bool)) time.Duration {
+	began := time.Now()
+	for {
+		if _, ok := arrived(); ok {
+			return time.Since(began)
+		}
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		s.cluster.Advance(time.Since(s.began))
+	}
+}
+
+// The answer to a handshake that is held back comes when the link is healed. Only then does the
+// client ping, so that its session can end before.
+func TestSlowOpen(t *testing.T) {
+	for held, lives := range map[time.Duration]bool{
+		0: true, 2 * time.Second: true, 4 * time.Second: false, 6 * time.Second: false,
+	} {
+		withClient(t, func(t *testing.T, s *faultyClient) {
+			s.flow()
+			client := zookeeper.AtClient(s.cluster, s.conn.Link)
+			if client.Possible(faults.SlowOpen) {
+				t.Error("possible without a handshake")
+			}
+			s.cluster.ResetConnection(s.conn.Link)
+			s.pauseFor(time.Second)
+			if !client.Possible(faults.SlowOpen) {
+				t.Error("impossible during a handshake")
+			}
+			client.Inject(faults.SlowOpen, faults.DefaultSeverity())
+			s.cluster.Serve(s.conn.Link)
+			s.pauseFor(held)
+			if _, ok := s.conn.Deliverable(); ok {
+				t.Errorf("the answer can be delivered after %v", held)
+			}
+			s.cluster.Heal(s.conn.Link)
+			if _, ok := s.conn.Deliverable(); ok {
+				s.cluster.Deliver(s.conn.Link)
+			}
+			s.pauseFor(5 * time.Second)
+			if s.exists() != lives {
+				t.Errorf("after an answer of %v the session lives: %v", held, s.exists())
+			}
+		})
+	}
+}
+
+// pauseFor lets time pass, and delivers no message.
+func (s *faultyClient) pauseFor(duration time.Duration) {
+	for end := s.cluster.Now() + duration; s.cluster.Now() < end; {
+		next := end
+		if deadline, ok := s.cluster.Deadline(); ok {
+			next = min(next, deadline)
+		}
+		time.Sleep(next - s.cluster.Now())
+		synctest.Wait()
+		s.cluster.Advance(time.Since(s.began))
+	}
+}
+
 // The event of a watch is lost if the watch is set again only after the reply to a call that waited
 // for the connection.
 func TestDelayRewatch(t *testing.T) {

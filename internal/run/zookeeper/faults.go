@@ -304,6 +304,10 @@ var faultActions = [faults.Kinds]faultAction{
 		possible: func(s Site) bool { return model.CanDelayWatches(s.client) },
 		apply:    func(s Site, _ faults.Severity) { model.DelayWatches(s.client) },
 	},
+	faults.SlowLink:     slowLink,
+	faults.SlowRequests: slowRequests,
+	faults.SlowReplies:  slowReplies,
+	faults.SlowOpen:     slowOpen,
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },
 		// Of several sessions, the oldest connection's ends.

@@ -10,10 +10,16 @@ func (c *processClient) CanServe() bool {
 	return ok
 }
 
+// MayTimeOut reports whether time can make the client give up its connection, or decides when what
+// it sends arrives.
+func (c *processClient) MayTimeOut() bool {
+	return c.Link.MayTimeOut() || c.RoundTrip() > 0
+}
+
 // Stalled reports whether requests or replies wait for the client's link to be healed.
 func (c *processClient) Stalled() bool {
 	requests, replies := c.Link.Stalled()
-	return requests || replies
+	return requests || replies || c.Opening()
 }
 
 // Silent reports whether nothing is in flight to or from the client, the server has no watch of it,

@@ -289,7 +289,8 @@ func (z *System) healLink(step sim.Step) {
 // Now returns the time since the start of the run.
 func (z *System) Now() time.Duration { return z.cluster.Now() }
 
-// Deadline returns when next a session expires, a client dials, or a server acts by itself.
+// Deadline returns when next a session expires, a client dials, a message arrives on a slow link,
+// or a server acts by itself.
 func (z *System) Deadline() (at time.Duration, ok bool) { return z.cluster.Deadline() }
 
 // Advance sets the time and lets what is due by then happen.
@@ -297,8 +298,14 @@ func (z *System) Advance(now time.Duration) { z.cluster.Advance(now) }
 
 // AwaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
 // without a connection, a client that is about to dial or to give up a stalled connection, the end
-// of a pause, or a server that is about to notice a partition. Timers of processes do not count.
+// of a pause, a message on a slow link, or a server that is about to notice a partition. Timers of
+// processes do not count.
 func (z *System) AwaitsTime() bool {
+	for _, link := range z.cluster.Links() {
+		if link.InTransit() || link.Opening() {
+			return true
+		}
+	}
 	for _, c := range z.clients {
 		if c.Crashed() {
 			continue

@@ -195,6 +195,8 @@ func TestMergingLosesNothing(t *testing.T) {
 		{subjects.Textbook(), 2, 1, 1, "pause=1"},
 		{subjects.Textbook(), 2, 1, 1, "restart=1"},
 		{subjects.Textbook(), 2, 1, 1, "cut:c2@release=1,delay-rewatch=1"},
+		{subjects.Textbook(), 2, 1, 1, "slow-link=1"},
+		{subjects.Textbook(), 2, 1, 1, "cut:c1=1,slow-open=1"},
 		{subjects.Mutex(), 1, 2, 1, "any=1"},
 		{subjects.Textbook(), 2, 1, 1, "crash=1"},
 		{subjects.Mutex(), 2, 1, 1, "pause:c1=1"},

@@ -28,7 +28,10 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			s, schedules := locktest.Planned(t, subjects.Mutex(), 2, 1, kind.String()+"=1"), 30
 			// delay-rewatch needs a client that lost its connection and sends a request before it
 			// has another.
-			if kind == faults.DelayRewatch {
+			switch kind {
+			case faults.SlowOpen:
+				s = locktest.Planned(t, subjects.Mutex(), 2, 1, "cut:c1=1,slow-open=1")
+			case faults.DelayRewatch:
 				s, schedules = locktest.Planned(t, subjects.Textbook(), 2, 1,
 					"cut:c2@release=1,delay-rewatch=1"), 250
 			}

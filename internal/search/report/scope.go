@@ -95,8 +95,11 @@ func (s *Scope) time() string {
 		waits += "an effect of a fault waits for time"
 	}
 	if waits != "" {
-		text += " and, while " + waits + ", where no message is in flight and no process is " +
-			"about to enter"
+		messages := "no message is in flight"
+		if s.Scenario.SlowsLinks() {
+			messages = "every message in flight is still on a slow link"
+		}
+		text += " and, while " + waits + ", where " + messages + " and no process is about to enter"
 	}
 	if s.IdleTicks > 0 {
 		text += ", and at " + Counted(s.IdleTicks, "other moment") + " of a schedule"

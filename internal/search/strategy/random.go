@@ -25,9 +25,9 @@ type Random struct {
 }
 
 // kindsDrawnFirst is how many kinds of faults there were in the first version. Kinds that came
-// later draw their weights from a source of their own, so that schedules without them are what they
-// were.
-const kindsDrawnFirst = faults.Unreachable
+// later draw their weights from a source of their own, and those that came last draw them after
+// everything else, so that schedules without them are what they were.
+const kindsDrawnFirst, kindsDrawnLast = faults.Unreachable, faults.SlowLink
 
 // resumeWeights are the weights of the early end of a pause that runs draw from. In half of the
 // runs no pause ends early: one that outlasts a lock takes several ticks, and could end before
@@ -50,10 +50,13 @@ func NewRandom(seed uint64, schedule int) *Random {
 	}
 	var later rand.PCG
 	later.Seed(seed, ^uint64(schedule))
-	for kind := kindsDrawnFirst; kind < faults.Kinds; kind++ {
+	for kind := kindsDrawnFirst; kind < kindsDrawnLast; kind++ {
 		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[later.Uint64()%4]
 	}
 	r.weights[sim.Resume] = resumeWeights[later.Uint64()%uint64(len(resumeWeights))]
+	for kind := kindsDrawnLast; kind < faults.Kinds; kind++ {
+		r.kinds[kind] = [...]uint64{0, 1, 4, 16}[later.Uint64()%4]
+	}
 	r.tick = tick
 	return r
 }

@@ -58,12 +58,13 @@ func (c *Conn) deadline() (time.Duration, bool) {
 }
 
 func (c *Conn) pingsStalled() {
-	c.keepalive.StopPings(c.phase == library.Connected, c.cluster.Now(), c.cluster.SessionTimeout())
+	c.keepalive.StopPings(c.phase == library.Connected, c.cluster.Now(), c.cluster.SessionTimeout(),
+		c.RoundTrip())
 }
 
 func (c *Conn) pingsResumed() {
 	c.keepalive.ResumePings(c.phase == library.Connected, c.cluster.Now(),
-		c.cluster.SessionTimeout())
+		c.cluster.SessionTimeout(), c.RoundTrip())
 }
 
 func (c *Conn) advance() {

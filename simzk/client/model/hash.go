@@ -61,6 +61,11 @@ func (c *Conn) stateHash() uint64 {
 	every := simzk.PingInterval(c.cluster.SessionTimeout())
 	h = hash64.Mix(h, hash64.Bit(c.keepalive.PingsStopped)|uint64(min(now-c.keepalive.ReceivedAt,
 		every))<<1^uint64((now-c.keepalive.PingStart)%every)<<32)
+	if latency := c.RoundTrip(); latency > 0 { // Which answers have come matters.
+		h = hash64.Mix(h, uint64(min(now-c.keepalive.PingStart, every+latency)))
+		h = hash64.Mix(h, uint64(min(now-c.keepalive.ReceivedAt, 2*every)))
+		h = hash64.Mix(h, uint64(min(now-c.keepalive.StoppedAt, latency)))
+	}
 	if c.keepalive.PingUnanswered(now, c.cluster.SessionTimeout()) {
 		h = hash64.Mix(h, 1)
 	}

@@ -93,7 +93,7 @@ func (r *Conn) answerDial() bool {
 	}
 	r.phase, r.keepalive.ReadDeadline = library.Connecting,
 		c.Now()+library.HandshakeTimeout(c.SessionTimeout())
-	r.pipe = newPipe(r.notifyCluster)
+	r.pipe = newPipe(r.notifyCluster, r.link.RoundTrip)
 	dial.answer <- r.pipe
 	return true
 }

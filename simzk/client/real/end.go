@@ -82,7 +82,8 @@ func (r *Conn) pingsStalled() {
 	if r.pipe != nil {
 		r.pipe.answerPings(false)
 	}
-	r.keepalive.StopPings(r.phase == library.Connected, r.cluster.Now(), r.cluster.SessionTimeout())
+	r.keepalive.StopPings(r.phase == library.Connected, r.cluster.Now(), r.cluster.SessionTimeout(),
+		r.link.RoundTrip())
 }
 
 func (r *Conn) pingsResumed() {
@@ -91,7 +92,7 @@ func (r *Conn) pingsResumed() {
 		r.settle()
 	}
 	r.keepalive.ResumePings(r.phase == library.Connected, r.cluster.Now(),
-		r.cluster.SessionTimeout())
+		r.cluster.SessionTimeout(), r.link.RoundTrip())
 }
 
 func (r *Conn) key() uint64 {

@@ -243,7 +243,7 @@ func (r *Endpoint) answerDial() {
 		r.cluster.Settle()
 		return
 	}
-	p := newPipe(r.notifyCluster)
+	p := newPipe(r.notifyCluster, r.Link().RoundTrip)
 	p.foreign = request.foreign
 	request.answer <- p
 	r.cluster.Settle()

@@ -22,22 +22,28 @@ type pipe struct {
 	mu            sync.Mutex
 	toClient      []byte
 	toServer      []byte
-	pings         bool // pings are answered at once; for a real client
-	pingsHeld     bool // pings are not answered for now
-	heldPings     int  // number of pings to be answered later
-	writesFail    bool // every Write fails
-	paused        bool // the client's process is paused; Read waits
-	stopped       bool // the client's process has crashed; Read and Write wait
-	foreign       bool // no patched client library has it
-	ended         bool // closed by either side
-	closed        bool // closed by the client
+	pings         bool        // pings are answered at once; for a real client
+	pingsHeld     bool        // pings are not answered for now
+	heldPings     int         // number of pings to be answered later
+	answers       []time.Time // when the answers to pings arrive that are in transit
+	writesFail    bool        // every Write fails
+	paused        bool        // the client's process is paused; Read waits
+	stopped       bool        // the client's process has crashed; Read and Write wait
+	foreign       bool        // no patched client library has it
+	ended         bool        // closed by either side
+	closed        bool        // closed by the client
 	deadline      time.Time
 	changed       chan struct{} // closed and replaced at every change of the above
 	onClientWrite func()        // called when the client has written or closed
+	roundTrip     func() time.Duration
 }
 
-func newPipe(arrived func()) *pipe {
-	return &pipe{pings: true, changed: make(chan struct{}), onClientWrite: arrived}
+// newPipe returns a pipe that calls a function when the client has written or closed. The answer to
+// a ping arrives after a round trip.
+func newPipe(arrived func(), roundTrip func() time.Duration) *pipe {
+	return &pipe{
+		pings: true, changed: make(chan struct{}), onClientWrite: arrived, roundTrip: roundTrip,
+	}
 }
 
 // broadcast wakes every waiting Read. The caller holds the lock.
@@ -121,10 +127,12 @@ func (p *pipe) Read(b []byte) (int, error) {
 		paused := p.stopped || p.paused && !p.closed
 		n := 0
 		if !paused {
+			p.receiveAnswers()
 			n = copy(b, p.toClient)
 			p.toClient = p.toClient[n:]
 		}
 		ended, deadline, changed := p.ended, p.deadline, p.changed
+		wake := p.nextAnswer(deadline)
 		p.mu.Unlock()
 		wait := time.Until(deadline)
 		switch {
@@ -135,13 +143,13 @@ func (p *pipe) Read(b []byte) (int, error) {
 			return n, nil
 		case ended:
 			return 0, io.EOF
-		case deadline.IsZero():
+		case wake.IsZero():
 			<-changed
 			continue
-		case wait <= 0:
+		case wait <= 0 && !deadline.IsZero():
 			return 0, os.ErrDeadlineExceeded
 		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(time.Until(wake))
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -196,8 +204,29 @@ func (p *pipe) ping() {
 		p.heldPings++
 		return
 	}
-	p.toClient = append(p.toClient, pingReply...)
+	if latency := p.roundTrip(); latency > 0 {
+		p.answers = append(p.answers, time.Now().Add(latency))
+	} else {
+		p.toClient = append(p.toClient, pingReply...)
+	}
 	p.broadcast()
+}
+
+// receiveAnswers receives the answers to pings that have arrived. The caller holds the lock.
+func (p *pipe) receiveAnswers() {
+	for len(p.answers) > 0 && !p.pingsHeld && !p.answers[0].After(time.Now()) {
+		p.answers, p.toClient = p.answers[1:], append(p.toClient, pingReply...)
+	}
+}
+
+// nextAnswer returns the deadline, or when the next answer to a ping arrives if that is earlier.
+// The caller holds the lock.
+func (p *pipe) nextAnswer(deadline time.Time) time.Time {
+	if len(p.answers) > 0 && !p.pingsHeld &&
+		(deadline.IsZero() || p.answers[0].Before(deadline)) {
+		return p.answers[0]
+	}
+	return deadline
 }
 
 // stop makes the client notice nothing of the connection until the end of the run.
@@ -222,12 +251,16 @@ func (p *pipe) answerPings(answer bool) {
 	defer p.mu.Unlock()
 	p.pingsHeld = !answer
 	p.answerHeldPings()
+	if len(p.answers) > 0 {
+		p.broadcast()
+	}
 }
 
 // answerHeldPings answers the held pings if pings are answered. The caller holds the lock.
 func (p *pipe) answerHeldPings() {
 	for ; !p.pingsHeld && !p.paused && p.heldPings > 0; p.heldPings-- {
-		p.ping()
+		p.toClient = append(p.toClient, pingReply...)
+		p.broadcast()
 	}
 }
 

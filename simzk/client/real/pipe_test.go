@@ -30,7 +30,7 @@ type testPipe struct {
 
 func newTestPipe() *testPipe {
 	p := new(testPipe)
-	p.pipe = newPipe(func() { p.notifications++ })
+	p.pipe = newPipe(func() { p.notifications++ }, noLatency)
 	return p
 }
 
@@ -387,7 +387,7 @@ func TestPipeAddresses(t *testing.T) {
 // program sends to find out whether a server is there is not.
 func TestUnknownClientIsRefused(t *testing.T) {
 	for sent, refused := range map[string]bool{"ruok": false, "\x00\x00\x00\x01x": true} {
-		p := newPipe(func() {})
+		p := newPipe(func() {}, noLatency)
 		p.foreign = true
 		func() {
 			defer func() {
@@ -400,3 +400,6 @@ func TestUnknownClientIsRefused(t *testing.T) {
 		}()
 	}
 }
+
+// noLatency is the round trip of a link that is not slow.
+func noLatency() time.Duration { return 0 }

@@ -15,7 +15,7 @@ type Keepalive struct {
 	// that.
 	ReadDeadline time.Duration
 	PingsStopped bool // pings are not answered
-	stoppedAt    time.Duration
+	StoppedAt    time.Duration
 }
 
 // readTimeout returns the client's read timeout.
@@ -46,31 +46,42 @@ func (h *Keepalive) ArmReadDeadline(now, session time.Duration) {
 	h.ReadDeadline = now + readTimeout(session)
 }
 
-// StopPings notes that pings are not answered from now on. A client that does not ping yet already
-// has a deadline.
-func (h *Keepalive) StopPings(pings bool, now, session time.Duration) {
-	h.PingsStopped, h.stoppedAt = true, now
+// StopPings notes that pings are not answered from now on, those in transit included. A client that
+// does not ping yet already has a deadline. A round trip is shorter than the interval of pings.
+func (h *Keepalive) StopPings(pings bool, now, session, roundTrip time.Duration) {
+	h.PingsStopped, h.StoppedAt = true, now
 	if pings && h.ReadDeadline == 0 {
-		h.ReadDeadline = max(h.ReceivedAt, simzk.LastPing(h.PingStart, now, session)) +
+		h.ReadDeadline = max(h.ReceivedAt, h.lastAnswer(now, session, roundTrip)) +
 			readTimeout(session)
 	}
 }
 
+// lastAnswer returns when the last ping was answered, or 0 if none was. Where messages take no
+// time, the beginning counts as a ping.
+func (h *Keepalive) lastAnswer(now, session, roundTrip time.Duration) time.Duration {
+	if roundTrip > 0 && now < h.PingStart+simzk.PingInterval(session)+roundTrip {
+		return 0
+	}
+	return simzk.LastPing(h.PingStart, now-roundTrip, session) + roundTrip
+}
+
 // ResumePings notes that pings are answered again. A ping that waits is answered at once.
-func (h *Keepalive) ResumePings(pings bool, now, session time.Duration) {
-	unanswered := h.PingUnanswered(now, session)
+func (h *Keepalive) ResumePings(pings bool, now, session, roundTrip time.Duration) {
+	unanswered := h.PingUnanswered(now, session) || roundTrip > 0 &&
+		h.lastAnswer(now, session, roundTrip) > h.lastAnswer(h.StoppedAt, session, roundTrip)
 	h.PingsStopped = false
 	switch {
 	case !pings:
 	case unanswered:
 		h.Received(now)
 	default:
-		h.relyOnPings(simzk.LastPing(h.PingStart, now, session) + simzk.PingInterval(session))
+		h.relyOnPings(max(h.lastAnswer(now, session, roundTrip), h.PingStart+roundTrip) +
+			simzk.PingInterval(session))
 	}
 }
 
 // PingUnanswered reports whether a ping waits for its reply. The client must be pinging.
 func (h *Keepalive) PingUnanswered(now, session time.Duration) bool {
-	return h.PingsStopped && simzk.LastPing(h.PingStart, now, session) > max(h.stoppedAt,
+	return h.PingsStopped && simzk.LastPing(h.PingStart, now, session) > max(h.StoppedAt,
 		h.PingStart)
 }
