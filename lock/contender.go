@@ -45,6 +45,7 @@ type contender struct {
 	granted      bool             // it was granted the lock
 	// the session in which the first request to delete the node was sent; 0 before
 	deleteSession int64
+	forfeits      bool // its node is removed although the attempt goes on
 	// why the node was not removed, or that it was gone before; valid once removed is closed
 	removalErr error
 }
@@ -58,6 +59,8 @@ type nodeState struct {
 	token    int64     // the fencing token
 	// the zxid that created the node; 0 unless it was needed for the order
 	czxid int64
+	// how long pairs have taken that were answered too late to grant the lock: see [contender.late]
+	tooLate time.Duration
 
 	ownWatch <-chan zk.Event // fires when the node changes or goes; nil if not watched
 	ownEpoch uint64          // epoch of the connection on which ownWatch was set
@@ -187,6 +190,14 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 			// a round would count.
 			c.uncertain = c.uncertain || c.rule.kind == party
 			continue
+		case err == errForfeited:
+			if err := c.forfeit(); err != nil {
+				return nil, err
+			}
+			if c.ctx.Value(othersKey{}) != nil {
+				return nil, errForfeited
+			}
+			continue
 		}
 		if err := c.pause(err); err != nil {
 			return nil, err
@@ -235,6 +246,8 @@ func (c *contender) alive() bool {
 		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.validity)
 }
 
+func (c *contender) isConnected() bool { return c.client.State() == zk.StateHasSession }
+
 // provenAt returns since when the session to which the node belongs is proved to be alive: see
 // [proof].
 func (c *contender) provenAt() time.Time {
@@ -255,7 +268,7 @@ func (c *contender) create() error {
 			return err
 		}
 	}
-	connected, began := c.client.State() == zk.StateHasSession, time.Now()
+	connected, began := c.isConnected(), time.Now()
 	if err := c.precede(); err != nil {
 		return err
 	}
@@ -306,40 +319,6 @@ func (c *contender) listConcurrently() <-chan listing {
 		}
 	}()
 	return answer
-}
-
-// createParents creates the directory of the lock. It returns errRestart on success, because the
-// node itself is yet to be created.
-func (q *queue) createParents(directory string) error {
-	if directory == "" {
-		return zk.ErrNoNode // The root: a client that adds a prefix lacks the node of the prefix.
-	}
-	err := q.createDirectory(directory)
-	if errors.Is(err, zk.ErrNoNode) {
-		parent := directory[:strings.LastIndexByte(directory, '/')]
-		if err := q.createParents(parent); err != errRestart {
-			return err
-		}
-		err = q.createDirectory(directory)
-	}
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return err
-	}
-	return errRestart
-}
-
-// A containerClient is a client that can create container nodes.
-type containerClient interface {
-	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
-}
-
-func (q *queue) createDirectory(directory string) error {
-	if client, ok := q.client.(containerClient); ok && q.containers {
-		_, err := client.CreateContainer(directory, nil, zk.FlagContainer, q.acl)
-		return err
-	}
-	_, err := q.client.Create(directory, nil, 0, q.acl)
-	return err
 }
 
 // findNode looks for nodes with the contender's GUID. A node of the current session becomes the
@@ -412,7 +391,11 @@ func (c *contender) removeOnce() error {
 	case err != nil && !isNoNode(err):
 		return err
 	}
-	c.observe(Event{Kind: Removed})
+	if c.forfeits {
+		c.observe(Event{Kind: Forfeited, Err: errTooSlow})
+	} else {
+		c.observe(Event{Kind: Removed})
+	}
 	c.node = ""
 	c.granted = false // A second node never held the lock.
 	// A request presumed lost may have been carried out late and have created a second node.

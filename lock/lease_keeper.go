@@ -46,18 +46,20 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	if !c.alive() {
 		confirm = func() error { return c.prove() }
 	}
+	connected, began := c.isConnected(), time.Now()
 	if err := confirm(); err != nil {
 		return nil, err
 	}
 	proven := c.provenAt()
-	if c.proof.unstable(c.validity) {
+	switch {
+	case c.proof.unstable(c.validity):
 		return nil, errSlowConnection
+	case time.Since(proven) < c.validity:
+		return c.newLeaseKeeper(), nil
+	case !connected: // The requests have waited for a connection.
+		began = time.Now()
 	}
-	if time.Since(proven) >= c.validity {
-		c.observe(Event{Kind: Retried, Err: errTooSlow}) // The lease would have expired already.
-		return nil, errRestart
-	}
-	return c.newLeaseKeeper(), nil
+	return nil, c.late(began) // The lease would have expired already.
 }
 
 // prove makes ZooKeeper commit a check that the node exists, which succeeds only if its session is

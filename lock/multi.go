@@ -77,6 +77,18 @@ func (m *Multi) take(ctx context.Context, lock func(Locker, context.Context) (*L
 		// The elements may include the same lock twice.
 		ctx = WithOwner(ctx)
 	}
+	ctx = context.WithValue(ctx, othersKey{}, true)
+	for {
+		taken, err := m.takeOnce(ctx, lock)
+		if !errors.Is(err, errForfeited) {
+			return taken, err
+		}
+	}
+}
+
+func (m *Multi) takeOnce(ctx context.Context, lock func(Locker, context.Context) (*Lease,
+	error),
+) (*MultiLease, error) {
 	taken := &MultiLease{leases: make([]*Lease, 0, len(m.lockers))}
 	for _, locker := range m.lockers {
 		lease, err := lock(locker, ctx)

@@ -28,8 +28,9 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 }
 
 // Lock waits until it holds the lock and returns a lease on it. It survives lost connections and
-// lost sessions: a contender whose session has expired queues again, at the end. It does not queue
-// while ZooKeeper takes longer to answer than a sixth of the session timeout.
+// lost sessions: a contender whose session has expired queues again, at the end. So does one that
+// is next, if ZooKeeper has taken too long to answer for a grant for a session timeout. Lock does
+// not queue while an answer takes longer than a sixth of it.
 //
 // Lock fails with
 //

@@ -31,8 +31,8 @@ type Event struct {
 	Ahead int   // of Waiting: the number of contenders before it that block it
 	// of Queued, Granted and Failed: since Lock was called; of Ended: since the grant
 	Elapsed time.Duration
-	// of Retried and Abandoned: the failure; of Failed: the reason; of Ended: why the lock was
-	// lost, or nil if it was unlocked
+	// of Retried and Abandoned: the failure; of Failed and Forfeited: the reason; of Ended: why the
+	// lock was lost, or nil if it was unlocked
 	Err error
 }
 
@@ -56,6 +56,7 @@ const (
 	Downgraded EventKind = "downgraded" // it is about to admit readers
 	Ended      EventKind = "ended"      // the lock was unlocked or lost
 	Retried    EventKind = "retried"    // a request failed and is retried
+	Forfeited  EventKind = "forfeited"  // its node was removed, and it will queue again
 	Removed    EventKind = "removed"    // its node was removed
 	Abandoned  EventKind = "abandoned"  // its node could not be removed
 )

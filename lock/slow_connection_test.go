@@ -160,7 +160,7 @@ func TestSlowLinkAfterSlowConnection(t *testing.T) {
 	for _, delay := range []time.Duration{0, part, 2 * part, 3 * part, 4*part + part/2} {
 		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
 			inWorld(t, 1, func(w *world) {
-				conn := slowTrip{w.client(1), sessionTimeout / 50}
+				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
 				m := must(lock.NewSession(conn, conn.Events(), sessionTimeout).NewMutex("/lock"))
 				w.pass(sessionTimeout)
 				w.reconnectSlowly(1, delay)

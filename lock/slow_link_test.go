@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,51 +14,45 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
-// A slowTrip is a client whose every request takes a round trip of this length.
+// A slowTrip is a client whose every request takes a round trip of a length that can change.
 type slowTrip struct {
-	*model.Conn
-	trip time.Duration
-}
-
-// A varyingTrip is a client whose syncs take a round trip of a length that changes.
-type varyingTrip struct {
 	*model.Conn
 	trip *time.Duration
 }
 
-func (v varyingTrip) Sync(path string) (string, error) {
-	defer time.Sleep(*v.trip)
-	return v.Conn.Sync(path)
-}
-
 func (s slowTrip) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.Create(path, data, flags, acl)
 }
 
 func (s slowTrip) Exists(path string) (bool, *zk.Stat, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.Exists(path)
 }
 
 func (s slowTrip) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.GetW(path)
 }
 
 func (s slowTrip) Children(path string) ([]string, *zk.Stat, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.Children(path)
 }
 
 func (s slowTrip) Sync(path string) (string, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.Sync(path)
 }
 
 func (s slowTrip) Multi(operations ...any) ([]zk.MultiResponse, error) {
-	defer time.Sleep(s.trip)
+	defer func() { time.Sleep(*s.trip) }()
 	return s.Conn.Multi(operations...)
+}
+
+func (s slowTrip) Delete(path string, version int32) error {
+	defer func() { time.Sleep(*s.trip) }()
+	return s.Conn.Delete(path, version)
 }
 
 // passFinely lets time pass in steps that are shorter than a round trip.
@@ -72,7 +67,7 @@ func (w *world) passFinely(duration time.Duration) {
 // A Session stays connected while a round trip takes at most 1/24 of the session timeout.
 func TestSlowSession(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		conn := slowTrip{w.client(1), sessionTimeout / 24}
+		conn := slowTrip{w.client(1), new(sessionTimeout / 24)}
 		l := w.listen(lock.NewSession(conn, conn.Events(), sessionTimeout))
 		w.passFinely(5 * sessionTimeout)
 		l.want(t, lock.SessionSuspended, lock.SessionConnected)
@@ -85,7 +80,7 @@ func TestSlowLink(t *testing.T) {
 	for _, onSession := range []bool{false, true} {
 		for percent := range 10 {
 			inWorld(t, 2, func(w *world) {
-				conn := slowTrip{w.client(1), sessionTimeout / 50}
+				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
 				var client lock.Client = conn
 				if onSession {
 					client = lock.NewSession(conn, conn.Events(), sessionTimeout)
@@ -109,7 +104,7 @@ func TestSlowLink(t *testing.T) {
 func TestTooSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := new(witness)
-		m := must(lock.NewMutex(slowTrip{w.client(1), sessionTimeout / 5}, "/lock", sessionTimeout,
+		m := must(lock.NewMutex(slowTrip{w.client(1), new(sessionTimeout / 5)}, "/lock", sessionTimeout,
 			lock.WithObserver(seen)))
 		c := w.start(background, m)
 		w.passFinely(5 * sessionTimeout)
@@ -142,7 +137,7 @@ func TestTooSlowLink(t *testing.T) {
 func TestTooSlowToQueue(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip := sessionTimeout / 5
-		m := must(lock.NewMutex(varyingTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(slowTrip{w.client(1), &trip}, "/lock", sessionTimeout))
 		ctx, cancel := context.WithTimeout(background, 2*sessionTimeout)
 		defer cancel()
 		short, long := w.start(ctx, m), w.start(background, m)
@@ -173,7 +168,7 @@ func TestTooSlowToQueue(t *testing.T) {
 func TestTryOnSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		trip := sessionTimeout / 5
-		m := must(lock.NewMutex(varyingTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(slowTrip{w.client(1), &trip}, "/lock", sessionTimeout))
 		try := w.begin(background, m.TryLock)
 		forAll := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return m.TryLockFor(ctx, 2*sessionTimeout)
@@ -194,5 +189,100 @@ func TestTryOnSlowLink(t *testing.T) {
 		}
 		trip = 0
 		w.unlock(w.take(background, m.TryLock))
+	})
+}
+
+// A contender whose link has become too slow to hold the lock forfeits its place at the head of the
+// queue, so that those behind it proceed. It queues again when the link is fast enough.
+func TestSlowHeadForfeits(t *testing.T) {
+	for name, take := range map[string]func(w *world, client lock.Client, o lock.Observer) (
+		lock.Locker, error,
+	){
+		"mutex": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+			return lock.NewMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
+		},
+		"session": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+			return lock.NewSession(client, w.client(1).Events(), sessionTimeout).
+				NewMutex("/lock", lock.WithObserver(o))
+		},
+		"reader": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+			rw, err := lock.NewRWMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
+			return rw.RLocker(), err
+		},
+		"place": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+			return lock.NewSemaphore(client, "/lock", 1, sessionTimeout, lock.WithObserver(o))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 3, func(w *world) {
+				trip, seen := new(time.Duration(0)), new(witness)
+				locker, err := take(w, slowTrip{w.client(1), trip}, seen)
+				if err != nil {
+					t.Fatal(err)
+				}
+				holder := w.acquire(w.mutex(2))
+				slow := w.begin(background, locker.Lock)
+				w.passFinely(time.Second)
+				behind := w.start(background, w.mutex(3))
+				w.passFinely(time.Second)
+				w.wantNodes(3)
+				*trip = sessionTimeout / 5
+				w.unlock(holder)
+				w.passFinely(sessionTimeout / 2)
+				w.wantWaiting(behind)
+				w.passFinely(2 * sessionTimeout)
+				w.wantGranted(behind)
+				w.wantWaiting(slow)
+				w.wantNodes(1)
+				if kinds := seen.kinds(); !slices.Contains(kinds, lock.Forfeited) ||
+					slices.Contains(kinds, lock.Removed) {
+					t.Errorf("the observer has seen %v", kinds)
+				}
+				w.unlock(behind.lease)
+				*trip = 0
+				w.passFinely(sessionTimeout)
+				w.wantGranted(slow)
+				if err := slow.lease.Err(); err != nil {
+					t.Error(err)
+				}
+				w.unlock(slow.lease)
+				w.wantNodes(0)
+			})
+		})
+	}
+}
+
+// A Multi whose contender forfeits its place takes all of its locks anew: what it held before is lost
+// by then.
+func TestSlowMultiBeginsAnew(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.create("/other", 0, 0)
+		trip := new(time.Duration(0))
+		on := func(client lock.Client, path string) *lock.Mutex {
+			return must(lock.NewMutex(client, path, sessionTimeout))
+		}
+		slow := slowTrip{w.client(1), trip}
+		both := must(lock.NewMulti(on(slow, "/lock"), on(slow, "/other")))
+		holder := w.acquire(on(w.client(2), "/other"))
+		var taken *lock.MultiLease
+		over := make(chan struct{})
+		go func() { taken, _ = both.Lock(background); close(over) }()
+		w.passFinely(time.Second)
+		first := w.start(background, w.mutex(3))
+		second := w.start(background, on(w.client(3), "/other"))
+		w.passFinely(time.Second)
+		*trip = sessionTimeout / 5
+		w.unlock(holder)
+		w.passFinely(3 * sessionTimeout)
+		w.wantGranted(first)
+		w.wantGranted(second)
+		w.unlock(first.lease)
+		w.unlock(second.lease)
+		*trip = 0
+		w.passFinely(2 * sessionTimeout)
+		<-over
+		if err := taken.Err(); err != nil {
+			t.Error(err)
+		}
 	})
 }

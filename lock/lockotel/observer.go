@@ -27,7 +27,7 @@
 // interlock.lock.path, interlock.lock.mode (exclusive or shared), interlock.lock.places of a
 // semaphore, interlock.lock.node, interlock.lock.token and interlock.outcome. A failure has the
 // status Error and error.type. Events of a span are interlock.queued, with each node that the
-// attempt has created, interlock.downgraded and interlock.revoked.
+// attempt has created, interlock.forfeited, interlock.downgraded and interlock.revoked.
 //
 // The command interlock verify reads these spans as OTLP JSON, and finds leases that overlap.
 package lockotel
@@ -158,6 +158,8 @@ func (o *observer) Observe(e lock.Event) {
 		o.report(e, "interlock.hold", held, now, o.held, outcome)
 	case lock.Retried:
 		o.retried.Add(e.Context, 1, metric.WithAttributes(path, errorType(e.Err)))
+	case lock.Forfeited:
+		o.note(e, phaseEvent{"interlock.forfeited", now, e.Node})
 	case lock.Removed:
 		o.endRemoval(e, now, "removed")
 	case lock.Abandoned:

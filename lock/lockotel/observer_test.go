@@ -125,25 +125,25 @@ const (
 func TestUnlocked(t *testing.T) {
 	metrics, spans, statuses := recorded(t, lock.Attempt{Places: 1}, func(c *contender) {
 		for _, kind := range []lock.EventKind{
-			lock.Queued, lock.Waiting, lock.Granted, lock.Revoked, lock.Ended, lock.Removed,
+			lock.Queued, lock.Waiting, lock.Forfeited, lock.Queued, lock.Granted, lock.Revoked, lock.Ended, lock.Removed,
 			lock.Removed, // a second node
 		} {
 			c.emit(kind, nil)
 		}
 	})
 	want(t, metrics, map[string]string{
-		acquire + "outcome=granted": "1 in 3 s",
+		acquire + "outcome=granted": "1 in 5 s",
 		hold + "outcome=unlocked":   "1 in 2 s",
 		release + "outcome=removed": "1 in 1 s",
 		active:                      "0 {lease}",
 		"interlock.lease.revoked":   "1 {lease}",
 	})
 	want(t, spans, []string{
-		"interlock.acquire 0s-3s " + exclusive + ",lock.token=7,outcome=granted " +
-			"interlock.queued@1s",
-		"interlock.hold 3s-5s " + exclusive + ",lock.token=7,outcome=unlocked " +
-			"interlock.revoked@4s",
-		"interlock.release 5s-6s " + exclusive + ",outcome=removed",
+		"interlock.acquire 0s-5s " + exclusive + ",lock.token=7,outcome=granted " +
+			"interlock.queued@1s interlock.forfeited@3s interlock.queued@4s",
+		"interlock.hold 5s-7s " + exclusive + ",lock.token=7,outcome=unlocked " +
+			"interlock.revoked@6s",
+		"interlock.release 7s-8s " + exclusive + ",outcome=removed",
 	})
 	want(t, statuses, []codes.Code{codes.Unset, codes.Unset, codes.Unset})
 }
