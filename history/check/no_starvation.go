@@ -41,7 +41,8 @@ func (p *queuePlace) withoutNode() queuePlace {
 //   - The process must queue again when the state of its connection changes, when its session ends,
 //     or when its node is deleted before the FairPhase event. From that event on it keeps its place
 //     even if its node is deleted.
-//   - Its place ends when its call returns, when it cancels the attempt, and when it crashes.
+//   - Its place ends when its call returns, when it cancels the attempt, when it crashes, and when
+//     its link becomes slow.
 //
 // The property does not cover grants before the FairPhase event, when the schedule may be unfair.
 //
@@ -54,13 +55,17 @@ type starvationMonitor struct {
 	limits *history.Limits
 	places []queuePlace
 	fair   bool
+	slow   slowProcesses
 }
 
-func (m *starvationMonitor) reset() { m.places, m.fair = m.places[:0], false }
+func (m *starvationMonitor) reset() {
+	m.places, m.fair, m.slow = m.places[:0], false, m.slow[:0]
+}
 
 func (m *starvationMonitor) copy(from monitor) {
 	other := from.(*starvationMonitor)
 	m.places, m.fair = append(m.places[:0], other.places...), other.fair
+	m.slow = append(m.slow[:0], other.slow...)
 }
 
 func (m *starvationMonitor) finish([]history.Event) *history.Violation { return nil }
@@ -78,7 +83,7 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 			2) | bit(p.shared, 3) | uint64(p.lateCreates)<<4
 		sum += fold(fold(uint64(p.process), flags), s.text(p.node))
 	}
-	s.fold(sum, bit(m.fair, 0))
+	s.fold(sum+m.slow.key(), bit(m.fair, 0))
 }
 
 // freedom: no process is overtaken before the FairPhase event, and a place depends only on events
@@ -97,6 +102,9 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			}
 		}
 	case history.LockCall:
+		if m.slow.has(e.Process) {
+			return nil
+		}
 		late := 0
 		if p >= 0 {
 			late = m.places[p].lateCreates
@@ -127,7 +135,9 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			}
 		}
 	case history.Fault:
-		if p >= 0 && e.Name == cancelName {
+		if m.slow.note(e) {
+			m.places = withoutPlace(m.places, e.Process)
+		} else if p >= 0 && e.Name == cancelName {
 			m.places[p].cancelled = true
 			m.places[p] = m.places[p].withoutNode()
 		}

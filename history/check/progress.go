@@ -29,7 +29,7 @@ type pendingCall struct {
 // history has a FairPhase event, the call has returned by the end of the history. A violation names
 // the oldest open call. If the lock claims [history.NoEarlyPass], a LockCall counts only if as many
 // of them are open as the barrier needs, and a shared one only if no process has crashed: it may
-// have left the barrier set. An UnlockReturn with an error breaks the property, also without a
+// have left the barrier set. A LockCall of a process on a slow link does not count. An UnlockReturn with an error breaks the property, also without a
 // FairPhase event, if nothing has happened that the process can take for a loss: see [undisturbed].
 //
 // The property does not cover calls in a history without a FairPhase event, nor the result of Lock;
@@ -46,11 +46,12 @@ type progressMonitor struct {
 	calls   []pendingCall // the oldest first
 	fair    bool          // the FairPhase event has occurred
 	crashed []int32
+	slow    slowProcesses
 	holds   undisturbed
 }
 
 func (m *progressMonitor) reset() {
-	m.calls, m.fair, m.crashed = m.calls[:0], false, m.crashed[:0]
+	m.calls, m.fair, m.crashed, m.slow = m.calls[:0], false, m.crashed[:0], m.slow[:0]
 	m.holds.reset()
 }
 
@@ -58,6 +59,7 @@ func (m *progressMonitor) copy(from monitor) {
 	other := from.(*progressMonitor)
 	m.calls, m.fair, m.crashed = append(m.calls[:0], other.calls...), other.fair,
 		append(m.crashed[:0], other.crashed...)
+	m.slow = append(m.slow[:0], other.slow...)
 	m.holds.copy(&other.holds)
 }
 
@@ -71,7 +73,7 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 				uint64(c.kind)) // which call is shared depends on these three
 		}
 	}
-	s.fold(open, bit(m.fair, 0)|bit(m.config.barrier && len(m.crashed) > 0, 1))
+	s.fold(open+m.slow.key(), bit(m.fair, 0)|bit(m.config.barrier && len(m.crashed) > 0, 1))
 	m.holds.state(s)
 }
 
@@ -93,6 +95,7 @@ func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history
 		}
 	}
 	m.holds.observe(e)
+	m.slow.note(e)
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:
 		m.calls = append(m.calls, pendingCall{e.Kind, e.Shared(), e.Process, e.Attempt, i})
@@ -114,7 +117,8 @@ func (m *progressMonitor) finish([]history.Event) *history.Violation {
 	}
 	alone := m.config.barrier && m.waiting() < m.config.limits.EffectivePlaces()
 	for _, c := range m.calls {
-		if slices.Contains(m.crashed, c.process) || alone && c.kind == history.LockCall ||
+		if slices.Contains(m.crashed, c.process) ||
+			c.kind == history.LockCall && (alone || m.slow.has(c.process)) ||
 			m.config.barrier && c.shared && len(m.crashed) > 0 {
 			continue
 		}
@@ -132,10 +136,11 @@ func (m *progressMonitor) finish([]history.Event) *history.Violation {
 	return nil
 }
 
-// waiting returns the number of open LockCalls of live processes.
+// waiting returns the number of open LockCalls of live processes that are not on a slow link.
 func (m *progressMonitor) waiting() (n int) {
 	for _, c := range m.calls {
-		if c.kind == history.LockCall && !slices.Contains(m.crashed, c.process) {
+		if c.kind == history.LockCall && !slices.Contains(m.crashed, c.process) &&
+			!m.slow.has(c.process) {
 			n++
 		}
 	}

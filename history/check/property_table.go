@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/unknown"
 )

@@ -455,13 +455,13 @@ func (l *Loop) over() bool {
 func isPaused(p *Process) bool { return p.Client.Paused() }
 
 // exhausted reports whether the last part of the run has reached its bound of time or steps. A run
-// of a barrier ends between the requests by which waiting processes poll.
+// in which processes may wait for ever ends between the requests that they repeat.
 func (l *Loop) exhausted(now time.Duration) bool {
 	if l.settling {
 		return now-l.settleFrom > l.settleMax() || l.endless() ||
 			l.fair && l.steps-l.fairStep > l.fairStepsMax
 	}
-	return l.fair && (now-l.fairFrom > fairPhaseMax && !(l.parties > 0 && l.busy()) ||
+	return l.fair && (now-l.fairFrom > fairPhaseMax && !(l.mayWait() && l.busy()) ||
 		l.steps-l.fairStep > l.fairStepsMax)
 }
 
@@ -528,10 +528,10 @@ func (l *Loop) quiet() bool {
 }
 
 // busy reports whether a live process has a request, a reply or an event in flight. Messages of a
-// crashed process may stay in flight for ever.
+// crashed process may stay in flight for ever, and one that waits on a slow link may send for ever.
 func (l *Loop) busy() bool {
 	return slices.ContainsFunc(l.Processes, func(p *Process) bool {
-		return !p.Client.Crashed() && (p.Client.Pending() || p.Client.Unserved() > 0 ||
+		return !p.Client.Crashed() && !p.waitsSlowly() && (p.Client.Pending() || p.Client.Unserved() > 0 ||
 			p.Client.Undelivered() > 0)
 	})
 }

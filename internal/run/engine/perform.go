@@ -103,6 +103,8 @@ func (l *Loop) strike(step sim.Step) {
 		l.replace(l.Processes[step.Process-1])
 	case faults.Cancel:
 		l.executor.CancelAttempt(l.contender(step.Process))
+	case faults.SlowLink, faults.SlowRequests, faults.SlowReplies:
+		l.Processes[step.Process-1].slow = true
 	}
 }
 

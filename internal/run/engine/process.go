@@ -49,6 +49,8 @@ type Process struct {
 
 	Register *Register // the protected resource, shared by all processes
 
+	slow bool // its link is slow
+
 	cancellable bool               // an attempt may be cancelled
 	cancel      context.CancelFunc // ends the context of the attempt
 
