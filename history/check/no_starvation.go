@@ -18,6 +18,7 @@ type queuePlace struct {
 	lateCreates int  // the number of nodes that earlier attempts may still create
 	cancelled   bool // the process has cancelled the attempt, and need not get the lock
 	shared      bool // the mode of the attempt
+	early       bool // the node is older than the FairPhase event
 	overtaken   int  // the number of overtakes
 }
 
@@ -39,8 +40,9 @@ func (p *queuePlace) withoutNode() queuePlace {
 // ephemeral node while it waits for the lock, except that a node which an earlier attempt may still
 // create does not count.
 //   - The process must queue again when the state of its connection changes, when its session ends,
-//     or when its node is deleted before the FairPhase event. From that event on it keeps its place
-//     even if its node is deleted.
+//     or when a node is deleted that it created before the FairPhase event: it may have given up
+//     its place because of what happened before. A process that queues later keeps its place even
+//     if its node is deleted.
 //   - Its place ends when its call returns, when it cancels the attempt, when it crashes, and when
 //     its link becomes slow.
 //
@@ -80,7 +82,7 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 			continue
 		}
 		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
-			2) | bit(p.shared, 3) | uint64(p.lateCreates)<<4
+			2) | bit(p.shared, 3) | bit(p.early, 4) | uint64(p.lateCreates)<<5
 		sum += fold(fold(uint64(p.process), flags), s.text(p.node))
 	}
 	s.fold(sum+m.slow.key(), bit(m.fair, 0))
@@ -98,7 +100,7 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		m.fair = true
 		for p := range m.places {
 			if m.places[p].queued != 0 {
-				m.places[p].queued = i
+				m.places[p].queued, m.places[p].early = i, true
 			}
 		}
 	case history.LockCall:
@@ -119,7 +121,7 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			m.places[p].queue(e, i)
 		}
 	case history.NodeDeleted:
-		if p >= 0 && m.places[p].node == e.Path && !m.fair {
+		if p >= 0 && m.places[p].node == e.Path && (!m.fair || m.places[p].early) {
 			m.places[p] = m.places[p].withoutNode()
 		}
 	// A pause from before the FairPhase event can end the session after it.

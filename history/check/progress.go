@@ -29,8 +29,9 @@ type pendingCall struct {
 // history has a FairPhase event, the call has returned by the end of the history. A violation names
 // the oldest open call. If the lock claims [history.NoEarlyPass], a LockCall counts only if as many
 // of them are open as the barrier needs, and a shared one only if no process has crashed: it may
-// have left the barrier set. A LockCall of a process on a slow link does not count. An UnlockReturn with an error breaks the property, also without a
-// FairPhase event, if nothing has happened that the process can take for a loss: see [undisturbed].
+// have left the barrier set. A LockCall of a process on a slow link does not count. An UnlockReturn
+// with an error breaks the property, also without a FairPhase event, if nothing has happened that
+// the process can take for a loss: see [undisturbed].
 //
 // The property does not cover calls in a history without a FairPhase event, nor the result of Lock;
 // see [NoSpuriousFailure]. The history must have been run until no event was possible: in a history

@@ -54,7 +54,26 @@ func TestProgress(t *testing.T) {
 			unlockCall(1, 1), live, unlockFailed(1, 1),
 		}},
 		{name: "crashed", events: []history.Event{lockCall(1, 1), live, crash(1)}},
+		{name: "on a slow link", events: []history.Event{slowLink(1), lockCall(1, 1), live}},
+		{name: "on a link that becomes slow", events: []history.Event{
+			lockCall(1, 1), slowLink(1), live,
+		}},
+		{
+			name: "another is on a slow link", reason: lockStuck, event: 1,
+			events: []history.Event{slowLink(2), lockCall(1, 1), live},
+		},
+		{
+			name: "unlock on a slow link", reason: unlockStuck, event: 3,
+			events: []history.Event{
+				slowLink(1), lockCall(1, 1), lockOK(1, 1, ""), unlockCall(1, 1), live,
+			},
+		},
 	})
+}
+
+// slowLink returns the fault that makes the link of a process slow.
+func slowLink(process int32) history.Event {
+	return history.Event{Kind: history.Fault, Name: "slow-link", Process: process}
 }
 
 // Unlock fails only for a process that can have lost the lock.

@@ -531,8 +531,8 @@ func (l *Loop) quiet() bool {
 // crashed process may stay in flight for ever, and one that waits on a slow link may send for ever.
 func (l *Loop) busy() bool {
 	return slices.ContainsFunc(l.Processes, func(p *Process) bool {
-		return !p.Client.Crashed() && !p.waitsSlowly() && (p.Client.Pending() || p.Client.Unserved() > 0 ||
-			p.Client.Undelivered() > 0)
+		return !p.Client.Crashed() && !p.waitsSlowly() &&
+			(p.Client.Pending() || p.Client.Unserved() > 0 || p.Client.Undelivered() > 0)
 	})
 }
 
