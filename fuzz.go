@@ -10,8 +10,9 @@ import (
 )
 
 // Fuzz makes the scenario a target of go test -fuzz. Every byte of the input is a decision; after
-// the input ends, the default policy decides. The test also fails if a schedule of a sample differs
-// when it runs twice. With the real client the test is skipped under the race detector.
+// the input ends, the default policy decides. The test also fails if a schedule differs when it
+// runs twice, as each input of the corpus does, and one in 64 of the fuzzer's. With the real client
+// the test is skipped under the race detector.
 //
 // Without -fuzz, each input of the corpus runs in a child process, as a [Check] does. With -fuzz,
 // the processes of the fuzzer run inputs, and a counterexample is written when the fuzzer has

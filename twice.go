@@ -10,7 +10,7 @@ import (
 )
 
 // twiceEvery is how often a schedule of rapid or of the fuzzer runs twice: one of so many, as in a
-// search of [Check].
+// search of [Check]. An input of a fuzzer's corpus always runs twice, in a process of its own.
 const twiceEvery = strategy.ChunkSchedules
 
 // A repeater runs schedules that passed a second time: the first, one of [twiceEvery], and all that

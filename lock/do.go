@@ -151,7 +151,8 @@ func limitWait(ctx context.Context, wait time.Duration) (limited context.Context
 			return lease, nil
 		case blocked.Load() && errors.Is(err, errWaited):
 			return nil, ErrNotAcquired
-		case !blocked.Load() && err == context.Cause(limited):
+		case !blocked.Load() && limited.Err() == context.DeadlineExceeded &&
+			errors.Is(err, context.Cause(limited)):
 			return nil, unanswered(limited)
 		}
 		return nil, err

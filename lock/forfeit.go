@@ -15,9 +15,11 @@ var errForfeited = errors.New("lock: the contender must not stay at the head of 
 type othersKey struct{}
 
 // late notes that ZooKeeper has taken too long to answer for a grant, since the given time. A
-// contender that spends a session timeout so forfeits its place: others could hold the lock. Time
-// without a connection does not count, because others lose theirs too, or the session ends.
+// contender that spends a session timeout so forfeits its place: others could hold the lock. The
+// caller does not count requests that have begun without a connection: others may have lost theirs
+// too, or the session ends.
 func (c *contender) late(since time.Time) error {
+	c.noteBlocked(false)
 	c.observe(Event{Kind: Retried, Err: errTooSlow})
 	if c.tooLate += time.Since(since); c.tooLate < c.timeout {
 		return errRestart
@@ -31,11 +33,12 @@ func (c *contender) forfeit() error {
 	c.forfeits = true
 	defer func() { c.forfeits = false }()
 	c.remove()
-	switch {
-	case c.clientClosed:
+	if c.node != "" || c.uncertain {
+		c.node, c.uncertain = "", false // It was abandoned.
+		if refused(c.removalErr) {
+			return c.removalErr
+		}
 		return zk.ErrClosing
-	case c.node != "" || c.uncertain:
-		return c.removalErr
 	}
 	c.nodeState, c.waited, c.deleteSession, c.removalErr = nodeState{}, false, 0, nil
 	clear(c.watches)

@@ -236,7 +236,7 @@ func (c *contender) confirmRound() (*leaseKeeper, error) {
 		return c.newLeaseKeeper(), nil
 	}
 	keeper, err := c.confirmKeeper()
-	if err == errNodeLost {
+	if err == errNodeLost || err == errForfeited {
 		err = errRoundMissed
 	}
 	return keeper, err

@@ -63,8 +63,8 @@ const (
 
 // observe passes an event to the observers.
 func (c *contender) observe(e Event) {
-	if blocked, ok := c.ctx.Value(blockedKey{}).(*atomic.Bool); ok && e.Kind == Waiting {
-		blocked.Store(true)
+	if e.Kind == Waiting {
+		c.noteBlocked(true)
 	}
 	if len(c.observers) == 0 {
 		return
@@ -72,6 +72,13 @@ func (c *contender) observe(e Event) {
 	e.Path, e.Node, e.Attempt, e.Context = c.path, c.node, &c.asked, c.ctx
 	for _, o := range c.observers {
 		o.Observe(e)
+	}
+}
+
+// noteBlocked tells a call of TryLockFor whether others are before the contender.
+func (c *contender) noteBlocked(is bool) {
+	if blocked, ok := c.ctx.Value(blockedKey{}).(*atomic.Bool); ok {
+		blocked.Store(is)
 	}
 }
 

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,100 +188,5 @@ func TestTryOnSlowLink(t *testing.T) {
 		}
 		trip = 0
 		w.unlock(w.take(background, m.TryLock))
-	})
-}
-
-// A contender whose link has become too slow to hold the lock forfeits its place at the head of the
-// queue, so that those behind it proceed. It queues again when the link is fast enough.
-func TestSlowHeadForfeits(t *testing.T) {
-	for name, take := range map[string]func(w *world, client lock.Client, o lock.Observer) (
-		lock.Locker, error,
-	){
-		"mutex": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
-			return lock.NewMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
-		},
-		"session": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
-			return lock.NewSession(client, w.client(1).Events(), sessionTimeout).
-				NewMutex("/lock", lock.WithObserver(o))
-		},
-		"reader": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
-			return rw.RLocker(), err
-		},
-		"place": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
-			return lock.NewSemaphore(client, "/lock", 1, sessionTimeout, lock.WithObserver(o))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, 3, func(w *world) {
-				trip, seen := new(time.Duration(0)), new(witness)
-				locker, err := take(w, slowTrip{w.client(1), trip}, seen)
-				if err != nil {
-					t.Fatal(err)
-				}
-				holder := w.acquire(w.mutex(2))
-				slow := w.begin(background, locker.Lock)
-				w.passFinely(time.Second)
-				behind := w.start(background, w.mutex(3))
-				w.passFinely(time.Second)
-				w.wantNodes(3)
-				*trip = sessionTimeout / 5
-				w.unlock(holder)
-				w.passFinely(sessionTimeout / 2)
-				w.wantWaiting(behind)
-				w.passFinely(2 * sessionTimeout)
-				w.wantGranted(behind)
-				w.wantWaiting(slow)
-				w.wantNodes(1)
-				if kinds := seen.kinds(); !slices.Contains(kinds, lock.Forfeited) ||
-					slices.Contains(kinds, lock.Removed) {
-					t.Errorf("the observer has seen %v", kinds)
-				}
-				w.unlock(behind.lease)
-				*trip = 0
-				w.passFinely(sessionTimeout)
-				w.wantGranted(slow)
-				if err := slow.lease.Err(); err != nil {
-					t.Error(err)
-				}
-				w.unlock(slow.lease)
-				w.wantNodes(0)
-			})
-		})
-	}
-}
-
-// A Multi whose contender forfeits its place takes all of its locks anew: what it held before is lost
-// by then.
-func TestSlowMultiBeginsAnew(t *testing.T) {
-	inWorld(t, 3, func(w *world) {
-		w.create("/other", 0, 0)
-		trip := new(time.Duration(0))
-		on := func(client lock.Client, path string) *lock.Mutex {
-			return must(lock.NewMutex(client, path, sessionTimeout))
-		}
-		slow := slowTrip{w.client(1), trip}
-		both := must(lock.NewMulti(on(slow, "/lock"), on(slow, "/other")))
-		holder := w.acquire(on(w.client(2), "/other"))
-		var taken *lock.MultiLease
-		over := make(chan struct{})
-		go func() { taken, _ = both.Lock(background); close(over) }()
-		w.passFinely(time.Second)
-		first := w.start(background, w.mutex(3))
-		second := w.start(background, on(w.client(3), "/other"))
-		w.passFinely(time.Second)
-		*trip = sessionTimeout / 5
-		w.unlock(holder)
-		w.passFinely(3 * sessionTimeout)
-		w.wantGranted(first)
-		w.wantGranted(second)
-		w.unlock(first.lease)
-		w.unlock(second.lease)
-		*trip = 0
-		w.passFinely(2 * sessionTimeout)
-		<-over
-		if err := taken.Err(); err != nil {
-			t.Error(err)
-		}
 	})
 }

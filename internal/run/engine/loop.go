@@ -66,17 +66,17 @@ type Loop struct {
 	begun    bool
 	searched bool // the strategy is a [stateAware] one
 
-	struck       bool          // a fault has struck
-	fair         bool          // the fair phase has begun
-	fairFrom     time.Duration // its beginning, or when a process was last paused in it
-	fairStep     int           // number of steps before it
-	fairStepsMax int           // bound on the steps in it
-	settling     bool          // all processes have finished
-	settleFrom   time.Duration
-	idle         idlePeriod
-	IdleTicks    int
-	steps        int
-	progress     *atomic.Int64 // see [watchdog]
+	struck                 bool          // a fault has struck
+	fair                   bool          // the fair phase has begun
+	fairFrom               time.Duration // its beginning, last pause or, on slow links, last return of a call
+	fairRead               int           // number of events that advances has read
+	fairStep, fairStepsMax int           // numbers of steps before it, and in it at most
+	settling               bool          // all processes have finished
+	settleFrom             time.Duration
+	idle                   idlePeriod
+	IdleTicks              int
+	steps                  int
+	progress               *atomic.Int64 // see [watchdog]
 
 	goroutines GoroutineStrategy // nil if the default policy orders goroutines
 	choices    []sim.EnabledStep
@@ -435,8 +435,8 @@ func (l *Loop) over() bool {
 	if l.settling && (l.idle.settled || l.quiet()) && l.silent(now) {
 		return true
 	}
-	if l.fair && slices.ContainsFunc(l.Processes, isPaused) {
-		l.fairFrom = now // It cannot return before it resumes.
+	if l.fair && (slices.ContainsFunc(l.Processes, isPaused) || l.advances()) {
+		l.fairFrom = now
 	}
 	if l.exhausted(now) || l.strays(now) {
 		l.result.Unsettled = l.busy()
@@ -503,7 +503,7 @@ func (l *Loop) beginFairPhase() {
 		}
 	}
 	now := l.System.Now()
-	l.fair, l.fairFrom, l.fairStep = true, now, l.steps
+	l.fair, l.fairFrom, l.fairStep, l.fairRead = true, now, l.steps, l.log.Len()
 	l.log.Append(history.Event{At: now, Kind: history.FairPhase})
 }
 
