@@ -68,7 +68,7 @@ type Loop struct {
 
 	struck                 bool          // a fault has struck
 	fair                   bool          // the fair phase has begun
-	fairFrom               time.Duration // its beginning, last pause or, on slow links, last return of a call
+	fairFrom               time.Duration // its beginning, last pause or, if slow, last return
 	fairRead               int           // number of events that advances has read
 	fairStep, fairStepsMax int           // numbers of steps before it, and in it at most
 	settling               bool          // all processes have finished
