@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +16,21 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 )
 
-// A witness records the events that it observes.
-type witness struct{ events []lock.Event }
+// A witness records the events that it observes. Only kinds may be called while more can come.
+type witness struct {
+	mu     sync.Mutex
+	events []lock.Event
+}
 
-func (o *witness) Observe(e lock.Event) { o.events = append(o.events, e) }
+func (o *witness) Observe(e lock.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, e)
+}
 
 func (o *witness) kinds() []lock.EventKind {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var kinds []lock.EventKind
 	for _, e := range o.events {
 		kinds = append(kinds, e.Kind)
