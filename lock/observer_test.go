@@ -8,8 +8,8 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
