@@ -34,7 +34,9 @@ func Fuzz(f *testing.F, scenario scenarios.Scenario) {
 			runner := engine.NewRunner(t)
 			result := runner.Run(&checked, &fuzzBytes{input: input})
 			if !result.Fails(&checked) {
-				fuzzer.twice.check(t, runner, &checked, result)
+				if err := fuzzer.twice.check(runner, &checked, result); err != nil {
+					t.Fatal(err)
+				}
 				verdict.Outcome = recording.Passed
 				return
 			}

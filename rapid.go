@@ -1,6 +1,7 @@
 package interlock
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -35,7 +36,12 @@ func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 				t.Log(recordResult(t, &checked, failed.Deviations, verdict))
 			}
 		}()
-		rapid.Check(t, property(t, &checked, func(result *engine.Result) { failed = result }))
+		var differs error // A violation says more.
+		rapid.Check(t, property(t, &checked, func(result *engine.Result) { failed = result },
+			func(_ *rapid.T, err error) { differs = cmp.Or(differs, err) }))
+		if differs != nil {
+			t.Fatal(differs)
+		}
 		verdict.Outcome = recording.Passed
 	})
 }
@@ -45,12 +51,14 @@ func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 func Property(t *testing.T, scenario scenarios.Scenario) func(*rapid.T) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
-	return property(t, &checked, func(*engine.Result) {})
+	return property(t, &checked, func(*engine.Result) {},
+		func(rt *rapid.T, err error) { rt.Fatal(err) })
 }
 
-// property returns the property of the scenario. It hands failed runs to the function note.
+// property returns the property of the scenario. It hands failed runs to the function note, and
+// what says that runs differ to the function differs.
 func property(t *testing.T, scenario *scenarios.Scenario,
-	note func(*engine.Result),
+	note func(*engine.Result), differs func(*rapid.T, error),
 ) func(*rapid.T) {
 	runner, twice := engine.NewRunner(t), new(repeater)
 	return func(rt *rapid.T) {
@@ -59,7 +67,9 @@ func property(t *testing.T, scenario *scenarios.Scenario,
 			note(result)
 			rt.Fatalf("%s", describeRun(t, scenario, result))
 		}
-		twice.check(rt, runner, scenario, result)
+		if err := twice.check(runner, scenario, result); err != nil {
+			differs(rt, err)
+		}
 	}
 }
 

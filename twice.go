@@ -2,6 +2,7 @@ package interlock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -20,22 +21,22 @@ type repeater struct {
 	differs bool
 }
 
-// check fails the test if the schedule of a run is one to run twice and differs.
-func (r *repeater) check(t interface{ Fatalf(string, ...any) }, runner *engine.Runner,
-	scenario *scenarios.Scenario, result *engine.Result,
-) {
+// check returns an error if the schedule of a run is one to run twice and differs.
+func (r *repeater) check(runner *engine.Runner, scenario *scenarios.Scenario,
+	result *engine.Result,
+) error {
 	r.runs++
 	if r.runs%twiceEvery != 1 && !r.differs {
-		return
+		return nil
 	}
 	deviations := slices.Clone(result.Deviations)
 	again := func() engine.Strategy { return &engine.Replay{Deviations: deviations} }
 	n := runner.RunAgain(context.Background(), scenario, r.runs-1, again(), result)
 	if n == nil {
-		return
+		return nil
 	}
 	r.differs = true
 	runner.Locate(context.Background(), scenario, again, n)
-	t.Fatalf("%v: nothing found so far, but that says too little: nondeterministic: %v",
+	return fmt.Errorf("%v: nothing found so far, but that says too little: nondeterministic: %w",
 		scenario, n)
 }

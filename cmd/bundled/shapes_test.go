@@ -55,7 +55,7 @@ func TestShaped(t *testing.T) {
 // With shapes, each course of events occurs in at least twice as many schedules.
 func TestShapesOccur(t *testing.T) {
 	one := locktest.Scenario(locktest.Named(t, "mutex"), 4, 1, 3)
-	plain, shaped := count(t, long.Count(1500, 3000), one)
+	plain, shaped := count(t, long.Count(2000, 3000), one)
 	compareCourses(t, plain, shaped, searchers, deposed)
 	if !long.Enabled() {
 		return
