@@ -40,9 +40,9 @@ func (p *queuePlace) withoutNode() queuePlace {
 // ephemeral node while it waits for the lock, except that a node which an earlier attempt may still
 // create does not count.
 //   - The process must queue again when the state of its connection changes, when its session ends,
-//     or when a node is deleted that it created before the FairPhase event: it may have given up
-//     its place because of what happened before. A process that queues later keeps its place even
-//     if its node is deleted.
+//     or when its node is deleted before the FairPhase event. From then on it keeps its place even
+//     if its node is deleted, unless that was the first of the queue and older than the FairPhase
+//     event: the process may have given it up because of what happened before.
 //   - Its place ends when its call returns, when it cancels the attempt, when it crashes, and when
 //     its link becomes slow.
 //
@@ -121,7 +121,8 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			m.places[p].queue(e, i)
 		}
 	case history.NodeDeleted:
-		if p >= 0 && m.places[p].node == e.Path && (!m.fair || m.places[p].early) {
+		if p >= 0 && m.places[p].node == e.Path &&
+			(!m.fair || m.places[p].early && wasFirst(q, e.Path)) {
 			m.places[p] = m.places[p].withoutNode()
 		}
 	// A pause from before the FairPhase event can end the session after it.
@@ -149,6 +150,19 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		return m.returned(q, e, i)
 	}
 	return nil
+}
+
+// wasFirst reports whether no other node was before the newest node of the path.
+func wasFirst(q *queue, path string) bool {
+	for n := range q.Nodes {
+		switch node := &q.Nodes[n]; {
+		case node.Path == path:
+			return true
+		case node.Deleted == 0:
+			return false
+		}
+	}
+	return true
 }
 
 // returned records the end of an attempt.
