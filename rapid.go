@@ -1,7 +1,6 @@
 package interlock
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 
@@ -36,9 +35,16 @@ func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 				t.Log(recordResult(t, &checked, failed.Deviations, verdict))
 			}
 		}()
+		var twice repeater
 		var differs error // A violation says more.
-		rapid.Check(t, property(t, &checked, func(result *engine.Result) { failed = result },
-			func(_ *rapid.T, err error) { differs = cmp.Or(differs, err) }))
+		runner := engine.NewRunner(t)
+		rapid.Check(t, property(t, runner, &checked,
+			func(result *engine.Result) { failed = result },
+			func(_ *rapid.T, result *engine.Result) {
+				if differs == nil {
+					differs = twice.check(runner, &checked, result)
+				}
+			}))
 		if differs != nil {
 			t.Fatal(differs)
 		}
@@ -51,25 +57,26 @@ func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 func Property(t *testing.T, scenario scenarios.Scenario) func(*rapid.T) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
-	return property(t, &checked, func(*engine.Result) {},
-		func(rt *rapid.T, err error) { rt.Fatal(err) })
+	runner, twice := engine.NewRunner(t), new(repeater)
+	return property(t, runner, &checked, func(*engine.Result) {},
+		func(rt *rapid.T, result *engine.Result) {
+			if err := twice.check(runner, &checked, result); err != nil {
+				rt.Fatal(err)
+			}
+		})
 }
 
-// property returns the property of the scenario. It hands failed runs to the function note, and
-// what says that runs differ to the function differs.
-func property(t *testing.T, scenario *scenarios.Scenario,
-	note func(*engine.Result), differs func(*rapid.T, error),
+// property returns the property of the scenario. It hands runs to the functions failed and passed.
+func property(t *testing.T, runner *engine.Runner, scenario *scenarios.Scenario,
+	failed func(*engine.Result), passed func(*rapid.T, *engine.Result),
 ) func(*rapid.T) {
-	runner, twice := engine.NewRunner(t), new(repeater)
 	return func(rt *rapid.T) {
 		result := runner.Run(scenario, rapidDraws{rt})
 		if result.Fails(scenario) {
-			note(result)
+			failed(result)
 			rt.Fatalf("%s", describeRun(t, scenario, result))
 		}
-		if err := twice.check(runner, scenario, result); err != nil {
-			differs(rt, err)
-		}
+		passed(rt, result)
 	}
 }
 

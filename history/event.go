@@ -117,6 +117,9 @@ const (
 	TimedCall
 	TimedReturn // that call returned. Attempt, Err
 
+	// The process gives up its place in the queue, within its Lock, and queues again later. Attempt
+	Forfeited
+
 	Kinds
 )
 
@@ -137,7 +140,7 @@ var kindNames = [Kinds]string{
 	Command:   "command", Executed: "executed", Answer: "answer", KeySet: "key-set",
 	KeyDeleted: "key-deleted", KeyExpired: "key-expired", KeyLost: "key-lost",
 	Extended: "extended", Started: "started", Observed: "observed",
-	TimedCall: "timed-call", TimedReturn: "timed-return",
+	TimedCall: "timed-call", TimedReturn: "timed-return", Forfeited: "forfeited",
 }
 
 // String returns the name of the kind in a trace file.

@@ -391,9 +391,7 @@ func (c *contender) removeOnce() error {
 	case err != nil && !isNoNode(err):
 		return err
 	}
-	if c.forfeits {
-		c.observe(Event{Kind: Forfeited, Err: errTooSlow})
-	} else {
+	if !c.forfeits {
 		c.observe(Event{Kind: Removed})
 	}
 	c.node = ""

@@ -164,7 +164,10 @@ func (d *dialing) authenticate(ctx context.Context, client *zk.Conn) error {
 				return err
 			}
 			if err != nil {
-				time.Sleep(retryDelay)
+				select {
+				case <-time.After(retryDelay):
+				case <-ctx.Done():
+				}
 			}
 		}
 	}

@@ -71,8 +71,8 @@ func TestSlowHeadForfeits(t *testing.T) {
 	}
 }
 
-// A Multi whose contender forfeits its place takes all of its locks anew: what it held before is lost
-// by then.
+// A Multi whose contender forfeits its place takes all of its locks anew: what it held before is
+// lost by then.
 func TestSlowMultiBeginsAnew(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.create("/other", 0, 0)

@@ -56,7 +56,7 @@ const (
 	Downgraded EventKind = "downgraded" // it is about to admit readers
 	Ended      EventKind = "ended"      // the lock was unlocked or lost
 	Retried    EventKind = "retried"    // a request failed and is retried
-	Forfeited  EventKind = "forfeited"  // its node was removed, and it will queue again
+	Forfeited  EventKind = "forfeited"  // its node is about to be removed, and it queues again
 	Removed    EventKind = "removed"    // its node was removed
 	Abandoned  EventKind = "abandoned"  // its node could not be removed
 )

@@ -16,8 +16,8 @@ import (
 // The calls of a process must come one after the other: they must not nest, nor run at the same
 // time. With a context that is not of a run, Timed only makes the call.
 func Timed(ctx context.Context, limit time.Duration, call func() error) error {
-	if timer, simulated := sim.CallTimerOf(ctx); simulated {
-		return timer.Timed(limit, call)
+	if recorder, simulated := sim.CallRecorderOf(ctx); simulated {
+		return recorder.Timed(limit, call)
 	}
 	return call()
 }

@@ -119,7 +119,7 @@ func printClaims(w io.Writer, locks []scenarios.Subject) error {
 	return err
 }
 
-// printRow prints a name and a text beside it.
+// printRow prints a name, and a text in the column to its right.
 func printRow(w io.Writer, name, text string) {
 	const column = 26
 	rows := timeline.Wrap(text, rowWidth(w), strings.Repeat(" ", column))

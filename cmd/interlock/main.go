@@ -136,7 +136,7 @@ Exit status:
 	return root
 }
 
-// suggestFlag adds to the error of an unknown flag those that are most alike.
+// suggestFlag adds the most similar flags to the error of an unknown flag.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var absent *pflag.NotExistError
 	if !errors.As(err, &absent) {

@@ -18,7 +18,6 @@ type queuePlace struct {
 	lateCreates int  // the number of nodes that earlier attempts may still create
 	cancelled   bool // the process has cancelled the attempt, and need not get the lock
 	shared      bool // the mode of the attempt
-	early       bool // the node is older than the FairPhase event
 	overtaken   int  // the number of overtakes
 }
 
@@ -40,11 +39,9 @@ func (p *queuePlace) withoutNode() queuePlace {
 // ephemeral node while it waits for the lock, except that a node which an earlier attempt may still
 // create does not count.
 //   - The process must queue again when the state of its connection changes, when its session ends,
-//     or when its node is deleted before the FairPhase event. From then on it keeps its place even
-//     if its node is deleted, unless that was the first of the queue and older than the FairPhase
-//     event: the process may have given it up because of what happened before.
-//   - Its place ends when its call returns, when it cancels the attempt, when it crashes, and when
-//     its link becomes slow.
+//     when it forfeits its place (Forfeited), or when its node is deleted before the FairPhase
+//     event. From that event on it keeps its place even if its node is deleted.
+//   - Its place ends when its call returns, when it cancels the attempt, and when it crashes.
 //
 // The property does not cover grants before the FairPhase event, when the schedule may be unfair.
 //
@@ -57,17 +54,13 @@ type starvationMonitor struct {
 	limits *history.Limits
 	places []queuePlace
 	fair   bool
-	slow   slowProcesses
 }
 
-func (m *starvationMonitor) reset() {
-	m.places, m.fair, m.slow = m.places[:0], false, m.slow[:0]
-}
+func (m *starvationMonitor) reset() { m.places, m.fair = m.places[:0], false }
 
 func (m *starvationMonitor) copy(from monitor) {
 	other := from.(*starvationMonitor)
 	m.places, m.fair = append(m.places[:0], other.places...), other.fair
-	m.slow = append(m.slow[:0], other.slow...)
 }
 
 func (m *starvationMonitor) finish([]history.Event) *history.Violation { return nil }
@@ -82,10 +75,10 @@ func (m *starvationMonitor) state(_ *queue, s *State) {
 			continue
 		}
 		flags := bit(p.queued != 0, 0) | bit(p.made, 1) | bit(p.cancelled,
-			2) | bit(p.shared, 3) | bit(p.early, 4) | uint64(p.lateCreates)<<5
+			2) | bit(p.shared, 3) | uint64(p.lateCreates)<<4
 		sum += fold(fold(uint64(p.process), flags), s.text(p.node))
 	}
-	s.fold(sum+m.slow.key(), bit(m.fair, 0))
+	s.fold(sum, bit(m.fair, 0))
 }
 
 // freedom: no process is overtaken before the FairPhase event, and a place depends only on events
@@ -100,13 +93,10 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		m.fair = true
 		for p := range m.places {
 			if m.places[p].queued != 0 {
-				m.places[p].queued, m.places[p].early = i, true
+				m.places[p].queued = i
 			}
 		}
 	case history.LockCall:
-		if m.slow.has(e.Process) {
-			return nil
-		}
 		late := 0
 		if p >= 0 {
 			late = m.places[p].lateCreates
@@ -121,12 +111,11 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			m.places[p].queue(e, i)
 		}
 	case history.NodeDeleted:
-		if p >= 0 && m.places[p].node == e.Path &&
-			(!m.fair || m.places[p].early && wasFirst(q, e.Path)) {
+		if p >= 0 && m.places[p].node == e.Path && !m.fair {
 			m.places[p] = m.places[p].withoutNode()
 		}
 	// A pause from before the FairPhase event can end the session after it.
-	case history.SessionExpired, history.SessionClosed:
+	case history.SessionExpired, history.SessionClosed, history.Forfeited:
 		if p >= 0 {
 			m.places[p] = m.places[p].withoutNode()
 		}
@@ -138,9 +127,7 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 			}
 		}
 	case history.Fault:
-		if m.slow.note(e) {
-			m.places = withoutPlace(m.places, e.Process)
-		} else if p >= 0 && e.Name == cancelName {
+		if p >= 0 && e.Name == cancelName {
 			m.places[p].cancelled = true
 			m.places[p] = m.places[p].withoutNode()
 		}
@@ -150,19 +137,6 @@ func (m *starvationMonitor) observe(q *queue, log []history.Event, i int) *histo
 		return m.returned(q, e, i)
 	}
 	return nil
-}
-
-// wasFirst reports whether no other node was before the newest node of the path.
-func wasFirst(q *queue, path string) bool {
-	for n := range q.Nodes {
-		switch node := &q.Nodes[n]; {
-		case node.Path == path:
-			return true
-		case node.Deleted == 0:
-			return false
-		}
-	}
-	return true
 }
 
 // returned records the end of an attempt.

@@ -44,16 +44,14 @@ func TestNoStarvation(t *testing.T) {
 			{name: "never fair", events: join(queued, turn(1), turn(2))},
 			{name: "called before it had queued", events: join(events{fair, lockCall(2, 1)}, queued,
 				events{lockOK(2, 1, "")}, turn(2))},
-			{name: "has deleted its earlier node", events: join(queued, events{
-				fair, deleted(1, "/l/a", 2),
-			}, turn(1), turn(2))},
-			{name: "on a slow link", events: join(events{slowLink(1), fair}, queued, turn(1),
-				turn(2))},
-			{name: "on a link that becomes slow", events: join(events{fair}, queued, turn(1),
-				events{slowLink(1)}, turn(2))},
+			{name: "has forfeited its place", events: join(events{fair}, queued, turn(1), events{
+				on(history.Forfeited, 1), deleted(1, "/l/a", 2),
+			}, turn(2))},
 			{
-				name: "another is on a slow link", reason: starved, event: 7,
-				events: join(events{slowLink(2), fair}, queued, turn(1), turn(2)),
+				name: "has queued again", reason: starved, event: 9,
+				events: join(events{fair}, queued, events{
+					on(history.Forfeited, 1), deleted(1, "/l/a", 2), created(1, "/l/b", 3),
+				}, turn(1), turn(2)),
 			},
 			{name: "has no node", events: join(events{fair, lockCall(1, 1)}, turn(1), turn(2))},
 			{name: "has lost its connection", events: join(events{fair}, queued, turn(1),

@@ -96,7 +96,7 @@ func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history
 		}
 	}
 	m.holds.observe(e)
-	m.slow.note(e)
+	m.slow.observe(e)
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:
 		m.calls = append(m.calls, pendingCall{e.Kind, e.Shared(), e.Process, e.Attempt, i})

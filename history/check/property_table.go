@@ -132,7 +132,7 @@ var propertyTable = [...]property{
 		kinds: 1<<history.FairPhase | 1<<history.LockCall | 1<<history.NodeCreated |
 			1<<history.NodeDeleted | 1<<history.SessionState |
 			1<<history.SessionExpired | 1<<history.SessionClosed | 1<<history.Fault |
-			1<<history.Crashed | 1<<history.LockReturn,
+			1<<history.Crashed | 1<<history.LockReturn | 1<<history.Forfeited,
 		fair:      true,
 		cacheable: true,
 	},

@@ -14,15 +14,11 @@ var slowNames = []string{"slow-link", "slow-requests", "slow-replies"}
 // faster answers. But they must not keep others from it.
 type slowProcesses []int32
 
-// note notes the process that an event makes slow, and reports whether there is one.
-func (s *slowProcesses) note(e *history.Event) bool {
-	if e.Kind != history.Fault || !slices.Contains(slowNames, e.Name) {
-		return false
-	}
-	if !s.has(e.Process) {
+// observe notes the process that an event makes slow.
+func (s *slowProcesses) observe(e *history.Event) {
+	if e.Kind == history.Fault && slices.Contains(slowNames, e.Name) && !s.has(e.Process) {
 		*s = append(*s, e.Process)
 	}
-	return true
 }
 
 func (s slowProcesses) has(process int32) bool { return slices.Contains(s, process) }

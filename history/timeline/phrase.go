@@ -153,6 +153,8 @@ func (t *teller) ofHolder(e *history.Event) string {
 		return p + " observes that nobody leads"
 	case e.Kind == history.Observed:
 		return fmt.Sprintf("%s observes that %s leads in term %d", p, e.Name, e.Zxid)
+	case e.Kind == history.Forfeited:
+		return p + " gives up its place in the queue"
 	case e.Kind == history.TimedCall && e.Validity == 0:
 		return p + " tries to lock"
 	case e.Kind == history.TimedCall:

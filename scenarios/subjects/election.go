@@ -23,7 +23,7 @@ func Election() scenarios.Subject {
 	s := production("election", "lock.Election: Campaign and Resign; all processes observe", nil)
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		election, err := lock.NewElection(p.Client, p.Directory, p.SessionTimeout,
-			lock.WithRandom(p.Random))
+			options(p)...)
 		return candidate{p, election}, err
 	}
 	s.Limits.Requests += observationRequests

@@ -83,8 +83,23 @@ func NoDeadline() scenarios.Subject {
 	return s
 }
 
+// options returns the options of a process's locks.
+func options(p *scenarios.Process) []lock.Option {
+	return []lock.Option{lock.WithRandom(p.Random), lock.WithObserver(forfeits{})}
+}
+
+// forfeits tells the run when a contender forfeits its place, or a call that takes several locks has
+// lost one of them.
+type forfeits struct{}
+
+func (forfeits) Observe(e lock.Event) {
+	if e.Kind == lock.Forfeited || e.Kind == lock.Ended && e.Err != nil {
+		scenarios.Forfeit(e.Context)
+	}
+}
+
 func newMutex(p *scenarios.Process) (*lock.Mutex, error) {
-	return lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, lock.WithRandom(p.Random))
+	return lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, options(p)...)
 }
 
 // hold returns the lease as a Hold.

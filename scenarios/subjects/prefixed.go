@@ -15,7 +15,7 @@ func Prefixed() scenarios.Subject {
 	s := production("prefixed", "lock.Mutex on a client that adds a prefix to each path",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := lock.NewMutex(prefixedClient{p.Client, p.Directory}, "/queue",
-				p.SessionTimeout, lock.WithRandom(p.Random))
+				p.SessionTimeout, options(p)...)
 			if err != nil {
 				return nil, err
 			}

@@ -21,7 +21,7 @@ func Refused() scenarios.Subject {
 			client := &refusingClient{Client: p.Client}
 			client.refuses.Store(true)
 			mutex, err := lock.NewMutex(client, p.Directory, p.SessionTimeout,
-				lock.WithRandom(p.Random))
+				options(p)...)
 			if err != nil {
 				return nil, err
 			}

@@ -18,7 +18,7 @@ func RWMutex() scenarios.Subject {
 	s := production("rwmutex", "lock.RWMutex: read, then write, every second time downgraded",
 		func(p *scenarios.Process) (lockFunc, error) {
 			mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
-				lock.WithRandom(p.Random))
+				options(p)...)
 			if err != nil {
 				return nil, err
 			}
@@ -60,7 +60,7 @@ func ReadersWriters() scenarios.Subject {
 	s.Shared = func(process, _ int) bool { return process%2 == 0 }
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
-			lock.WithRandom(p.Random))
+			options(p)...)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ func Session() scenarios.Subject {
 	) (lockFunc, error) {
 		session := lock.NewSession(p.Client, p.Client.Events(), p.SessionTimeout)
 		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout,
-			lock.WithRandom(p.Random))
+			options(p)...)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the error for a name that is none of the known ones. It suggests the known names
-// that are most alike, or lists all if none is. Kind says what the name is of, such as "lock".
+// Name returns the error for a name that is none of the known ones. It suggests the most similar
+// known names, or lists all if none is similar. Kind says what the name is of, such as "lock".
 func Name[T ~string](kind, name string, known []T) error {
 	texts := make([]string, len(known))
 	for i, one := range known {

@@ -139,7 +139,7 @@ func (l *Loop) reset(scenario *scenarios.Scenario, strategy Strategy, log *histo
 		p := &l.space[i]
 		l.act(int32(i + 1)) // Its client may have goroutines.
 		l.prepare(p, l.System.Connect())
-		p.Context = sim.WithCallTimer(ctx, p)
+		p.Context = sim.WithCallRecorder(ctx, p)
 		p.subject, p.Cycles = &scenario.Subject, scenario.Cycles
 		p.cancellable = scenario.Faults.Allows(faults.Cancel)
 		p.Register = &l.register
@@ -161,7 +161,7 @@ func (l *Loop) addProcess(p *Process) {
 		l.prepare(thread, p.Client)
 		thread.Number = int(history.ThreadNumber(int32(p.Number), t))
 		thread.random.state = uint64(thread.Number - 1)
-		thread.Context = sim.WithCallTimer(p.Context, thread)
+		thread.Context = sim.WithCallRecorder(p.Context, thread)
 		thread.subject, thread.Cycles = p.subject, p.Cycles
 		thread.cancellable, thread.Register, thread.first = p.cancellable, p.Register, p
 		p.Threads = append(p.Threads, thread)
@@ -241,7 +241,7 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 	scheduler.Join(int32(len(l.Processes) + 1))
 	l.prepare(p, l.System.Join())
 	l.act(l.acting)
-	p.Context = sim.WithCallTimer(first.Context, p)
+	p.Context = sim.WithCallRecorder(first.Context, p)
 	p.subject, p.cancellable, p.Register = first.subject,
 		first.cancellable, first.Register
 	p.Cycles, p.Place = cycles, at

@@ -124,7 +124,7 @@ func ofCode(k history.Kind) bool {
 		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
 		history.ReenterReturn, history.Exited, history.Extended,
 		history.ResourceRead, history.ResourceWrite, history.Observed,
-		history.TimedCall, history.TimedReturn:
+		history.TimedCall, history.TimedReturn, history.Forfeited:
 		return true
 	}
 	return false

@@ -59,13 +59,16 @@ func (s *faultyClient) flow() {
 }
 
 // pass lets time pass, and lets messages flow at every deadline on the way.
-func (s *faultyClient) pass(duration time.Duration) {
-	for end := s.cluster.Now() + duration; s.cluster.Now() < end; s.flow() {
+func (s *faultyClient) pass(duration time.Duration) { s.advance(duration, s.flow) }
+
+// advance lets time pass, and calls a function at every deadline on the way.
+func (s *faultyClient) advance(duration time.Duration, at func()) {
+	for end := s.cluster.Now() + duration; s.cluster.Now() < end; at() {
 		next := end
 		if deadline, ok := s.cluster.Deadline(); ok {
 			next = min(next, deadline)
 		}
-		time.Sleep(next - s.cluster.Now())
+		time.Sleep(next - s.cluster.Now()) // Virtual time: the client is in a bubble.
 		synctest.Wait()
 		s.cluster.Advance(time.Since(s.began))
 	}
@@ -422,17 +425,7 @@ func TestSlowOpen(t *testing.T) {
 }
 
 // pauseFor lets time pass, and delivers no message.
-func (s *faultyClient) pauseFor(duration time.Duration) {
-	for end := s.cluster.Now() + duration; s.cluster.Now() < end; {
-		next := end
-		if deadline, ok := s.cluster.Deadline(); ok {
-			next = min(next, deadline)
-		}
-		time.Sleep(next - s.cluster.Now())
-		synctest.Wait()
-		s.cluster.Advance(time.Since(s.began))
-	}
-}
+func (s *faultyClient) pauseFor(duration time.Duration) { s.advance(duration, func() {}) }
 
 // The event of a watch is lost if the watch is set again only after the reply to a call that waited
 // for the connection.

@@ -7,7 +7,7 @@ import (
 )
 
 // fenced refuses the requests of late holders, also those that only read. A service that can
-// restart keeps the highest token beside its data.
+// restart stores the highest token with its data.
 func fenced(service http.Handler) http.Handler {
 	var mu sync.Mutex
 	var highest int64
