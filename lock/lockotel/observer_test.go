@@ -125,7 +125,8 @@ const (
 func TestUnlocked(t *testing.T) {
 	metrics, spans, statuses := recorded(t, lock.Attempt{Places: 1}, func(c *contender) {
 		for _, kind := range []lock.EventKind{
-			lock.Queued, lock.Waiting, lock.Forfeited, lock.Queued, lock.Granted, lock.Revoked, lock.Ended, lock.Removed,
+			lock.Queued, lock.Waiting, lock.Forfeited, lock.Queued, lock.Granted, lock.Revoked,
+			lock.Ended, lock.Removed,
 			lock.Removed, // a second node
 		} {
 			c.emit(kind, nil)
