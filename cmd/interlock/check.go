@@ -314,10 +314,8 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 			"allows more", report.StatesMax, f.states)
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
-	case withoutLatency(f.severity).Validate() != nil:
-		return fmt.Errorf("--max-pause, --clock-drift: %w", withoutLatency(f.severity).Validate())
 	case f.severity.Validate() != nil:
-		return fmt.Errorf("--link-latency: %w", f.severity.Validate())
+		return fmt.Errorf("--max-pause, --clock-drift, --link-latency: %w", f.severity.Validate())
 	case f.idleTicks < 0:
 		return fmt.Errorf("--idle-ticks must be at least 0, not %d", f.idleTicks)
 	case f.maxDeviations < 0:
@@ -333,11 +331,6 @@ func (f *checkFlags) validateNumbers(given func(string) bool) error {
 			"--fair-suffixes: the default policy goes by the numbers of processes")
 	}
 	return f.reportFlags.validate(given)
-}
-
-func withoutLatency(severity faults.Severity) faults.Severity {
-	severity.Latency = 0
-	return severity
 }
 
 // validateStrategy returns an error if the strategy is unknown, or a flag needs another one.

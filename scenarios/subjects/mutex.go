@@ -88,8 +88,8 @@ func options(p *scenarios.Process) []lock.Option {
 	return []lock.Option{lock.WithRandom(p.Random), lock.WithObserver(forfeits{})}
 }
 
-// forfeits tells the run when a contender forfeits its place, or a call that takes several locks has
-// lost one of them.
+// forfeits tells the run when a contender forfeits its place, or a call that takes several locks
+// has lost one of them.
 type forfeits struct{}
 
 func (forfeits) Observe(e lock.Event) {
