@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -71,8 +72,20 @@ func (c *contender) observe(e Event) {
 	}
 	e.Path, e.Node, e.Attempt, e.Context = c.path, c.node, &c.asked, c.ctx
 	for _, o := range c.observers {
-		o.Observe(e)
+		if o.has(e.Kind) {
+			o.Observe(e)
+		}
 	}
+}
+
+// A subscription is an observer of some kinds of events, or of all if there are none.
+type subscription struct {
+	Observer
+	kinds []EventKind
+}
+
+func (s subscription) has(kind EventKind) bool {
+	return len(s.kinds) == 0 || slices.Contains(s.kinds, kind)
 }
 
 // noteBlocked tells a call of TryLockFor whether others are before the contender.
@@ -94,7 +107,7 @@ func (c *contender) observeQueued() {
 // observeEnd passes the end of a tenure to the observers when it comes: the keeper may then be
 // waiting for an answer. The function that it returns waits until they have it.
 func (c *contender) observeEnd(t *tenure) (wait func()) {
-	if len(c.observers) == 0 {
+	if !slices.ContainsFunc(c.observers, func(s subscription) bool { return s.has(Ended) }) {
 		return func() {}
 	}
 	began, observed := time.Now(), make(chan struct{})

@@ -242,3 +242,15 @@ func TestLogAttributes(t *testing.T) {
 		}
 	}
 }
+
+// An observer of some kinds of events sees no others, also if it observes the end of a lease.
+func TestObserverOfKinds(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		granted, ended := new(witness), new(witness)
+		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout,
+			lock.WithObserver(granted, lock.Granted), lock.WithObserver(ended, lock.Ended)))
+		w.unlock(w.acquire(m))
+		granted.want(t, lock.Granted)
+		ended.want(t, lock.Ended)
+	})
+}

@@ -31,12 +31,10 @@ func WithRandom(random io.Reader) Option { return func(q *queue) { q.random = ra
 // the data of each of its nodes, for people and for [Participant.Metadata]. The default is none.
 func WithMetadata(text string) Option { return func(q *queue) { q.metadata = text } }
 
-// WithObserver adds an observer of the lock's contenders. It may be given several times.
-func WithObserver(o Observer) Option {
-	return func(q *queue) {
-		q.observers = append(q.observers,
-			o)
-	}
+// WithObserver adds an observer of the lock's contenders, of all events or of those of the given
+// kinds. It may be given several times.
+func WithObserver(o Observer, kinds ...EventKind) Option {
+	return func(q *queue) { q.observers = append(q.observers, subscription{o, kinds}) }
 }
 
 // WithLogger logs the events of the lock's contenders: losses and failures as warnings, all others

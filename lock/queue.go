@@ -27,7 +27,7 @@ type queue struct {
 	metadata    string
 	containers  bool
 	retryDelay  time.Duration // see [WithRetryDelay]
-	observers   []Observer
+	observers   []subscription
 	proof       *proof        // of the client's session
 	idleWatches watchRegistry // of contenders that have ended
 	randomMu    sync.Mutex

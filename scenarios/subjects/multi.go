@@ -24,7 +24,7 @@ func Multi() scenarios.Subject {
 				{"/b", "/z", "/a", "/b"},
 			}[p.Number%3] {
 				mutex, err := lock.NewMutex(p.Client, p.Directory+name, p.SessionTimeout,
-					options(p)...)
+					options(p, lock.Ended)...)
 				if err != nil {
 					return nil, err
 				}

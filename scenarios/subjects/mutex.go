@@ -84,16 +84,17 @@ func NoDeadline() scenarios.Subject {
 }
 
 // options returns the options of a process's locks.
-func options(p *scenarios.Process) []lock.Option {
-	return []lock.Option{lock.WithRandom(p.Random), lock.WithObserver(forfeits{})}
+func options(p *scenarios.Process, more ...lock.EventKind) []lock.Option {
+	kinds := append(more, lock.Forfeited)
+	return []lock.Option{lock.WithRandom(p.Random), lock.WithObserver(forfeits{}, kinds...)}
 }
 
-// forfeits tells the run when a contender forfeits its place, or a call that takes several locks
-// has lost one of them.
+// forfeits tells the run when a contender forfeits its place, or of a call that takes several locks
+// when it has lost one of them.
 type forfeits struct{}
 
 func (forfeits) Observe(e lock.Event) {
-	if e.Kind == lock.Forfeited || e.Kind == lock.Ended && e.Err != nil {
+	if e.Err != nil {
 		scenarios.Forfeit(e.Context)
 	}
 }

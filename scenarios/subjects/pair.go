@@ -16,7 +16,7 @@ func Pair() scenarios.Subject {
 	s := production("pair", "lock.Mutex inside another lock.Mutex on the same session",
 		func(p *scenarios.Process) (lockFunc, error) {
 			other, err := lock.NewMutex(p.Client, p.Directory+"-beside", p.SessionTimeout,
-				options(p)...)
+				options(p, lock.Ended)...)
 			if err != nil {
 				return nil, err
 			}
