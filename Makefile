@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 # All targets are commands.
-.PHONY: $(shell awk -F: '/^[a-z-]+:.*\#\# / { print $$1 }' $(firstword $(MAKEFILE_LIST)))
+.PHONY: $(shell awk -F: '/^[a-z-]+:/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 
 ##@ Build and test
 
