@@ -19,7 +19,7 @@ import (
 func TestExhaustiveKeepsGoing(t *testing.T) {
 	search := exhaustive.Search{
 		Scenario:  locktest.Planned(t, subjects.NoRecheck(), 3, 1, "cut=1"),
-		Schedules: long.Count(1500, 3000),
+		Schedules: long.Count(2500, 6000),
 	}
 	observed, counts := search, make(map[string]int)
 	observed.Each = func(r *engine.Result) {

@@ -475,7 +475,7 @@ func (x *dfs) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) int
 		return x.follow(index, enabled)
 	}
 	x.observeStep(x.lastStep)
-	if x.jump.continues(x.view, enabled) {
+	if x.jump.continues(x.view, enabled, x.lastStep) {
 		step := x.pass()
 		x.push(frame{
 			step: step, defaultStep: enabled[defaultIndex].Step, idleTicks: x.idleTicks(),

@@ -3,13 +3,15 @@ package exhaustive
 import (
 	"slices"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // A timeJump lets time pass, tick by tick, until something has happened: something has reached a
 // process, one of its timers has fired, data have expired, or there is a transaction or a step that
-// was not enabled before. Where nothing is going to happen, a jump is a single tick.
+// was not enabled before, or a client has dialed in vain although something could have been healed.
+// Where nothing is going to happen, a jump is a single tick.
 //
 // What a process does when its timer fires may be visible to nobody, and yet decide what it does
 // next. So the search looks at the timers of the processes, and not at what they do. An idle period
@@ -40,19 +42,29 @@ func (l *timeJump) begin(view engine.View, enabled []sim.EnabledStep, idle, sing
 	l.steps = possible(l.steps[:0], enabled)
 }
 
-// continues reports, after a tick, whether nothing has happened yet.
-func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep) bool {
+// continues reports, after a tick whose events start at the given index, whether nothing has
+// happened yet.
+func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from int) bool {
 	if !l.active {
 		return false
 	}
 	same := view.Transactions() == l.transactions && slices.Equal(possible(nil, enabled), l.steps)
 	l.active = same && !l.stops && !l.single && !view.Reached() &&
-		(len(l.steps) == 0 || view.AwaitsTime())
+		(len(l.steps) == 0 || view.AwaitsTime()) &&
+		!slices.ContainsFunc(view.Events()[from:], l.dialedInVain)
 	l.quiet = l.idle && same && l.stops && !view.Reached()
 	if l.active {
 		_, l.stops = view.Pass()
 	}
 	return l.active
+}
+
+// dialedInVain reports whether the event is of a client whose link, or a server or a link between
+// servers, could have been healed before.
+func (l *timeJump) dialedInVain(e history.Event) bool {
+	return e.Kind == history.SessionState && slices.ContainsFunc(l.steps, func(s sim.Step) bool {
+		return s.Kind == sim.Heal && (s.Process == e.Process || s.Process <= 0)
+	})
 }
 
 // possible appends the enabled steps that are neither ticks nor faults.

@@ -65,7 +65,9 @@ func (p *pace) happened(now *moment) bool {
 		slices.ContainsFunc(p.view.Events()[p.before.events:], func(e history.Event) bool {
 			return e.Kind <= history.Finished || e.Kind == history.KeyExpired ||
 				e.Kind == history.SessionState && slices.ContainsFunc(now.steps,
-					func(s sim.Step) bool { return s.Kind == sim.Heal && s.Process == e.Process })
+					func(s sim.Step) bool {
+						return s.Kind == sim.Heal && (s.Process == e.Process || s.Process <= 0)
+					})
 		})
 }
 
