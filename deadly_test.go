@@ -262,6 +262,7 @@ func foreignIsRefused(t *testing.T, m *deadlyModule) {
 	for test, what := range map[string]string{
 		"SharedModel":    "a connection that ",
 		"SharedReal":     "a connection ",
+		"SharedOutside":  "a channel made outside of the run",
 		"SharedChannel":  "a connection, channel or timer that several runs share ",
 		"CrashedFences$": "code of c",
 	} {

@@ -61,3 +61,10 @@ func TestSharedChannel(t *testing.T) {
 		},
 	})
 }
+
+var outside = make(chan struct{})
+
+// A process waits for a channel of the package.
+func TestSharedOutside(t *testing.T) {
+	check(t, "outside", func(*scenarios.Process) { <-outside })
+}

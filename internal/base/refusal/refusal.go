@@ -18,6 +18,10 @@ const Libraries = "use github.com/go-zookeeper/zk or its forks samuel/go-zookeep
 const Unreached = Mark + "the ZooKeeper client of the lock: none reached the simulated servers; " +
 	"connect to Process.Servers and " + Libraries
 
+// Outside refuses code that waits for a channel that no run has made.
+const Outside = Mark + "a channel made outside of the run: let Subject.Open make it, and keep it " +
+	"in no package's variable"
+
 // DemandOwn refuses a goroutine that uses the connection of another process. Owner returns the
 // number of the process that the calling goroutine belongs to, 0 if it is unknown, or [OtherRun].
 // Owner may be nil.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -86,8 +87,11 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 	defer engine.WarmStacks()()
 	bounded, end := report.WithBudget(ctx, c.Budget)
 	defer end()
-	c.prepare(bounded, t)
 	r := &report.Campaign{Runs: report.Runs{KeptGoing: c.KeepGoing}, Seen: new(report.Seen)}
+	if refused := c.prepare(bounded, t); refused != nil {
+		r.Failure = &report.Failure{Violations: []*history.Violation{refused}}
+		return r
+	}
 	if c.Seen != nil {
 		r.Seen.Merge(c.Seen)
 		r.CountSeen()
@@ -135,8 +139,9 @@ func (c *Campaign) Run(ctx context.Context, t *testing.T) *report.Campaign {
 }
 
 // prepare looks up the strategy, which must exist, and runs each configuration once to profile it.
-// If the context ends meanwhile, the profiles are not valid.
-func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
+// If the context ends meanwhile, the profiles are not valid. It returns why one of these runs
+// refused the code: a client that processes share fails otherwise in later runs.
+func (c *Campaign) prepare(ctx context.Context, t *testing.T) (refused *history.Violation) {
 	if c.Strategy == "" {
 		c.Strategy = strategy.PortfolioName
 	}
@@ -146,9 +151,12 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	}
 	c.drawn, c.rounds, c.capped = nil, nil, new(atomic.Bool)
 	for _, configuration := range c.All() {
+		profile := strategy.ProfileOf(ctx, engine.NewRunner(t), &configuration.Scenario)
+		if profile.Refused != nil {
+			return profile.Refused
+		}
 		c.drawn = append(c.drawn, strategy.Configuration{
-			Profile: strategy.ProfileOf(ctx, engine.NewRunner(t), &configuration.Scenario),
-			Weight:  configuration.Weight,
+			Profile: profile, Weight: configuration.Weight,
 		})
 	}
 	c.shares = strategy.Shares(c.drawn)
@@ -158,6 +166,7 @@ func (c *Campaign) prepare(ctx context.Context, t *testing.T) {
 	if strategy.Adaptive(c.Strategy) {
 		c.rounds = strategy.NewRounds(c.Strategy, c.drawn, c.Seed, c.Corpus)
 	}
+	return nil
 }
 
 // Part returns the range of schedules to run. Its end is 0 if there is no bound.

@@ -3,6 +3,7 @@ package strategy
 import (
 	"context"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
@@ -24,6 +25,8 @@ type Profile struct {
 	// those of them that are interesting, by thread; see [Interesting]
 	Interesting []int
 	Shifts      []sim.Step // see [sim.Timers]
+	// Refused says why the trial run refused the code, or is nil; see [engine.Refusal].
+	Refused *history.Violation
 	// the reachable cells in which the plan allows faults, with equal weights; nil for none
 	cells    *rareCells
 	instants bool // the plan has faults just before timers fire
@@ -64,7 +67,11 @@ func (p *profiler) Observe(view engine.View) { p.profile.Shifts = view.Shifts() 
 // ends meanwhile, the profile is not valid.
 func ProfileOf(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenario) *Profile {
 	strategy := new(profiler)
-	r.RunWithin(ctx, scenario, strategy)
+	for _, v := range r.RunWithin(ctx, scenario, strategy).Violations {
+		if engine.Refusal(v) != "" {
+			strategy.profile.Refused = v
+		}
+	}
 	_, strategy.profile.instants = scenario.Faults.TimedInstant()
 	strategy.profile.expires = scenario.Expires()
 	strategy.profile.cells = evenCells(scenario.Faults.Cells(scenario.FaultKinds()))

@@ -53,14 +53,22 @@ func (p *ProcessControl) TornDown() bool {
 	return p.tornDown
 }
 
-// AwaitRunning blocks while the process is paused or has crashed. Once the run is over it returns,
-// and connections fail, so that code ends. A crashed process that goes on all the same ends by
-// [runtime.Goexit].
+// AwaitRunning refuses a goroutine of another process, and does what [ProcessControl.AwaitResumed]
+// does.
 func (p *ProcessControl) AwaitRunning() {
+	if p.run == p.base.Activity() {
+		refusal.DemandOwn(p.base.config.Owner, p.number)
+	}
+	p.AwaitResumed()
+}
+
+// AwaitResumed refuses a goroutine of another run. It blocks while the process is paused or has
+// crashed. Once the run is over it returns, and connections fail, so that code ends. A crashed
+// process that goes on all the same ends by [runtime.Goexit].
+func (p *ProcessControl) AwaitResumed() {
 	if p.run != p.base.Activity() {
 		refusal.Stale()
 	}
-	refusal.DemandOwn(p.base.config.Owner, p.number)
 	for {
 		p.mu.Lock()
 		if p.crashed && p.tornDown {
