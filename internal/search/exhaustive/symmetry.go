@@ -14,8 +14,8 @@ import (
 //
 // Processes are not quite alike, so symmetry is an option: each has its own randomness and its own
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
-// a symmetric search and have a defect. Symmetry has no effect with MaxDeviations, and with
-// FairSuffixes it loses fair phases, because the default policy goes by the numbers of processes.
+// a symmetric search and have a defect. Commands refuse it with MaxDeviations and FairSuffixes,
+// because the default policy goes by the numbers of processes.
 func (x *dfs) symmetric(step sim.Step) bool {
 	if step.Process <= 0 || !x.view.Untouched(step.Process) {
 		return false

@@ -44,7 +44,7 @@ func (t *Tally) Add(l *Lock, v Verdict) {
 		if v == Found && l.breakingWalk >= 0 {
 			c.both++
 		}
-		if v != Found && l.trivial() {
+		if v != Found && l.Trivial() {
 			c.trivial++
 		}
 	}

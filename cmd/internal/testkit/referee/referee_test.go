@@ -49,6 +49,9 @@ func judge(t *testing.T, d *referee.Dimension, number int, tally *referee.Tally)
 		l := r.Draw(d, seed)
 		j := r.Judge(l)
 		tally.Add(l, j.Verdict)
+		if l.Trivial() {
+			t.Errorf("seed %d: no walk tests the claim of %v", seed, l)
+		}
 		if j.Verdict.Errs() {
 			t.Errorf("seed %d: %s", seed, j.Describe(l))
 			small := r.Shrink(l, j.Verdict)
