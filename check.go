@@ -94,67 +94,67 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	if replayRecorded(t, &scenario, verdict) {
 		return
 	}
-	campaign := &campaign.Campaign{
+	c := &campaign.Campaign{
 		Scenario: scenario, Schedules: numberFrom(t, schedulesVariable, 1, 0), Seed: seedFrom(t),
 		Workers: runtime.GOMAXPROCS(0), Strategy: os.Getenv(strategyVariable),
 		KeepGoing: truthFrom(t, keepGoingVariable),
 	}
 	if job := supervise.Current(); job != nil && job.Schedules > 0 {
-		campaign.Schedules, campaign.Workers = job.Schedules, 1
+		c.Schedules, c.Workers = job.Schedules, 1
 	}
 	// An exhaustive search does not number its schedules.
-	numbers := campaign.Strategy != strategy.ExhaustiveName
-	note(childNote{Seed: campaign.Seed, Searches: numbers})
-	found := search(t, campaign, verdict)
-	report := found.Common()
-	verdict.ran(campaign.Seed, report)
-	if report.Nondeterministic != nil && report.Failure == nil && len(report.Distinct) == 0 {
+	numbers := c.Strategy != strategy.ExhaustiveName
+	note(childNote{Seed: c.Seed, Searches: numbers})
+	found := search(t, c, verdict)
+	runs := found.Common()
+	verdict.ran(c.Seed, runs)
+	if runs.Nondeterministic != nil && runs.Failure == nil && len(runs.Distinct) == 0 {
 		t.Fatalf("%v, seed %d: nothing found in %d schedules, but that says too little: %s\n%v",
-			&campaign.Scenario, campaign.Seed, report.Schedules, report.DescribeDiffering(),
-			report.Nondeterministic)
+			&c.Scenario, c.Seed, runs.Schedules, runs.DescribeDiffering(),
+			runs.Nondeterministic)
 	}
-	demandSetUp(t, campaign, report, verdict)
+	demandSetUp(t, c, runs, verdict)
 	ctx, end := inTime(t)
 	defer end()
-	if len(report.Distinct) > 0 {
-		failWithDistinct(ctx, t, campaign, report, verdict)
+	if len(runs.Distinct) > 0 {
+		failWithDistinct(ctx, t, c, runs, verdict)
 	}
-	short, err := shrink.Shorten(ctx, engine.NewRunner(t), campaign, report)
+	short, err := shrink.Shorten(ctx, engine.NewRunner(t), c, runs)
 	switch {
 	case err != nil:
-		t.Fatalf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, err)
-	case report.Failure != nil:
+		t.Fatalf("%v, seed %d: %v", &c.Scenario, c.Seed, err)
+	case runs.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
-		t.Fatal(describeFailure(t, campaign, report, report.Failure, short, verdict))
-	case report.Interrupted:
+		t.Fatal(describeFailure(t, c, runs, runs.Failure, short, verdict))
+	case runs.Interrupted:
 		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
 			"schedules "+
 			"so far: lower the number, or raise the -timeout of go test",
-			&campaign.Scenario, campaign.Seed, report.Schedules)
-	case report.Unknown > 0:
+			&c.Scenario, c.Seed, runs.Schedules)
+	case runs.Unknown > 0:
 		t.Fatalf("%v, seed %d: linearizability is unknown for %d schedules",
-			&campaign.Scenario, campaign.Seed, report.Unknown)
-	case len(neverReached(campaign, found)) > 0:
+			&c.Scenario, c.Seed, runs.Unknown)
+	case len(neverReached(c, found)) > 0:
 		t.Fatalf("%v, seed %d: no schedule reached a sometimes condition, so this says too "+
 			"little about the lock: %s",
-			&campaign.Scenario, campaign.Seed,
-			strings.Join(neverReached(campaign, found), "; "))
+			&c.Scenario, c.Seed,
+			strings.Join(neverReached(c, found), "; "))
 	}
-	if why := neverHad(t, campaign, found); why != "" {
+	if why := neverHad(t, c, found); why != "" {
 		t.Fatalf("%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
-			"says nothing about it: %s", &campaign.Scenario, campaign.Seed,
-			report.Schedules, why)
+			"says nothing about it: %s", &c.Scenario, c.Seed,
+			runs.Schedules, why)
 	}
-	if report.OutOfContractSchedules > 0 {
+	if runs.OutOfContractSchedules > 0 {
 		t.Logf("%v: %d of %d schedules violated %s out of contract, which is %v; the first is %d "+
-			"of seed %d, shrunk to %v %s", &scenario, report.OutOfContractSchedules,
-			report.Schedules,
-			report.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
-			report.OutOfContract.Schedule, campaign.Seed, &short.Scenario,
+			"of seed %d, shrunk to %v %s", &scenario, runs.OutOfContractSchedules,
+			runs.Schedules,
+			runs.OutOfContract.OutOfContract[0].Property, scenario.DescribeContract(),
+			runs.OutOfContract.Schedule, c.Seed, &short.Scenario,
 			stepList(short.Result, short.Recording.Deviations))
 	}
-	t.Log(summary(campaign, found))
+	t.Log(summary(c, found))
 	verdict.Outcome = recording.Passed
 }
 
@@ -323,13 +323,13 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 		verdict.Outcome = recording.Refused
 		t.Fatalf("%s: %v", asGiven(strategyVariable, "strategy"), err)
 	}
-	exhaustive := &exhaustive.Search{
+	all := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
 		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
 		Workers:   c.Workers,
 		IdleTicks: numberFrom(t, idleTicksVariable, 0, exhaustive.DefaultIdleTicks(&c.Scenario)),
 	}
-	return exhaustive.Run(ctx, t)
+	return all.Run(ctx, t)
 }
 
 // exhaustible returns why there is no exhaustive search of the scenario, or nil.
@@ -365,8 +365,8 @@ func neverReached(c *campaign.Campaign, found report.Report) []string {
 // undisturbed first attempt. It returns "" if a process was granted the lock.
 func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 	// A campaign counts grants, and an exhaustive search only notes that there was one.
-	exhaustive, ok := found.(*report.Exhaustive)
-	if ok && exhaustive.Granted || found.Exercised(history.Linearizable) > 0 {
+	all, ok := found.(*report.Exhaustive)
+	if ok && all.Granted || found.Exercised(history.Linearizable) > 0 {
 		return ""
 	}
 	for _, e := range engine.NewRunner(t).Run(&c.Scenario, &engine.Replay{}).Events {
@@ -380,8 +380,8 @@ func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 // summary says what a search without findings has run, and what it has not exercised.
 func summary(c *campaign.Campaign, found report.Report) string {
 	r := found.Common()
-	if exhaustive, ok := found.(*report.Exhaustive); ok {
-		return exhaustiveSummary(c, exhaustive) + unsettled(r)
+	if all, ok := found.(*report.Exhaustive); ok {
+		return exhaustiveSummary(c, all) + unsettled(r)
 	}
 	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario,
 		c.Seed,
@@ -437,18 +437,18 @@ func unsettled(r *report.Runs) string {
 
 // failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
 // written, and ends the test.
-func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Campaign,
+func failWithDistinct(ctx context.Context, t *testing.T, c *campaign.Campaign,
 	r *report.Runs, verdict *verdict,
 ) {
 	t.Helper()
 	distinct := 0
-	for group := range shrink.Distinct(ctx, t, campaign, r, func(int) {}) {
+	for group := range shrink.Distinct(ctx, t, c, r, func(int) {}) {
 		distinct += len(group.Failures)
 		if group.Err != nil {
-			t.Errorf("%v, seed %d: %v", &campaign.Scenario, campaign.Seed, group.Err)
+			t.Errorf("%v, seed %d: %v", &c.Scenario, c.Seed, group.Err)
 			continue
 		}
-		t.Error(describeFailure(t, campaign, r, group.Schedule, group.Counterexample,
+		t.Error(describeFailure(t, c, r, group.Schedule, group.Counterexample,
 			verdict))
 		for _, d := range group.Failures {
 			t.Logf("%s: by any cause in %d of %d schedules, first in schedule %d", d.Signature,
@@ -459,7 +459,7 @@ func failWithDistinct(ctx context.Context, t *testing.T, campaign *campaign.Camp
 }
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.
-func describeFailure(t *testing.T, campaign *campaign.Campaign, r *report.Runs,
+func describeFailure(t *testing.T, searched *campaign.Campaign, r *report.Runs,
 	failure *report.Failure, c *recording.Counterexample, verdict *verdict,
 ) string {
 	often := ""
@@ -468,9 +468,9 @@ func describeFailure(t *testing.T, campaign *campaign.Campaign, r *report.Runs,
 	}
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "%v, seed %d: schedule %d fails%s; shrunk to %v %s\n%s\n",
-		&campaign.Scenario, campaign.Seed, failure.Schedule, often, &c.Scenario,
+		&searched.Scenario, searched.Seed, failure.Schedule, often, &c.Scenario,
 		stepList(c.Result, c.Recording.Deviations), c.Explain().Describe())
-	addCounterexample(t, c, text, searchAgain(t.Name(), campaign, r, failure), verdict)
+	addCounterexample(t, c, text, searchAgain(t.Name(), searched, r, failure), verdict)
 	return text.String()
 }
 
@@ -512,11 +512,11 @@ func stepList(result *engine.Result, deviations []engine.Deviation) string {
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.
 func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdict *verdict) bool {
 	t.Helper()
-	recording, err := recording.Read(path)
+	stored, err := recording.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := recording.Scenario(scenario.Subject)
+	recorded, err := stored.Scenario(scenario.Subject)
 	if errors.Is(err, errScheduler) && os.Getenv(replayVariable) == "" {
 		t.Logf("%s is not replayed: %v", path, err)
 		return true
@@ -525,11 +525,11 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 		t.Fatalf("%s: %v", path, err)
 	}
 	note(childNote{Replays: path})
-	replay := &engine.Replay{Deviations: recording.Deviations}
+	replay := &engine.Replay{Deviations: stored.Deviations}
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
-		recording.Schedule, replay, result); difference != nil {
-		replayUnstable(t, recorded, path, recording.Deviations, difference)
+		stored.Schedule, replay, result); difference != nil {
+		replayUnstable(t, recorded, path, stored.Deviations, difference)
 		return true
 	}
 	for _, d := range replay.Skipped {
@@ -540,16 +540,16 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 	}
 	if result.Fails(recorded) {
 		verdict.failed(result.Violations[0].Signature(), path, "")
-		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(recording, result),
+		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(stored, result),
 			describeRun(t, recorded, result), howToSearch(t, path))
 	}
-	if recording.Violates() {
-		t.Logf("%s: no violation any more; recorded was %s", path, recording.Signature)
+	if stored.Violates() {
+		t.Logf("%s: no violation any more; recorded was %s", path, stored.Signature)
 	} else {
 		t.Logf("%s: no violation, as recorded", path)
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
-	return gone == 0 || gone < len(recording.Deviations)
+	return gone == 0 || gone < len(stored.Deviations)
 }
 
 // comparedTo compares a failed run with the recorded one.

@@ -347,10 +347,10 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario
 		}
 		directory = addCounterexample(t, c, text, run.Again, verdict)
 	}
-	report := deadlyReport{
+	output := deadlyReport{
 		text.String(), directory, death.Steps, c.Recording, verdict.Failures[0],
 	}
-	if err := job.WriteOutput(report); err != nil {
+	if err := job.WriteOutput(output); err != nil {
 		t.Fatal(err)
 	}
 	supervise.Finish() // Goroutines of runs that stand still are left.

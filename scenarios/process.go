@@ -87,12 +87,12 @@ func (p *Process) Connect() (client.Client, error) {
 // Conn returns the process's connection for code that needs a *zk.Conn. It panics unless the
 // scenario runs the real client, [Real]. [real.Conn.ZK] says what such code must not do.
 func (p *Process) Conn() *zk.Conn {
-	real, ok := p.Client.(*real.Conn)
+	conn, ok := p.Client.(*real.Conn)
 	if !ok {
 		panic("Process.Conn: the scenario runs a model of the client and has no *zk.Conn; it " +
 			"needs Client: scenarios.Real")
 	}
-	return real.ZK()
+	return conn.ZK()
 }
 
 // Address returns the servers of ZooKeeper as a connection string: host:port, separated by commas.

@@ -1,11 +1,11 @@
 package simzk
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/simzk/operation"
 	"github.com/interlock-sim/interlock/simzk/tree"
 	"github.com/interlock-sim/interlock/simzk/wire"
@@ -83,18 +83,6 @@ func (m *Message) Hash() uint64 {
 	return h
 }
 
-// mix folds b into a. It is the finaliser of splitmix64 over a sum, good enough to distinguish
-// states.
-func mix(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func mix(a, b uint64) uint64 { return hash64.Mix(a, b) }
 
-// fold folds b into a, three times as fast as mix: it is the step of wyhash (Wang Yi), for keys
-// that are computed after every step.
-func fold(a, b uint64) uint64 {
-	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
-	return high ^ low
-}
+func fold(a, b uint64) uint64 { return hash64.Fold(a, b) }

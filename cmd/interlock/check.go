@@ -95,12 +95,12 @@ Exit status:
 				return f.checkAll(cmd.Context(), t, subjects.Correct(), cmd.Flags().Changed,
 					cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			campaign, err := f.campaign(cmd.Flags().Changed)
+			c, err := f.campaign(cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("nats") {
-				return f.checkByQueue(cmd.Context(), t, campaign, cmd.OutOrStdout(),
+				return f.checkByQueue(cmd.Context(), t, c, cmd.OutOrStdout(),
 					cmd.ErrOrStderr())
 			}
 			if f.scheduler {
@@ -108,7 +108,7 @@ Exit status:
 					return err
 				}
 			}
-			return runCheck(cmd.Context(), t, campaign, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runCheck(cmd.Context(), t, c, &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.defineFlags(command)
@@ -419,11 +419,11 @@ func (f *checkFlags) exhaustive(c *campaign.Campaign) *exhaustive.Search {
 }
 
 // runCheck runs the campaign and reports it.
-func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f *checkFlags,
+func runCheck(ctx context.Context, t *testing.T, c *campaign.Campaign, f *checkFlags,
 	stdout, stderr io.Writer,
 ) error {
 	defer ignorePipe()()
-	search, err := f.search(t, campaign)
+	search, err := f.search(t, c)
 	if err != nil {
 		return err
 	}
@@ -431,21 +431,21 @@ func runCheck(ctx context.Context, t *testing.T, campaign *campaign.Campaign, f 
 	if err != nil {
 		return err
 	}
-	kind := f.describeShard(campaign)
+	kind := f.describeShard(c)
 	if scheduler.Enabled {
 		kind += ", goroutines scheduled"
 	}
-	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d%s\n", campaign, campaign.Seed,
+	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d%s\n", c, c.Seed,
 		kind); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
-	o.progress.Begin(campaign, "")
+	o.progress.Begin(c, "")
 	found := search.Run(ctx, t, o.progress)
-	record, err := f.newRecord(campaign, found)
+	record, err := f.newRecord(c, found)
 	if err != nil {
 		return &statusError{statusInternal, err}
 	}
-	return o.present(ctx, t, campaign, found, record)
+	return o.present(ctx, t, c, found, record)
 }
 
 // present shrinks what a search has found and reports it, with the record of a shard if there is

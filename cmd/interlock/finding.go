@@ -175,14 +175,14 @@ func (f *finding) explain(w io.Writer, schedules int) {
 }
 
 // writeWhy prints why a violation came about, and how likely it was if it is the first one.
-func writeWhy(w io.Writer, report *explain.Report, n int, s *scenarios.Scenario,
+func writeWhy(w io.Writer, explained *explain.Report, n int, s *scenarios.Scenario,
 	r *engine.Result,
 ) {
 	fmt.Fprintln(w)
-	report.Why(w, report.Whys[n])
-	writeOutOfContract(w, s, r, report.Whys[n].Violation)
+	explained.Why(w, explained.Whys[n])
+	writeOutOfContract(w, s, r, explained.Whys[n].Violation)
 	if n == 0 {
-		report.WriteLikelihood(w)
+		explained.WriteLikelihood(w)
 	}
 }
 

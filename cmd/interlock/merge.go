@@ -77,7 +77,7 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		return errors.New("the reports are of a campaign and of an exhaustive search: merge each " +
 			"by itself")
 	}
-	campaign, report, err := mergeRecords(ctx, t, records, searches)
+	c, found, err := mergeRecords(ctx, t, records, searches)
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,10 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 		return err
 	}
 	if _, err := fmt.Fprintf(o.text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
-		campaign, campaign.Seed); unwritable(err) {
+		c, c.Seed); unwritable(err) {
 		return &statusError{statusInternal, err}
 	}
-	return o.present(ctx, t, campaign, report, nil)
+	return o.present(ctx, t, c, found, nil)
 }
 
 // mergeRecords returns the campaign of the records, or the exhaustive search if there are records

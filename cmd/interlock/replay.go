@@ -110,22 +110,22 @@ type replayer struct {
 
 // newReplayer reads the recording at the path.
 func newReplayer(path string) (*replayer, error) {
-	recording, err := recording.Read(path)
+	recorded, err := recording.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	subject, err := bundled.Named(recording.Lock)
+	subject, err := bundled.Named(recorded.Lock)
 	if err != nil {
-		return nil, notBundled(path, recording.Lock, err)
+		return nil, notBundled(path, recorded.Lock, err)
 	}
-	scenario, err := recording.Scenario(subject)
+	scenario, err := recorded.Scenario(subject)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if scenario.Client == scenarios.Real && real.RaceDetector {
 		return nil, errRealUnderRace
 	}
-	return &replayer{path: path, recording: recording, scenario: scenario}, nil
+	return &replayer{path: path, recording: recorded, scenario: scenario}, nil
 }
 
 // runReplay replays a schedule and reports the outcome. As check does, it writes the JSON report

@@ -391,14 +391,14 @@ func writeStrategies(w io.Writer, r *report.Campaign) {
 
 // writeConfigurations writes how the schedules were shared among several configurations, and in
 // which the violation was found.
-func writeConfigurations(w io.Writer, campaign *campaign.Campaign, r *report.Campaign) {
-	if len(campaign.Configurations) == 0 {
+func writeConfigurations(w io.Writer, c *campaign.Campaign, r *report.Campaign) {
+	if len(c.Configurations) == 0 {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "clients\tcycles\tservers\tfaults\tschedules\tnew behaviours\t")
-	for i := range campaign.Configurations {
-		s, stats := &campaign.Configurations[i], r.Configuration(i)
+	for i := range c.Configurations {
+		s, stats := &c.Configurations[i], r.Configuration(i)
 		fmt.Fprintf(table, "%d\t%d\t%d\t%v\t%d\t%d\t", s.Clients, s.Cycles, s.EffectiveServers(),
 			s.Faults, stats.Schedules, stats.Behaviours)
 		if stats.Failed {

@@ -1,11 +1,11 @@
 package check
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 )
 
 // CacheableVerdict reports whether the verdict on a property depends only on the part of a history
@@ -111,8 +111,4 @@ func hashWithoutTime(e *history.Event) uint64 {
 	return h
 }
 
-// fold folds b into a, as a step of wyhash (Wang Yi).
-func fold(a, b uint64) uint64 {
-	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd6e8feb86659fd93)
-	return high ^ low
-}
+func fold(a, b uint64) uint64 { return hash64.Fold(a, b) }

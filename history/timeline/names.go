@@ -23,7 +23,7 @@ type Names struct {
 var sequence = regexp.MustCompile(`[0-9]{10}$`)
 
 // Sequential reports whether a path ends with the number of a sequential znode.
-func Sequential(path string) bool { return sequence.MatchString(path) }
+func Sequential(node string) bool { return sequence.MatchString(node) }
 
 // guid matches the unique part of a node's name, with or without dashes.
 var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}`)

@@ -18,9 +18,9 @@ type teller struct {
 }
 
 // node names a znode.
-func (t *teller) node(path string) string {
-	t.named[path] = true
-	return t.names.Of(path)
+func (t *teller) node(node string) string {
+	t.named[node] = true
+	return t.names.Of(node)
 }
 
 // sentence describes an event and names its process.

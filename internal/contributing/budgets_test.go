@@ -22,7 +22,6 @@ var budgets = struct {
 			"scenarios/subjects/recipe.go":              726,
 			"sim/simsql/system_test.go":                 598,
 		},
-		shadows: 57,
 	},
 	words: wordBudgets{
 		total: 26000, internals: 6000, page: 1500,

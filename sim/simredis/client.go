@@ -332,7 +332,7 @@ func (c *Client) key() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := hash64.Fold(c.received, uint64(c.reach)<<32|uint64(c.slow)<<16|
-		bit(c.Paused(), 0)|bit(c.Crashed(), 1)|bit(c.down, 2))
+		hash64.Bit(c.Paused())|hash64.Bit(c.Crashed())<<1|hash64.Bit(c.down)<<2)
 	for _, n := range c.dialed {
 		key = hash64.Fold(key, uint64(n))
 	}
@@ -345,7 +345,7 @@ func (c *Client) key() uint64 {
 	for s := range c.links {
 		l := &c.links[s]
 		key = hash64.Fold(key,
-			uint64(len(l.requests))<<32|uint64(len(l.replies))<<1|bit(l.blocked, 0))
+			uint64(len(l.requests))<<32|uint64(len(l.replies))<<1|hash64.Bit(l.blocked))
 		for _, queue := range [][]message{l.requests, l.replies} {
 			for i := range queue {
 				key = hash64.Fold(key, uint64(queue[i].conn.number))
@@ -357,11 +357,4 @@ func (c *Client) key() uint64 {
 		}
 	}
 	return key
-}
-
-func bit(set bool, place int) uint64 {
-	if set {
-		return 1 << place
-	}
-	return 0
 }

@@ -327,8 +327,8 @@ func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 // key returns a hash of the server's state.
 func (s *redisServer) key(now time.Duration) uint64 {
 	s.advance(s.clock(now))
-	key := hash64.Fold(uint64(s.clock(now)-now), uint64(s.rate)<<8|bit(s.down, 0)|
-		bit(s.stalled, 1)|bit(s.jumped, 2))
+	key := hash64.Fold(uint64(s.clock(now)-now), uint64(s.rate)<<8|hash64.Bit(s.down)|
+		hash64.Bit(s.stalled)<<1|hash64.Bit(s.jumped)<<2)
 	key = hash64.Fold(hash64.Fold(key, s.history), uint64(s.expired))
 	for _, k := range s.redis.Keys() {
 		key = hash64.Fold(hash64.Fold(key, hashOf(k)), uint64(s.redis.TTL(k)))

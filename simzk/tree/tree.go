@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/simzk/wire"
 )
 
@@ -284,10 +285,12 @@ func (t *Tree) StateHash() uint64 {
 func (t *Tree) computeStateHash() uint64 {
 	sum := t.hash
 	for _, n := range t.nodes {
-		h := mix(mix(n.hash, uint64(n.stat.Pzxid)), uint64(n.stat.Czxid)^xxhash.Sum64(n.data))
+		h := hash64.Mix(n.hash, uint64(n.stat.Pzxid))
+		h = hash64.Mix(h, uint64(n.stat.Czxid)^xxhash.Sum64(n.data))
 		if len(n.acl) > 0 && &n.acl[0] != &Open[0] {
 			for _, a := range n.acl {
-				h = mix(h, xxhash.Sum64String(a.Scheme)^xxhash.Sum64String(a.ID)*3^uint64(a.Perms))
+				id := xxhash.Sum64String(a.Scheme) ^ xxhash.Sum64String(a.ID)*3
+				h = hash64.Mix(h, id^uint64(a.Perms))
 			}
 		}
 		sum += h
@@ -297,11 +300,11 @@ func (t *Tree) computeStateHash() uint64 {
 
 func (t *Tree) rehash(path string, n *znode) {
 	t.hash ^= n.hash
-	n.hash = mix(mix(mix(xxhash.Sum64String(path), uint64(n.stat.Mzxid)),
+	n.hash = hash64.Mix(hash64.Mix(hash64.Mix(xxhash.Sum64String(path), uint64(n.stat.Mzxid)),
 		uint64(n.stat.EphemeralOwner)),
 		uint64(uint32(n.stat.Cversion))<<32|uint64(uint32(n.stat.Version)))
 	if n.stat.Aversion != 0 {
-		n.hash = mix(n.hash, uint64(n.stat.Aversion))
+		n.hash = hash64.Mix(n.hash, uint64(n.stat.Aversion))
 	}
 	t.hash ^= n.hash
 }
@@ -325,12 +328,4 @@ func compareListing(a, b string) int {
 		return 1
 	}
 	return strings.Compare(a, b)
-}
-
-// mix folds b into a: the finaliser of splitmix64 applied to a weighted sum.
-func mix(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -339,8 +339,8 @@ const anyVersion = "v0.0.0"
 
 // replace replaces a module by a directory in the copied go.mod. It removes other replacements of
 // the version, because one of a single version goes before one of all.
-func (b *Build) replace(ctx context.Context, module, version, directory string) error {
-	err := b.edit(ctx, "-dropreplace="+module, "-dropreplace="+module+"@"+version)
+func (b *Build) replace(ctx context.Context, module, from, directory string) error {
+	err := b.edit(ctx, "-dropreplace="+module, "-dropreplace="+module+"@"+from)
 	if err != nil {
 		return err
 	}

@@ -82,12 +82,12 @@ func (l *library) copyPatched(from, version, below string, seeds bool) (string, 
 // hashFiles returns a hash of the names and contents of the files in a directory and below.
 func hashFiles(directory string) (string, error) {
 	hash := sha256.New()
-	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		within := strings.TrimPrefix(path, directory)
+		content, err := os.ReadFile(name)
+		within := strings.TrimPrefix(name, directory)
 		fmt.Fprintf(hash, "%s %d\n%s", within, len(content), content)
 		return err
 	})
@@ -123,8 +123,8 @@ func (l *library) copyFiles(from, to string) error {
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(to, l.directory, name)
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+		target := filepath.Join(to, l.directory, name)
+		if err := os.WriteFile(target, content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -173,11 +173,11 @@ func (s *source) parse() error {
 		return err
 	}
 	for _, entry := range entries {
-		path := filepath.Join(s.directory, entry.Name())
-		if filepath.Ext(path) != ".go" {
+		name := filepath.Join(s.directory, entry.Name())
+		if filepath.Ext(name) != ".go" {
 			continue
 		}
-		parsed, err := parser.ParseFile(s.files, path, nil, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(s.files, name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -407,13 +407,13 @@ func (s *source) write() error {
 		if len(edits) == 0 {
 			continue
 		}
-		path := filepath.Join(s.directory, name)
-		content, err := os.ReadFile(path)
+		target := filepath.Join(s.directory, name)
+		content, err := os.ReadFile(target)
 		if err != nil {
 			return err
 		}
 		content = apply(content, append(edits, importDial(s.files, s.parsed[name])))
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+		if err := os.WriteFile(target, content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -427,8 +427,8 @@ func (s *source) write() error {
 			fmt.Fprintf(&generated, "\nconst %s = %s\n", constant.name, constant.value)
 		}
 	}
-	path := filepath.Join(s.directory, generatedFile)
-	return os.WriteFile(path, []byte(generated.String()), 0o644)
+	target := filepath.Join(s.directory, generatedFile)
+	return os.WriteFile(target, []byte(generated.String()), 0o644)
 }
 
 // generatedFormat is the format of the generated file, with the path of [dialPackage].

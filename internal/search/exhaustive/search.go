@@ -791,7 +791,7 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 	if x.bound > 0 {
 		return x.withinBound(enabled, defaultIndex)
 	}
-	steps, ticks, faults := x.scratch.steps[:0], x.scratch.ticks[:0], x.scratch.faults[:0]
+	steps, ticks, strikes := x.scratch.steps[:0], x.scratch.ticks[:0], x.scratch.faults[:0]
 	messages := slices.ContainsFunc(enabled, func(o sim.EnabledStep) bool {
 		return o.Kind == sim.Serve || o.Kind == sim.Deliver || o.Kind == sim.Enter ||
 			o.Kind == sim.Log ||
@@ -804,7 +804,7 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 		switch o := &enabled[i]; {
 		case x.search.Symmetry && x.symmetric(o.Step), x.heals(o.Step) && !still, x.commutes(o):
 		case o.Kind == sim.Fault:
-			faults = append(faults, o.Step)
+			strikes = append(strikes, o.Step)
 		case o.Kind == sim.Tick:
 			ticks = append(ticks, x.pass())
 		default:
@@ -818,8 +818,8 @@ func (x *dfs) newFrame(enabled []sim.EnabledStep, defaultIndex int) frame {
 	if !idle || allowed {
 		steps = append(steps, ticks...)
 	}
-	all := append(steps, faults...)
-	x.scratch.steps, x.scratch.ticks, x.scratch.faults = all, ticks, faults
+	all := append(steps, strikes...)
+	x.scratch.steps, x.scratch.ticks, x.scratch.faults = all, ticks, strikes
 	if !x.search.NoReduction && !x.search.jumpsOnly && !x.search.FairSuffixes {
 		all = x.oneLogs(x.sleepSet(all))
 		if first, deferred, ok := x.stubbornSet(all); ok {

@@ -35,8 +35,8 @@ func TestEqualStatesOfSearchesHaveEqualFutures(t *testing.T) {
 	several.Servers = 3
 	all = append(all, several)
 	r := referee.New(t)
-	for seed := range long.Count(4, 12) {
-		all = append(all, r.Draw(referee.Dimensions()[0], uint64(seed)).Scenario())
+	for i := range long.Count(4, 12) { // A key without the faults that are left shows on seed 11.
+		all = append(all, r.Draw(referee.Dimensions()[0], uint64(11-i)).Scenario())
 	}
 	compared, broken := 0, 0
 	for i := range all {

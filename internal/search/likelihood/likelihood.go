@@ -113,8 +113,8 @@ func (e *estimator) replay(deviations int) *engine.Replay {
 }
 
 // run performs a run and counts its work.
-func (e *estimator) run(strategy engine.Strategy) *engine.Result {
-	result := e.runner.RunWithin(e.ctx, e.scenario, strategy)
+func (e *estimator) run(by engine.Strategy) *engine.Result {
+	result := e.runner.RunWithin(e.ctx, e.scenario, by)
 	e.work += result.Steps * engine.StepCost(e.scenario)
 	if result.Leak != "" {
 		e.work += leakSteps

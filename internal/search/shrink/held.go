@@ -12,8 +12,8 @@ import (
 // section. Random schedules rarely have so many ticks in a row. So these schedules are searched one
 // by one.
 
-// held tries every schedule in which a fault, or none, strikes and much time passes then: nothing
-// is healed, and one process stays in its critical section, or none enters or leaves its own.
+// held tries every schedule in which a fault, or none, strikes and much time passes then. Nothing
+// is healed. One process stays in its critical section, or no process enters or leaves its own.
 func (s *shrinker) held(scenario scenarios.Scenario) bool {
 	remains := s.budget(searchCost)
 	survey := new(survey)

@@ -19,55 +19,55 @@ import (
 // If a schedule does not fail in every run, the lock is nondeterministic, and the recording says in
 // how many of [recording.ReproductionRuns] it fails. Shorten returns an error if it fails in none
 // of them. If only the short form does not fail, the schedule is recorded as it was found.
-func Shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+func Shorten(ctx context.Context, r *engine.Runner, from *campaign.Campaign,
 	found report.Report,
 ) (*recording.Counterexample, error) {
-	report := found.Common()
-	failure := report.Failure
+	runs := found.Common()
+	failure := runs.Failure
 	if failure == nil {
-		failure = report.OutOfContract
+		failure = runs.OutOfContract
 	}
 	if failure == nil {
 		return nil, nil
 	}
-	c, err := shorten(ctx, r, campaign, failure, failure.Violations[0].Signature(), costMax)
+	c, err := shorten(ctx, r, from, failure, failure.Violations[0].Signature(), costMax)
 	if err != nil {
 		return nil, err
 	}
-	if report.Failure == nil && !c.Result.OutOfContract(&c.Scenario, c.Result.Violations[0]) {
-		report.Failure = failure
+	if runs.Failure == nil && !c.Result.OutOfContract(&c.Scenario, c.Result.Violations[0]) {
+		runs.Failure = failure
 	}
 	return c, nil
 }
 
 // shorten shrinks a failure with a signature within a bound on the cost of its runs, and records
 // it.
-func shorten(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+func shorten(ctx context.Context, r *engine.Runner, from *campaign.Campaign,
 	failure *report.Failure, signature string, budget int,
 ) (*recording.Counterexample, error) {
 	if failure.Unstable {
-		return shortenUnstable(ctx, r, campaign, failure, signature, budget)
+		return shortenUnstable(ctx, r, from, failure, signature, budget)
 	}
-	s := shrink(ctx, r, campaign.ScenarioOf(failure), failure.Deviations, signature, budget)
-	return s.record(campaign, failure, signature, budget)
+	s := shrink(ctx, r, from.ScenarioOf(failure), failure.Deviations, signature, budget)
+	return s.record(from, failure, signature, budget)
 }
 
 // record records the smallest schedule of a failure with a signature.
-func (s *shrinker) record(campaign *campaign.Campaign, failure *report.Failure, signature string,
+func (s *shrinker) record(from *campaign.Campaign, failure *report.Failure, signature string,
 	budget int,
 ) (*recording.Counterexample, error) {
-	r, given := s.runner, campaign.ScenarioOf(failure)
+	r, given := s.runner, from.ScenarioOf(failure)
 	if scenario := s.outcome(); !repeats(r, &scenario, s.deviations) {
-		return shortenUnstable(s.ctx, r, campaign, failure, signature, budget)
+		return shortenUnstable(s.ctx, r, from, failure, signature, budget)
 	}
-	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, campaign.Seed,
+	c, err := recording.NewCounterexample(r, s.outcome(), s.deviations, s.signature, from.Seed,
 		failure.Schedule)
 	if err != nil {
-		c, err = recording.NewCounterexample(r, given, failure.Deviations, signature, campaign.Seed,
+		c, err = recording.NewCounterexample(r, given, failure.Deviations, signature, from.Seed,
 			failure.Schedule)
 	}
 	if err != nil {
-		return shortenUnstable(s.ctx, r, campaign, failure, signature, budget)
+		return shortenUnstable(s.ctx, r, from, failure, signature, budget)
 	}
 	return c, err
 }
@@ -89,33 +89,33 @@ func repeats(r *engine.Runner, scenario *scenarios.Scenario, deviations []engine
 
 // shortenUnstable shrinks and records a schedule that does not fail in every run. The short form
 // must fail at least half as often as the schedule.
-func shortenUnstable(ctx context.Context, r *engine.Runner, campaign *campaign.Campaign,
+func shortenUnstable(ctx context.Context, r *engine.Runner, from *campaign.Campaign,
 	failure *report.Failure, signature string, budget int,
 ) (*recording.Counterexample, error) {
-	given := campaign.ScenarioOf(failure)
+	given := from.ScenarioOf(failure)
 	found := recording.Reproduce(r, &given, failure.Deviations, signature)
 	if found.Failures > 0 {
 		s := shrink(ctx, r, given, failure.Deviations, signature, budget)
 		scenario := s.outcome()
 		short := recording.Reproduce(r, &scenario, s.deviations, s.signature)
 		if 2*short.Failures >= found.Failures {
-			if c, err := recordUnstable(r, scenario, s.deviations, s.signature, campaign,
+			if c, err := recordUnstable(r, scenario, s.deviations, s.signature, from,
 				failure, short); err == nil {
 				return c, nil
 			}
 		}
 	}
-	return recordUnstable(r, given, failure.Deviations, signature, campaign, failure, found)
+	return recordUnstable(r, given, failure.Deviations, signature, from, failure, found)
 }
 
 // recordUnstable runs a schedule until it fails, at most [recording.ReproductionRuns] times, and
 // records it.
 func recordUnstable(r *engine.Runner, scenario scenarios.Scenario, deviations []engine.Deviation,
-	signature string, campaign *campaign.Campaign, failure *report.Failure,
+	signature string, from *campaign.Campaign, failure *report.Failure,
 	often recording.Reproduction,
 ) (c *recording.Counterexample, err error) {
 	for range recording.ReproductionRuns {
-		c, err = recording.NewCounterexample(r, scenario, deviations, signature, campaign.Seed,
+		c, err = recording.NewCounterexample(r, scenario, deviations, signature, from.Seed,
 			failure.Schedule)
 		if err == nil {
 			if often.Failures < often.Runs {

@@ -43,11 +43,11 @@ func Recordings(t *testing.T) []string {
 func replay(t *testing.T, name string, all []scenarios.Subject,
 ) ([]history.Event, []*history.Violation) {
 	t.Helper()
-	recording, err := recording.Read(filepath.Join("testdata", name+".json"))
+	recorded, err := recording.Read(filepath.Join("testdata", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenario, err := recording.Scenario(locktest.Find(t, recording.Lock, all))
+	scenario, err := recorded.Scenario(locktest.Find(t, recorded.Lock, all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +56,13 @@ func replay(t *testing.T, name string, all []scenarios.Subject,
 	}
 	runner := engine.NewRunner(t)
 	runner.GatherFacts(true)
-	result := runner.Run(scenario, &engine.Replay{Deviations: recording.Deviations})
-	result.Lead(scenario, recording.Signature)
-	if len(result.Violations) == 0 || result.Violations[0].Signature() != recording.Signature {
-		t.Fatalf("violations %v, want %s", result.Violations, recording.Signature)
+	result := runner.Run(scenario, &engine.Replay{Deviations: recorded.Deviations})
+	result.Lead(scenario, recorded.Signature)
+	if len(result.Violations) == 0 || result.Violations[0].Signature() != recorded.Signature {
+		t.Fatalf("violations %v, want %s", result.Violations, recorded.Signature)
 	}
-	if got := engine.TraceHash(result.TraceHash); got != recording.TraceHash {
-		t.Errorf("trace hash %v with facts, recorded %v", got, recording.TraceHash)
+	if got := engine.TraceHash(result.TraceHash); got != recorded.TraceHash {
+		t.Errorf("trace hash %v with facts, recorded %v", got, recorded.TraceHash)
 	}
 	events := slices.Clone(result.Events)
 	for i := range events {

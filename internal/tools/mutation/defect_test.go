@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 )
 
@@ -44,4 +45,20 @@ func describe(defects []defect) string {
 			d.hangs, d.quick, edits))
 	}
 	return fmt.Sprint(texts)
+}
+
+// The old lines of each edit occur once in the source.
+func TestEditsApply(t *testing.T) {
+	t.Chdir(filepath.Join("..", "..", ".."))
+	for _, file := range []string{lockDefects, searchDefects, zookeeperDefects} {
+		defects, err := read(file)
+		if err != nil || len(defects) == 0 {
+			t.Errorf("%s: %d defects, error %v", file, len(defects), err)
+		}
+		for _, d := range defects {
+			if _, err := d.overlay(t.TempDir()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -227,7 +227,7 @@ func (r *rowSearch) search(ctx context.Context, s *Search) error {
 // within the contract.
 func (r *rowSearch) weigh(scenario string, found report.Report, tested *check.Vacuity) {
 	runs := found.Common()
-	exhaustive, isExhaustive := found.(*report.Exhaustive)
+	all, isExhaustive := found.(*report.Exhaustive)
 	for i := range r.Cells {
 		cell, e := &r.Cells[i], &r.evidence[i]
 		p := cell.Property
@@ -244,7 +244,7 @@ func (r *rowSearch) weigh(scenario string, found report.Report, tested *check.Va
 			cell.Exercised += found.Exercised(p)
 		case found.Exercised(p)+tested.Of(p) > 0:
 			e.Exercised = true
-			if reach := exhaustive.Reach(p); reach != report.SchedulesRun {
+			if reach := all.Reach(p); reach != report.SchedulesRun {
 				cell.Reach = reach
 			}
 		}

@@ -276,28 +276,28 @@ func Write(goroot, version, directory string) (string, error) {
 }
 
 // readSource reads a file of the standard library, unless its content is known.
-func readSource(sources, file string, contents map[string]string) error {
-	if _, ok := contents[file]; ok {
+func readSource(sources, name string, contents map[string]string) error {
+	if _, ok := contents[name]; ok {
 		return nil
 	}
-	content, err := os.ReadFile(filepath.Join(sources, filepath.FromSlash(file)))
-	contents[file] = string(content)
+	content, err := os.ReadFile(filepath.Join(sources, filepath.FromSlash(name)))
+	contents[name] = string(content)
 	return err
 }
 
 // addSwitchPoints makes the functions of [switchPoints] ask whether to switch. It adds the list of
 // the standard library's directories, whose code asks nothing.
 func addSwitchPoints(sources, version string, contents map[string]string) error {
-	for file, functions := range switchPoints {
-		if err := readSource(sources, file, contents); err != nil {
+	for name, functions := range switchPoints {
+		if err := readSource(sources, name, contents); err != nil {
 			return err
 		}
 		first := regexp.MustCompile(`(?m)^` + functions + `.*?\{( |$)`)
-		if !first.MatchString(contents[file]) {
-			return fmt.Errorf("no scheduler for %s: %s has no function %s", version, file,
+		if !first.MatchString(contents[name]) {
+			return fmt.Errorf("no scheduler for %s: %s has no function %s", version, name,
 				functions)
 		}
-		contents[file] = first.ReplaceAllString(contents[file], "${0}interlockPoint(); ")
+		contents[name] = first.ReplaceAllString(contents[name], "${0}interlockPoint(); ")
 	}
 	entries, err := os.ReadDir(sources)
 	if err != nil {
