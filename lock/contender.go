@@ -154,6 +154,9 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 		// The node is removed first: a caller that learns of the failure may retry at once, and
 		// would queue behind it. A caller that no longer waits is not delayed.
 		c.remove()
+		if c.rule.kind == party {
+			err = c.unlessBegun(c.callerError(err))
+		}
 		return nil, err
 	}
 	c.granted = true
@@ -191,7 +194,7 @@ func (c *contender) acquire() (*leaseKeeper, error) {
 			c.uncertain = c.uncertain || c.rule.kind == party
 			continue
 		case err == errForfeited:
-			if err := c.forfeit(); err != nil {
+			if err := c.forfeit(errTooSlow); err != nil {
 				return nil, err
 			}
 			if c.ctx.Value(othersKey{}) != nil {
@@ -244,6 +247,14 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
 		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.validity)
+}
+
+// settling reports whether the connection took so long to open that no lease is granted yet.
+func (c *contender) settling() bool {
+	if c.session != nil {
+		c.session.currentEpoch() // The proof then knows the last connection.
+	}
+	return c.proof.settling(c.validity)
 }
 
 func (c *contender) isConnected() bool { return c.client.State() == zk.StateHasSession }

@@ -46,13 +46,14 @@ func (s *Session) NewDoubleBarrier(path string, participants int, options ...Opt
 }
 
 // Enter waits until as many participants wait as a round needs. It survives lost connections. A
-// participant whose session is lost waits again, as a new one; but if its round has begun, or may
-// have, Enter returns an error that wraps [ErrLost], and the others do not wait for it.
+// participant whose session is lost waits again, as a new one. A participant whose connection takes
+// too long to open is counted by no round before it could begin one.
 //
 // Enter otherwise fails like [Mutex.Lock], but returns only once its node is removed, so that no
-// round counts a participant that has given up. If the context ends while ZooKeeper cannot be
-// reached, that takes until the connection or the session's end is known. A participant that
-// crashes counts until its session ends.
+// round counts a participant that has given up. If its round has begun, or may have, the error
+// wraps [ErrLost] too, and the others do not wait for it. If the context ends while ZooKeeper
+// cannot be reached, Enter returns once the connection or the session's end is known. A participant
+// that crashes counts until its session ends.
 //
 // Enter costs four requests (read, sync, create and list; see [Mutex.Lock] for the sync), and one
 // more when the round begins, or three after a wait of more than a sixth of the session timeout.

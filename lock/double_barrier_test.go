@@ -131,6 +131,64 @@ func TestDoubleBarrierGivenUp(t *testing.T) {
 	})
 }
 
+// A participant that gives up although its round has begun learns of both.
+func TestDoubleBarrierGivenUpInRound(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		ctx, cancel := context.WithCancel(background)
+		first := w.enter(ctx, 1, 2)
+		w.cluster.Cut(w.client(1).Link)
+		second := w.enter(background, 2, 2)
+		w.wantGranted(second.call)
+		cancel()
+		w.cluster.Heal(w.client(1).Link)
+		w.pass(sessionTimeout / 2)
+		w.wantError(first.call, lock.ErrLost)
+		w.wantError(first.call, context.Canceled)
+		w.wantGranted(w.leave(background, second))
+	})
+}
+
+// A participant that could not begin a round, because its connection took too long to open, is not
+// counted: neither one that comes then, nor one that waits already.
+func TestDoubleBarrierAfterSlowConnection(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		inWorld(t, 2, func(w *world) {
+			b := must(w.session(1).NewDoubleBarrier("/lock", 2))
+			enter := func() *call {
+				return w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+					round, err := b.Enter(ctx)
+					if err != nil {
+						return nil, err
+					}
+					return round.Lease, nil
+				})
+			}
+			var slow *call
+			if waits {
+				slow = enter()
+			}
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, sessionTimeout/7)
+			opened := time.Now()
+			if !waits {
+				slow = enter()
+			}
+			w.pass(sessionTimeout / 4)
+			fast := w.enter(background, 2, 2)
+			for !fast.returned() {
+				w.flow()
+				w.advance(20 * time.Millisecond)
+			}
+			if after := time.Since(opened); after < sessionTimeout*2/3 || after > sessionTimeout*5/4 {
+				t.Errorf("waits %v: the round began %v after the connection", waits, after)
+			}
+			w.flow()
+			w.wantGranted(fast.call)
+			w.wantGranted(slow)
+		})
+	}
+}
+
 // The others do not wait for a participant whose session is lost, and it learns of the loss.
 func TestDoubleBarrierSessionLost(t *testing.T) {
 	inWorld(t, 2, func(w *world) {

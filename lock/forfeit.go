@@ -27,10 +27,10 @@ func (c *contender) late(since time.Time) error {
 	return errForfeited
 }
 
-// forfeit gives up the place: it removes the node, so that the attempt begins anew. It returns an
-// error if ZooKeeper refuses the removal or the client is closed.
-func (c *contender) forfeit() error {
-	c.observe(Event{Kind: Forfeited, Err: errTooSlow})
+// forfeit gives up the place, for the given reason: it removes the node, so that the attempt begins
+// anew. It returns an error if ZooKeeper refuses the removal or the client is closed.
+func (c *contender) forfeit(why error) error {
+	c.observe(Event{Kind: Forfeited, Err: why})
 	c.forfeits = true
 	defer func() { c.forfeits = false }()
 	c.remove()

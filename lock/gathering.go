@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type gathering struct {
 	known      bool
 	since      int32
 	sinceCzxid int64
+	visible    bool // others may have seen a node of the contender
 }
 
 // errRoundMissed is the error of a participant whose node is lost.
@@ -48,8 +50,13 @@ func (c *contender) join() (*leaseKeeper, error) {
 	if c.gathering.members != nil {
 		return c.confirmRound()
 	}
-	session := c.client.SessionID()
-	if c.node == "" {
+	slow := c.proof.slowOpening()
+	session, ready := c.client.SessionID(), !c.settling()
+	switch {
+	case c.node != "":
+	case !ready: // A round must not count it before it could begin.
+		return nil, errSlowConnection
+	default:
 		if err := c.comeAgain(); err != nil {
 			return nil, err
 		}
@@ -66,7 +73,10 @@ func (c *contender) join() (*leaseKeeper, error) {
 		return nil, err
 	case begun:
 		return c.confirmRound()
+	case !ready:
+		return nil, cmp.Or(c.forfeit(errSlowConnection), errSlowConnection)
 	case c.node == "":
+		c.gathering.visible = true
 		if err := c.create(); err != nil {
 			return nil, err
 		}
@@ -80,7 +90,7 @@ func (c *contender) join() (*leaseKeeper, error) {
 		return c.beginRound(outside[:c.rule.parties], present)
 	}
 	c.observe(Event{Kind: Waiting})
-	return nil, c.awaitRound()
+	return nil, c.awaitRound(slow)
 }
 
 // comeAgain decides all earlier requests of a contender whose node is lost, and removes the node
@@ -94,6 +104,33 @@ func (c *contender) comeAgain() error {
 		return c.findNode()
 	}
 	return c.barrier()
+}
+
+// unlessBegun returns the error of a contender that has failed and whose node is removed. If its
+// round has begun, or may have, the error wraps that too.
+func (c *contender) unlessBegun(failure error) error {
+	if errors.Is(failure, ErrLost) || !c.gathering.visible {
+		return failure
+	}
+	for c.gathering.members == nil && c.node == "" && !c.uncertain {
+		session := c.client.SessionID()
+		err := c.comeAgain()
+		if err == nil {
+			err = c.readRounds()
+		}
+		if err == nil && c.client.SessionID() != session {
+			err = errRestart
+		}
+		if err == nil {
+			if _, err = c.ownRound(); err == nil {
+				return failure
+			}
+		}
+		if err != errRestart {
+			break
+		}
+	}
+	return fmt.Errorf("%w: %w", errRoundMissed, failure)
 }
 
 // readRounds reads the directory's data, and watches them unless they are watched.
@@ -246,8 +283,9 @@ func (c *contender) confirmRound() (*leaseKeeper, error) {
 // without an event, because go-zookeeper/zk can lose one over a reconnect.
 const lostEventDelays = 4
 
-// awaitRound waits until a round may have begun. It always returns an error.
-func (c *contender) awaitRound() error {
+// awaitRound waits until a round may have begun, or the channel is closed. It always returns an
+// error.
+func (c *contender) awaitRound(slow <-chan struct{}) error {
 	g := c.gathering
 	timer := time.NewTimer(lostEventDelays * c.timeout)
 	defer timer.Stop()
@@ -257,21 +295,22 @@ func (c *contender) awaitRound() error {
 	case event = <-g.watch.events:
 		heard = true
 	case <-timer.C:
+	case <-slow:
 	case <-c.cancelled:
 	case <-c.closing:
 	}
-	if err := c.checkInterrupted(); err != nil {
-		return err
-	}
 	if !heard {
 		select {
-		case event = <-g.watch.events: // It may have come at the same instant as the timer.
+		case event = <-g.watch.events: // It may have come at the same instant as anything else.
 			heard = true
 		default:
 		}
 	}
 	if heard {
 		g.watch = watch{}
+	}
+	if err := c.checkInterrupted(); err != nil {
+		return err
 	}
 	if event.Err == zk.ErrClosing {
 		c.clientClosed = true

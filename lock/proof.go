@@ -21,6 +21,7 @@ type proof struct {
 	mu      sync.Mutex
 	timeout time.Duration // by which the client pings; 0 if unknown
 	session int64         // to which the times belong
+	slow    chan struct{} // see slowOpening; nil unless somebody listens
 	sendTimes
 	connection
 }
@@ -111,7 +112,20 @@ func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout *
 func (p *proof) unstable(validity time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isYoung() && p.opened.Sub(p.began) > p.timeout*7/24-validity/2
+	return p.isYoung() && p.openedSlowly(validity)
+}
+
+// openedSlowly reports whether the last connection took so long to open that a lease which is valid
+// for that long could end while it is young.
+func (p *proof) openedSlowly(validity time.Duration) bool {
+	return p.opened.Sub(p.began) > p.timeout*7/24-validity/2
+}
+
+// settling reports whether a pair that is sent now would still be unstable.
+func (p *proof) settling(validity time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Before(p.opened.Add(p.timeout*2/3)) && p.openedSlowly(validity)
 }
 
 // youngFor returns for how long the connection will still be young, but at most a sixth of the
@@ -134,6 +148,20 @@ func (p *proof) connected(one connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connection = one
+	if p.slow != nil && p.openedSlowly(validity(p.timeout)) {
+		close(p.slow)
+		p.slow = nil
+	}
+}
+
+// slowOpening returns a channel that is closed when a connection has taken too long to open.
+func (p *proof) slowOpening() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slow == nil {
+		p.slow = make(chan struct{})
+	}
+	return p.slow
 }
 
 // precede sends a sync, the first request of a pair, unless one was sent within the given time.

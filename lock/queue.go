@@ -141,6 +141,14 @@ func (q *queue) contend(ctx context.Context, r rule) (*tenure, error) {
 		c.cancel(context.Cause(ctx))
 		if r.kind == party { // No round must count it once the call has returned.
 			<-over
+			select {
+			case outcome := <-outcomes:
+				if outcome.err != nil {
+					return nil, outcome.err
+				}
+				return nil, c.unlessBegun(context.Cause(ctx)) // It was granted at that moment.
+			default: // The client has ended the goroutine.
+			}
 		}
 		if r.try {
 			return nil, unanswered(ctx)
