@@ -63,6 +63,9 @@ func (s *Scenario) Validate() error {
 	case s.Threads > 1 && (s.Client == Dialed || s.Subject.Real):
 		return errors.New("several threads need a Process.Client: a client that the code opens " +
 			"itself, or a *zk.Conn, does not tell which thread makes a request")
+	case s.Threads > 1 && s.Subject.OneThread:
+		return fmt.Errorf("what Open of the lock %s returns is for one thread, not %d",
+			s.Subject.Name, s.Threads)
 	case s.Cycles < 1 || s.Cycles > CyclesMax:
 		return fmt.Errorf("cycles must be from 1 to %d, not %d", CyclesMax, s.Cycles)
 	}

@@ -36,6 +36,8 @@ type Subject struct {
 	Sequence int32
 	// Limits bound what the lock may cost. Default: [history.DefaultLimits].
 	Limits history.Limits
+	// OneThread says that what Open returns is for one thread: Threads of a scenario must not be more.
+	OneThread bool
 	// Places is how many processes may hold the lock at once, as of a semaphore. Default: 1.
 	Places int
 	// Shared reports whether an attempt of a process, both from 1, shares the lock with others that

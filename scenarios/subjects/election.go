@@ -26,6 +26,7 @@ func Election() scenarios.Subject {
 			options(p)...)
 		return candidate{p, election}, err
 	}
+	s.OneThread = true // A leader proclaims the name of its process.
 	s.Limits.Requests += observationRequests
 	// A candidate whose lead expires before it has proclaimed queues again, at the end.
 	s.Claims = append(slices.DeleteFunc(s.Claims,

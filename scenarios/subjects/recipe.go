@@ -156,6 +156,7 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	recipe = recipe.withSteps()
 	s := scenarios.Subject{
 		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeLimits,
+		OneThread: true, // It has the state of one attempt.
 		Sometimes: check.QueueSometimes(),
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{

@@ -1,7 +1,6 @@
 package subjects_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -13,16 +12,9 @@ import (
 
 // Correct locks keep all that they claim when threads share what their Open returns.
 func TestThreadsOfCorrectLocks(t *testing.T) {
-	oneThread := []string{
-		// A recipe's handle has the state of one attempt.
-		subjects.Textbook().Name, subjects.Herd().Name, subjects.Careful().Name,
-		subjects.GuardedRecipe().Name,
-		// A leader proclaims the name of its process.
-		subjects.Election().Name,
-	}
 	runner := engine.NewRunner(t)
 	for _, subject := range subjects.Correct() {
-		if slices.Contains(oneThread, subject.Name) {
+		if subject.OneThread {
 			continue
 		}
 		scenario := &scenarios.Scenario{
