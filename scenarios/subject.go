@@ -36,7 +36,7 @@ type Subject struct {
 	Sequence int32
 	// Limits bound what the lock may cost. Default: [history.DefaultLimits].
 	Limits history.Limits
-	// OneThread says that what Open returns is for one thread: Threads of a scenario must not be more.
+	// OneThread says that what Open returns is for one thread: a scenario must not have several.
 	OneThread bool
 	// Places is how many processes may hold the lock at once, as of a semaphore. Default: 1.
 	Places int

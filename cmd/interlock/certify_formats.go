@@ -6,7 +6,6 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
-	"github.com/interlock-sim/interlock/internal/search/report"
 )
 
 // interruptedPlan says why a certificate is partial.
@@ -25,11 +24,8 @@ func (c *certificateReport) suites() []*junitSuite {
 		for i := range l.Cells {
 			cell := &l.Cells[i]
 			test := c.testCase(l.Name, string(cell.Property), "")
-			switch cell.Verdict {
-			case report.NotClaimed, report.NotExercised, report.NotSearched:
-				if len(test.Failures) == 0 {
-					test.Skipped = &junitProblem{Message: string(cell.Verdict)}
-				}
+			if cell.Verdict.Skips() && len(test.Failures) == 0 {
+				test.Skipped = &junitProblem{Message: string(cell.Verdict)}
 			}
 			s.add(test)
 		}

@@ -97,8 +97,7 @@ func (t *junitCase) judge(verdict report.Verdict, violations []violationReport) 
 		t.Failures = []junitProblem{{Message: string(verdict), Type: t.Name}}
 	case verdict == report.Unknown:
 		t.Error = &junitProblem{Message: string(verdict), Type: t.Name}
-	case verdict == report.NotClaimed, verdict == report.NotExercised,
-		verdict == report.NotSearched:
+	case verdict.Skips():
 		t.Skipped = &junitProblem{Message: string(verdict)}
 	}
 }

@@ -221,14 +221,11 @@ func writeCard(w io.Writer, card *reportcard.Card, out string) {
 			}
 		}
 		for _, verdict := range []report.Verdict{
-			report.NotExercised, report.Unknown, report.NotSearched,
+			report.NotExercised, report.Unknown, report.NotSearched, report.OutOfContract,
 		} {
 			if n := len(l.Of(verdict)); n > 0 {
 				other = append(other, fmt.Sprintf("%d %s", n, verdict))
 			}
-		}
-		if n := len(l.Of(report.OutOfContract)); n > 0 {
-			other = append(other, fmt.Sprintf("%d hold only within the contract", n))
 		}
 		if n := len(l.Refuted()); n > 0 {
 			other = append(other, fmt.Sprintf("%d not claimed, do not hold", n))

@@ -17,6 +17,9 @@ const (
 	NotClaimed   Verdict = "not claimed"
 )
 
+// Skips reports whether the verdict is that the property was not tested.
+func (v Verdict) Skips() bool { return v == NotExercised || v == NotSearched || v == NotClaimed }
+
 // Evidence is what searches have shown of a property.
 type Evidence struct {
 	Claimed bool
