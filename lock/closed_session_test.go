@@ -240,7 +240,7 @@ func TestSessionClosedSilently(t *testing.T) {
 				w.acquire(w.mutex(1))
 				w.wantWaiting(w.start(background, w.mutex(1)))
 				conn := w.client(2)
-				session := lock.NewSession(closesSilently{conn}, conn.Events(), sessionTimeout)
+				session := w.sessionOf(2, closesSilently{conn})
 				c := w.begin(background, of(session))
 				w.wantWaiting(c)
 				session.Close()

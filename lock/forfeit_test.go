@@ -21,8 +21,7 @@ func TestSlowHeadForfeits(t *testing.T) {
 			return lock.NewMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
 		},
 		"session": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
-			return lock.NewSession(client, w.client(1).Events(), sessionTimeout).
-				NewMutex("/lock", lock.WithObserver(o))
+			return w.sessionOf(1, client).NewMutex("/lock", lock.WithObserver(o))
 		},
 		"reader": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
 			rw, err := lock.NewRWMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
@@ -170,8 +169,7 @@ func TestTryForCause(t *testing.T) {
 func TestClosedWhileForfeiting(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip, seen := new(time.Duration(0)), new(witness)
-		session := lock.NewSession(slowTrip{w.client(1), trip}, w.client(1).Events(),
-			sessionTimeout)
+		session := w.sessionOf(1, slowTrip{w.client(1), trip})
 		m := must(session.NewMutex("/lock", lock.WithObserver(seen)))
 		holder := w.acquire(w.mutex(2))
 		slow := w.start(background, m)

@@ -29,7 +29,7 @@ type proof struct {
 // A connection is the last one on which the client has its session. Its times are zero if they are
 // unknown, as without a [Session].
 type connection struct {
-	began  time.Time // before the client asked for its session
+	began  time.Time // before the client asked for its session; zero if that is long ago
 	opened time.Time // when it had the answer, after which it pings
 }
 

@@ -72,7 +72,9 @@ type Session struct {
 	pendingEvents []zk.Event // events received before attach
 	id            int64      // of the monitored session; 0 while there is none
 	epoch         uint64     // number of lost connections
-	dialed        time.Time  // when the last connection began
+	quiet         time.Time  // after it, all events were sent that read has yet to handle
+	dialed        time.Time  // when the last connection began, or earlier
+	opening       bool       // no event has told that the client has its session since
 	deadline      time.Time  // until then the session is certain to exist
 	latest        *sessionChange
 	closing       bool // Close was called
@@ -113,14 +115,22 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 // client's event channel, which nothing else may read, and ends when that channel is closed. No
 // lock can be made on the session if the timeout is not positive.
 //
-// [OpenSession] is preferable, because it misses no event: events may be missing from a channel
-// that was full, in which case NewSession queries the client's state. It does not know how long a
-// connection took to open whose events were read by others, or before it was called. If ZooKeeper
-// has granted more than the timeout, neither of the two knows when the client pings: see the bound
-// on clocks in docs/lock.md.
+// Call NewSession right after zk.Connect. A lease depends on how long the connection took to open:
+// if the client is connected already, locks on the session are granted only after two thirds of the
+// timeout. [OpenSession] is preferable, because it misses no event: the channel drops events while
+// it is full, and then the connection counts as opened anew. If ZooKeeper has granted more than the
+// timeout, neither of the two knows when the client pings: see the bound on clocks in docs/lock.md.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.drainRequests = make(chan chan struct{})
+	switch now := time.Now(); client.State() {
+	case zk.StateHasSession:
+		s.proof.connected(connection{opened: now})
+	case zk.StateConnected:
+		s.opening = true
+	default:
+		s.quiet, s.dialed, s.opening = now, now, true
+	}
 	s.attach(client)
 	go s.read(events)
 	return s
@@ -140,7 +150,7 @@ func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn
 	error),
 ) (*Session, error) {
 	s := newSession(timeout)
-	conn, events, err := connect(s.handle)
+	conn, events, err := connect(func(e zk.Event) { s.handle(e, time.Now()) })
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +225,7 @@ func (s *Session) attach(client Client) {
 // read reads the client's event channel.
 func (s *Session) read(events <-chan zk.Event) {
 	for {
+		s.noteQuiet(events)
 		select {
 		case e, ok := <-events:
 			if !ok {
@@ -225,7 +236,7 @@ func (s *Session) read(events <-chan zk.Event) {
 			if len(events) >= cap(events)-1 {
 				s.resync()
 			}
-			s.handle(e)
+			s.handle(e, s.readAt())
 		case answer := <-s.drainRequests:
 			s.drain(events)
 			close(answer)
@@ -239,23 +250,39 @@ func (s *Session) drain(events <-chan zk.Event) {
 		if len(events) == cap(events) {
 			s.resync()
 		}
+		s.noteQuiet(events)
 		select {
 		case e, ok := <-events:
 			if !ok {
 				return // read will see it again.
 			}
-			s.handle(e)
+			s.handle(e, s.readAt())
 		default:
 			return
 		}
 	}
 }
 
-// handle handles an event of the client. It does not block.
-func (s *Session) handle(e zk.Event) {
+// noteQuiet notes the time if all events before it are handled.
+func (s *Session) noteQuiet(events <-chan zk.Event) {
+	if now := time.Now(); len(events) == 0 {
+		s.quiet = now
+	}
+}
+
+// readAt returns the time, or zero while events are read that may be older than the session.
+func (s *Session) readAt() time.Time {
+	if s.quiet.IsZero() {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// handle handles an event of the client, sent at the given time. It does not block.
+func (s *Session) handle(e zk.Event, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.noteConnection(e)
+	s.noteConnection(e, at)
 	if s.Client == nil {
 		s.pendingEvents = append(s.pendingEvents, e)
 		return
@@ -264,16 +291,23 @@ func (s *Session) handle(e zk.Event) {
 }
 
 // noteConnection notes when a connection began, and when the client had its session on it. If the
-// event of the beginning was dropped, that of an earlier connection errs on the safe side. The
-// caller holds s.mu.
-func (s *Session) noteConnection(e zk.Event) {
-	switch {
-	case e.Type != zk.EventSession:
-	case e.State == zk.StateConnected:
-		s.dialed = time.Now()
-	case e.State == zk.StateHasSession && !s.dialed.IsZero():
-		s.proof.connected(connection{began: s.dialed, opened: time.Now()})
+// event of the beginning was dropped, an earlier one errs on the safe side. The caller holds s.mu.
+func (s *Session) noteConnection(e zk.Event, at time.Time) {
+	if e.Type != zk.EventSession {
+		return
 	}
+	switch e.State {
+	case zk.StateDisconnected, zk.StateExpired, zk.StateConnecting, zk.StateConnected:
+		s.dialed, s.opening = at, true
+	case zk.StateHasSession:
+		s.noteOpened()
+		s.opening = false
+	}
+}
+
+// noteOpened makes the last connection one that has just opened. The caller holds s.mu.
+func (s *Session) noteOpened() {
+	s.proof.connected(connection{began: s.dialed, opened: time.Now()})
 }
 
 // apply applies an event. The caller holds s.mu.
@@ -299,7 +333,10 @@ func (s *Session) resync() {
 	defer s.mu.Unlock()
 	s.epoch++
 	s.suspend()
+	s.dialed, s.opening = s.quiet, true
 	if s.Client.State() == zk.StateHasSession {
+		s.noteOpened()
+		s.opening = false
 		s.updateID(s.Client.SessionID())
 	}
 }
@@ -403,6 +440,9 @@ func (s *Session) currentEpoch() uint64 {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.opening && s.Client.State() == zk.StateHasSession { // The event is late, or was dropped.
+		s.noteOpened()
+	}
 	return s.epoch
 }
 

@@ -20,8 +20,35 @@ import (
 )
 
 func (w *world) session(client int) *lock.Session {
-	return lock.NewSession(w.client(client), w.client(client).Events(), sessionTimeout)
+	return w.sessionOf(client, w.client(client))
 }
+
+// sessionOf returns a session of what wraps a client.
+func (w *world) sessionOf(client int, wrapper lock.Client) *lock.Session {
+	return lock.NewSession(&connecting{Client: wrapper}, w.client(client).Events(), sessionTimeout)
+}
+
+// connecting is a client as zk.Connect returns it, which has not connected yet.
+type connecting struct {
+	lock.Client
+	asked bool
+}
+
+func (c *connecting) State() zk.State {
+	if !c.asked {
+		c.asked = true
+		return zk.StateDisconnected
+	}
+	return c.Client.State()
+}
+
+func (c *connecting) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	return c.Client.(interface {
+		Multi(operations ...any) ([]zk.MultiResponse, error)
+	}).Multi(operations...)
+}
+
+func (c *connecting) Close() { c.Client.(interface{ Close() }).Close() }
 
 // A listener records the events of a session.
 type listener struct{ events []lock.SessionEvent }
@@ -115,7 +142,7 @@ func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Even
 func TestSessionOpenedSilently(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		deaf := false
-		s := lock.NewSession(w.client(1), muffled(w.client(1).Events(),
+		s := lock.NewSession(&connecting{Client: w.client(1)}, muffled(w.client(1).Events(),
 			func(zk.Event) bool { return deaf }), sessionTimeout)
 		l := w.listen(s)
 		w.flow()
@@ -143,6 +170,7 @@ func TestSessionAsksAfterAnOverflow(t *testing.T) {
 		client, events := &renewed{Conn: w.client(1)}, make(chan zk.Event, 1)
 		defer close(events)
 		session := lock.NewSession(client, events, sessionTimeout)
+		w.pass(sessionTimeout) // It does not know since when the client is connected.
 		lease := w.acquire(must(lock.NewMutex(session, "/lock", sessionTimeout)))
 		done := lease.Done()
 		client.by.Store(1)
@@ -274,6 +302,8 @@ type identified struct {
 }
 
 func (c *identified) SessionID() int64 { return c.id }
+
+func (c *identified) State() zk.State { return zk.StateDisconnected }
 
 // A request that was queued under one session and may have been carried out under the next is
 // detected.
@@ -416,7 +446,7 @@ func TestSessionClosedDuringTheGrant(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		client := closesLate{w.client(1), make(chan struct{})}
 		defer close(client.proceed)
-		session := lock.NewSession(client, client.Events(), sessionTimeout)
+		session := w.sessionOf(1, client)
 		c := w.begin(background, must(session.NewMutex("/lock")).Lock)
 		w.serve(1)
 		go session.Close()
@@ -463,7 +493,7 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 	for _, digits := range [][2]int{{1, 9}, {9, 1}} {
 		inWorld(t, 2, func(w *world) {
 			holder := w.acquire(w.guid(1, digits[0]))
-			session := lock.NewSession(w.client(2), w.client(2).Events(), timeout)
+			session := lock.NewSession(&connecting{Client: w.client(2)}, w.client(2).Events(), timeout)
 			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)},
 				16)))
 			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)

@@ -161,7 +161,7 @@ func TestSlowLinkAfterSlowConnection(t *testing.T) {
 		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
 			inWorld(t, 1, func(w *world) {
 				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
-				m := must(lock.NewSession(conn, conn.Events(), sessionTimeout).NewMutex("/lock"))
+				m := must(w.sessionOf(1, conn).NewMutex("/lock"))
 				w.pass(sessionTimeout)
 				w.reconnectSlowly(1, delay)
 				w.pass(age)
@@ -173,5 +173,72 @@ func TestSlowLinkAfterSlowConnection(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A session that cannot know how long its client's connection took to open grants no lease for two
+// thirds of the timeout, as the leader may have heard of the client when the connection began.
+func TestNoGrantOnUnknownConnection(t *testing.T) {
+	const never = "no HasSession arrives"
+	for name, open := range map[string]func(w *world) *lock.Session{
+		"NewSession is called late": func(w *world) *lock.Session {
+			w.reconnectSlowly(1, sessionTimeout/4)
+			return lock.NewSession(w.client(1), w.client(1).Events(), sessionTimeout)
+		},
+		"its events were read": func(w *world) *lock.Session {
+			events := w.client(1).Events()
+			w.reconnectSlowly(1, sessionTimeout/4)
+			for len(events) > 0 {
+				<-events
+			}
+			return lock.NewSession(w.client(1), events, sessionTimeout)
+		},
+		"a full channel drops HasSession": func(w *world) *lock.Session {
+			events := muffled(w.client(1).Events(),
+				func(e zk.Event) bool { return e.State == zk.StateHasSession })
+			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, sessionTimeout/4)
+			return session
+		},
+		never: func(w *world) *lock.Session {
+			events := make(chan zk.Event, 6)
+			go func() {
+				defer close(events)
+				for e := range w.client(1).Events() {
+					if e.State != zk.StateHasSession {
+						events <- e
+					}
+				}
+			}()
+			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			w.pass(sessionTimeout)
+			return session
+		},
+		"the channel is full": func(w *world) *lock.Session {
+			events := make(chan zk.Event, 1)
+			w.cancels = append(w.cancels, func() { close(events) })
+			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			w.pass(sessionTimeout)
+			w.reconnectSlowly(1, sessionTimeout/4)
+			events <- zk.Event{Type: zk.EventNodeCreated, Path: "/other"}
+			return session
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				session := open(w)
+				opened := time.Now()
+				c := w.start(background, must(session.NewMutex("/lock")))
+				for !c.returned() && time.Since(opened) < 2*sessionTimeout {
+					w.flow()
+					w.advance(20 * time.Millisecond)
+				}
+				after := time.Since(opened)
+				if after < sessionTimeout*2/3 || c.returned() != (name != never) {
+					t.Errorf("returned %v after %v", c.returned(), after)
+				}
+			})
+		})
 	}
 }

@@ -67,7 +67,7 @@ func (w *world) passFinely(duration time.Duration) {
 func TestSlowSession(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		conn := slowTrip{w.client(1), new(sessionTimeout / 24)}
-		l := w.listen(lock.NewSession(conn, conn.Events(), sessionTimeout))
+		l := w.listen(w.sessionOf(1, conn))
 		w.passFinely(5 * sessionTimeout)
 		l.want(t, lock.SessionSuspended, lock.SessionConnected)
 	})
@@ -82,7 +82,7 @@ func TestSlowLink(t *testing.T) {
 				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
 				var client lock.Client = conn
 				if onSession {
-					client = lock.NewSession(conn, conn.Events(), sessionTimeout)
+					client = w.sessionOf(1, conn)
 				}
 				holder := w.acquire(w.mutex(2))
 				c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
