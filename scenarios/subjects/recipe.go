@@ -156,8 +156,7 @@ func recipeSubject(name, summary string, recipe recipe) scenarios.Subject {
 	recipe = recipe.withSteps()
 	s := scenarios.Subject{
 		Name: name, Summary: summary, Claims: recipe.claims(), Limits: recipeLimits,
-		OneThread: true, // It has the state of one attempt.
-		Sometimes: check.QueueSometimes(),
+		Sometimes: check.QueueSometimes(), OneThread: true, // It has the state of one attempt.
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
 			r := &recipeLock{
 				recipe: recipe, client: p.Client, directory: p.Directory,
