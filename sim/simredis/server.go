@@ -184,7 +184,7 @@ func (s *redisServer) unreplicated() bool {
 	return slices.ContainsFunc(s.log[s.replicated:], func(e entry) bool { return e.changed })
 }
 
-// note notes which keys a command deletes or overwrites, and whether it can set the same data again.
+// note notes which keys a command deletes or overwrites, and whether it can write the same again.
 // miniredis calls it before each command, also of a script.
 func (s *redisServer) note(_ *server.Peer, name string, arguments ...string) bool {
 	s.rewritten = append(s.rewritten, rewrites(name, arguments)...)
