@@ -195,7 +195,8 @@ type Event struct {
 	// of a Fault: from here on a session may end before its timeout, and a sync may be stale
 	Relaxes bool `json:"relaxes,omitempty"`
 	// of a Tick: a lock may have ended by its own clock, because a message was in flight or the
-	// service stores data that can expire; not in the trace hash
+	// service stores data that can expire. Of an Executed: the command may have changed data, or
+	// set the same again. Not in the trace hash
 	MayEndLock bool `json:"may_end_lock,omitempty"`
 	// the process, from 1, or one of its threads (see [ProcessOf]); 0 if the event concerns the
 	// ensemble alone

@@ -67,7 +67,7 @@ type Evidence struct {
 	Other   int32  `json:"other,omitempty"`   // the process with which it conflicts
 	Path    string `json:"path,omitempty"`    // the znode, or the contender of the other process
 	Watch   int32  `json:"watch,omitempty"`
-	// the indexes of earlier events by which the property is broken, in order; see each property
+	// the indexes of other events by which the property is broken, in order; see each property
 	Events []int `json:"events,omitempty"`
 	// how often: the times that a process was overtaken, the requests that one sent, the processes
 	// that one release woke

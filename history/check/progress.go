@@ -11,6 +11,7 @@ const (
 	reasonLockStuck    = "a process waits for the lock for ever"
 	reasonUnlockStuck  = "a process waits for its unlock for ever"
 	reasonUnlockFailed = "Unlock failed without a fault and without a loss"
+	reasonNotFreed     = "Unlock succeeded, but did not free the lock"
 )
 
 // A pendingCall is a call that has not returned.
@@ -31,7 +32,11 @@ type pendingCall struct {
 // of them are open as the barrier needs, and a shared one only if no process has crashed: it may
 // have left the barrier set. A LockCall of a process on a slow link does not count. An UnlockReturn
 // with an error breaks the property, also without a FairPhase event, if nothing has happened that
-// the process can take for a loss: see [undisturbed].
+// the process can take for a loss: see [undisturbed]. So does one without an error if a key of the
+// process expires later that nobody has written since the call of Unlock, nor another process since
+// it was set, unless a fault strikes, or the process sends a command or wants the lock again: see
+// [unreleased]. The event of the violation is that UnlockReturn. If the lock claims
+// [history.NoEarlyPass], it need not free keys.
 //
 // The property does not cover calls in a history without a FairPhase event, nor the result of Lock;
 // see [NoSpuriousFailure]. The history must have been run until no event was possible: in a history
@@ -79,10 +84,11 @@ func (m *progressMonitor) state(_ *queue, s *State) {
 }
 
 // freedom: the end decides, and the order in which calls return does not matter, unless Unlock
-// fails: an earlier event of another process since the attempt opened may explain that.
+// fails: an earlier event of another process since the attempt opened may explain that. Keys tell
+// when it matters what Unlock does.
 func (m *progressMonitor) freedom(_ *queue, e *history.Event) freedom {
 	failed := e.Kind == history.UnlockReturn && e.Err != ""
-	return free(!failed && !m.holds.opens(e), anywhere)
+	return free(!failed && !m.holds.opens(e) && !m.holds.keys.matter(e), anywhere)
 }
 
 func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history.Violation {
@@ -95,7 +101,15 @@ func (m *progressMonitor) observe(_ *queue, log []history.Event, i int) *history
 			Evidence: history.Evidence{Process: e.Process},
 		}
 	}
-	m.holds.observe(e)
+	if k := m.holds.keys.expires(e); k != nil && !m.config.barrier {
+		return &history.Violation{
+			Property: history.Progress, Event: k.index, Reason: reasonNotFreed,
+			Detail: fmt.Sprintf("c%d's Unlock returned without an error, and its key %q was free "+
+				"only when it expired", k.process, k.path),
+			Evidence: history.Evidence{Process: k.process, Path: k.path, Events: []int{i}},
+		}
+	}
+	m.holds.observe(e, i)
 	m.slow.observe(e)
 	switch e.Kind {
 	case history.LockCall, history.UnlockCall:

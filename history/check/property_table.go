@@ -120,7 +120,7 @@ var propertyTable = [...]property{
 		statement: "each call of Lock or Unlock by a live process returns",
 		tests:     func(u uses) int { return u.fairCalls },
 		monitor:   func(r *monitorConfig) monitor { return &progressMonitor{config: r} },
-		kinds:     callKinds | 1<<history.FairPhase | undisturbedKinds,
+		kinds:     callKinds | 1<<history.FairPhase | undisturbedKinds | unreleasedKinds,
 		atEnd:     true, fair: true, cacheable: true,
 	},
 	{

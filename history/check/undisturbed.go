@@ -22,6 +22,7 @@ type undisturbed struct {
 	faulted  bool
 	attempts []undisturbedAttempt
 	set      []attemptSet // nodes and keys that their processes have made, if they exist
+	keys     unreleased
 }
 
 // An undisturbedAttempt is an open attempt of a process.
@@ -51,20 +52,24 @@ const undisturbedKinds = 1<<history.LockCall | 1<<history.LockReturn | 1<<histor
 	1<<history.KeySet | 1<<history.KeyDeleted | 1<<history.KeyExpired | 1<<history.KeyLost
 
 func (u *undisturbed) reset() {
-	*u = undisturbed{attempts: u.attempts[:0], set: u.set[:0]}
+	*u = undisturbed{
+		attempts: u.attempts[:0], set: u.set[:0],
+		keys: unreleased{u.keys.inFlight[:0], u.keys.keys[:0]},
+	}
 }
 
 func (u *undisturbed) copy(from *undisturbed) {
 	u.shown, u.faulted = from.shown, from.faulted
 	u.attempts = append(u.attempts[:0], from.attempts...)
 	u.set = append(u.set[:0], from.set...)
+	u.keys.copy(&from.keys)
 }
 
 func (u *undisturbed) state(s *State) {
 	if u.faulted {
 		return // No attempt is undisturbed any more.
 	}
-	sum := 1 + bit(u.shown, 1)
+	sum := 1 + bit(u.shown, 1) + u.keys.key(s)
 	for _, a := range u.attempts {
 		if !s.ended(a.process) {
 			sum += scatter(uint64(a.process)<<3 | bit(a.timed, 0) | bit(a.disturbed, 1) |
@@ -82,6 +87,14 @@ func (u *undisturbed) state(s *State) {
 func (u *undisturbed) has(process int32) bool {
 	i := u.find(process)
 	return u.shown && i >= 0 && !u.attempts[i].disturbed
+}
+
+// alone reports whether no other thread of a process has an open attempt.
+func (u *undisturbed) alone(process int32) bool {
+	return !slices.ContainsFunc(u.attempts, func(a undisturbedAttempt) bool {
+		of, _ := history.ProcessOf(a.process)
+		return of == process && a.process != process
+	})
 }
 
 // find returns the position of the attempt of a process, or -1.
@@ -133,8 +146,12 @@ func (u *undisturbed) dropSet() {
 	})
 }
 
-// observe processes an event.
-func (u *undisturbed) observe(e *history.Event) {
+// observe processes event i.
+func (u *undisturbed) observe(e *history.Event, i int) {
+	if !u.faulted {
+		u.keys.observe(e, i, e.Kind == history.UnlockReturn && e.Err == "" && u.has(e.Process) &&
+			u.alone(e.Process))
+	}
 	switch {
 	case u.faulted, undisturbedKinds>>e.Kind&1 == 0:
 	case e.Kind == history.SessionOpened:

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/cespare/xxhash/v2"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/hash64"
@@ -11,7 +9,7 @@ import (
 // CacheableVerdict reports whether the verdict on a property depends only on the part of a history
 // that the verdict cache compares: the events between processes and their locks, the changes of
 // nodes and sessions, and their order. Messages between clients and the ensemble are not part of
-// it, nor are times; that time passed is, if an Unlock fails.
+// it, nor are times. That time passed is, if an Unlock fails, and so are commands if a key expires.
 func CacheableVerdict(p history.Property) bool {
 	known := find(p)
 	return known != nil && known.cacheable
@@ -70,11 +68,17 @@ func (c *Checker) verdictKey(properties []history.Property, events []history.Eve
 	h = fold(h, uint64(limits.Overtakings))
 	h = fold(h, bit(c.Cut, 0)|bit(c.Exclusive, 1)|bit(c.Barrier, 2)|
 		uint64(limits.EffectivePlaces()-1)<<3)
-	fails := slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind == history.UnlockReturn && e.Err != ""
-	})
+	more := uint64(0)
 	for i := range events {
-		if e := &events[i]; inVerdictKey(e.Kind) || fails && e.Kind == history.Tick {
+		switch e := &events[i]; {
+		case e.Kind == history.UnlockReturn && e.Err != "":
+			more |= 1 << history.Tick
+		case e.Kind == history.KeyExpired:
+			more |= 1<<history.Tick | unreleasedKinds
+		}
+	}
+	for i := range events {
+		if e := &events[i]; inVerdictKey(e.Kind) || more>>e.Kind&1 != 0 {
 			h = fold(h, hashWithoutTime(e))
 		}
 	}

@@ -89,8 +89,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 			x.Show = append(x.Show, s.cited...)
 		}
 	}
-	stuck := len(violations) > 0 && violations[0].Property == history.Progress
-	x.Show = graph.Complete(graph.Slice(x.Show), stuck)
+	x.Show = graph.Complete(graph.Slice(x.Show), timeline.Waits(graph.Events, violations))
 	return x
 }
 

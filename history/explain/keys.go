@@ -43,6 +43,24 @@ func (s *story) ownRelease() bool {
 	return true
 }
 
+// unlocked explains an Unlock that failed, or left a key to its expiry.
+func (s *story) unlocked() bool {
+	e := &s.Events[s.v.Event]
+	p := process(e.Process)
+	if e.Err != "" {
+		s.lead("%s's Unlock returned %q (event %d), although no fault had struck and nothing had "+
+			"ended the lock before.", p, e.Err, s.cite(s.v.Event))
+		return true
+	}
+	expiry, known := s.earlier()
+	if known {
+		s.lead("%s's Unlock returned without an error (event %d), but its key %s was free only "+
+			"when it expired (event %d).", p, s.cite(s.v.Event), s.v.Evidence.Path, s.cite(expiry))
+		s.say("No command since the call of Unlock has changed the key or set its expiry.")
+	}
+	return known
+}
+
 // outdated tells which result had led a process to the deletion of a key, if the server had given
 // it before another process set the key.
 func (s *story) outdated(deletion, theirs int) {

@@ -18,9 +18,7 @@ func (s *story) progress() bool {
 	what := "Lock"
 	switch e.Kind {
 	case history.UnlockReturn:
-		s.lead("%s's Unlock returned %q (event %d), although no fault had struck and nothing had "+
-			"ended the lock before.", p, e.Err, s.cite(call))
-		return true
+		return s.unlocked()
 	case history.UnlockCall:
 		what = "Unlock"
 	case history.LockCall:

@@ -142,7 +142,7 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 		s.row(r)
 	}
 	for _, v := range t.Violations {
-		if v == t.Violations[0] && s.waits() {
+		if v == t.Violations[0] && Waits(t.Events, t.Violations) {
 			s.stuck(v)
 		}
 		if !has(s.rows, v) {
@@ -217,7 +217,7 @@ func (s *sheet) text(event int) string {
 // measure sets the widths of the columns and chooses the lanes.
 func (s *sheet) measure() {
 	s.lane = 3
-	if s.waits() {
+	if Waits(s.Events, s.Violations) {
 		s.number = len("end")
 	}
 	lanes := map[int]bool{}
@@ -368,9 +368,13 @@ func (s *sheet) violation(v *history.Violation) {
 	}
 }
 
-// waits reports whether the first violation is that a process waits for ever.
-func (t *Timeline) waits() bool {
-	return len(t.Violations) > 0 && t.Violations[0].Property == history.Progress
+// Waits reports whether the first violation is that a process waits for ever.
+func Waits(events []history.Event, violations []*history.Violation) bool {
+	if len(violations) == 0 || violations[0].Property != history.Progress {
+		return false
+	}
+	event := violations[0].Event
+	return event < 0 || event >= len(events) || events[event].Kind != history.UnlockReturn
 }
 
 // stuck writes a row for a process that waits at the end of the history.

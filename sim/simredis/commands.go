@@ -74,6 +74,17 @@ func rewrites(name string, arguments []string) (keys []rewrite) {
 	return keys
 }
 
+// resets reports whether a command that is not read-only, its name in capitals, can leave data as
+// they are by setting the same again.
+func resets(name string, arguments []string) bool {
+	command := append([]string{name}, arguments...)
+	switch name {
+	case "DEL", "UNLINK", "SCRIPT":
+		return false
+	}
+	return !opens(command) && !transaction(command) && !runsScript(name) && !creates(command)
+}
+
 // describe returns the command in one line, for reports: a script by its first word.
 func describe(command []string) string {
 	words := append([]string(nil), command...)

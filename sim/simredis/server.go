@@ -28,6 +28,7 @@ type redisServer struct {
 	replicated int
 	scripts    []string // that were ever loaded, for the commands of the log
 
+	wrote     bool      // the last command has changed data, or may have set the same again
 	rewritten []rewrite // by the last command
 	history   uint64    // hash of all commands, because what a connection watches is no data
 
@@ -155,12 +156,14 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	}
 	// Any command fails a transaction if its arguments are wrong.
 	inside := s.peers[number] != nil && s.peers[number].open
+	s.wrote = false
 	if (s.redis.IsReadOnlyCommand(command[0]) || opens(command)) && !inside {
 		return s.dispatch(number, command)
 	}
 	before := s.dataHash()
 	reply := s.dispatch(number, command)
 	changed := s.dataHash() != before
+	s.wrote = s.wrote || changed
 	if changed || len(s.rewritten) > 0 || transaction(command) || inside {
 		s.log = append(s.log, entry{s.local, number, command, changed})
 	}
@@ -181,10 +184,11 @@ func (s *redisServer) unreplicated() bool {
 	return slices.ContainsFunc(s.log[s.replicated:], func(e entry) bool { return e.changed })
 }
 
-// note notes which keys a command deletes or overwrites. miniredis calls it before each command,
-// also of a script.
+// note notes which keys a command deletes or overwrites, and whether it can write the same again.
+// miniredis calls it before each command, also of a script.
 func (s *redisServer) note(_ *server.Peer, name string, arguments ...string) bool {
 	s.rewritten = append(s.rewritten, rewrites(name, arguments)...)
+	s.wrote = s.wrote || !s.redis.IsReadOnlyCommand(name) && resets(name, arguments)
 	return false
 }
 

@@ -124,6 +124,41 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// Executed tells whether a command has changed data or set the same again.
+func TestExecutedTellsWrites(t *testing.T) {
+	const compare = `if redis.call("GET", KEYS[1]) == ARGV[1] then ` +
+		`return redis.call("DEL", KEYS[1]) end return 0`
+	w := newWorld(t)
+	w.do(1, "SET", "k", "1", "PX", "500")
+	for _, test := range []struct {
+		command []string
+		writes  bool
+	}{
+		{[]string{"SET", "k", "2", "NX", "PX", "500"}, false},
+		{[]string{"GET", "k"}, false},
+		{[]string{"DEL", "other"}, false},
+		{[]string{"EVAL", compare, "1", "k", "other"}, false},
+		{[]string{"MULTI"}, false},
+		{[]string{"PEXPIRE", "k", "500"}, true},
+		{[]string{"EXEC"}, false}, // The expiry is the same.
+		{[]string{"PEXPIRE", "k", "500"}, true},
+		{[]string{"SET", "k", "1", "PX", "500"}, true},
+		{[]string{"EVAL", `return redis.call("PEXPIRE", KEYS[1], "500")`, "1", "k"}, true},
+		{[]string{"EVAL", compare, "1", "k", "1"}, true},
+		{[]string{"HSET", "h", "f", "1"}, true},
+	} {
+		w.do(1, test.command...)
+		events := w.log.Events()
+		i := len(events) - 1
+		for events[i].Kind != history.Executed {
+			i--
+		}
+		if events[i].MayEndLock != test.writes {
+			t.Errorf("%q: writes %v, want %v", test.command, !test.writes, test.writes)
+		}
+	}
+}
+
 // After a fail-over a key belongs to the process whose command the replica has, even if all
 // processes write the same value, and also if the command runs a script by its hash.
 func TestOwnershipAfterFailOver(t *testing.T) {

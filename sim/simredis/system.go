@@ -222,6 +222,7 @@ func (s *System) message(kind history.Kind, m message) {
 		e.Facts = service.FactsOf(m.site)
 	} else {
 		e.Name = describeReply(m.reply)
+		e.MayEndLock = kind == history.Executed && s.servers[m.conn.server].wrote
 	}
 	s.Record(e)
 }

@@ -222,7 +222,7 @@ func (s *System) message(kind history.Kind, m message) {
 	if kind == history.Command {
 		e.Facts = service.FactsOf(m.request.site)
 	} else {
-		e.Name = m.reply.String()
+		e.Name, e.MayEndLock = m.reply.String(), kind == history.Executed
 	}
 	s.Record(e)
 }

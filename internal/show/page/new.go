@@ -189,8 +189,8 @@ func (b *builder) violation(why explain.Why) {
 // goroutines are blocked on.
 func (b *builder) stuck(violations []*history.Violation) {
 	events := b.graph.Events
-	if len(violations) == 0 || violations[0].Property != history.Progress ||
-		violations[0].Event < 0 || violations[0].Event >= len(events) {
+	if !timeline.Waits(events, violations) || violations[0].Event < 0 ||
+		violations[0].Event >= len(events) {
 		return
 	}
 	p := events[violations[0].Event].Process
