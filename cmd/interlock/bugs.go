@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/trackrecord"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -136,7 +138,7 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 			break
 		}
 		if err != nil {
-			return &statusError{statusInternal, fmt.Errorf("%s: %w", defects[i].Name, err)}
+			return exit.With(exit.Internal, fmt.Errorf("%s: %w", defects[i].Name, err))
 		}
 		entries = append(entries, e)
 		verdict := fmt.Sprintf("found by schedule %d, %.2f s", e.Schedules, e.Seconds)
@@ -148,10 +150,10 @@ func (f *bugsFlags) run(cmd *cobra.Command, t *testing.T, defects []subjects.Def
 	}
 	f.print(cmd.OutOrStdout(), entries)
 	if interrupted {
-		return &statusError{statusInterrupted, nil}
+		return exit.With(exit.Interrupted, nil)
 	}
 	if missed > 0 {
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func missedText(e *trackrecord.Entry) string {
 
 func (f *bugsFlags) print(w io.Writer, entries []*trackrecord.Entry) {
 	if f.json {
-		encodeJSON(w, entries)
+		file.EncodeJSON(w, entries)
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

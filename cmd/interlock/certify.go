@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 )
 
@@ -87,28 +89,28 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 		return err
 	}
 	runner.Progress = o.progress
-	page, err := openOutput("--html", f.html, nil)
+	page, err := file.OpenReport("--html", f.html, nil)
 	if err != nil {
 		return err
 	}
 	c, err := runner.Run(ctx, plan)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	outcome, report := outcomeOfCertificate(c), &certificateReport{c, plan, f.out}
 	if err := errors.Join(
-		o.json.write(func(w io.Writer) error { return encodeJSON(w, c) }),
-		o.junit.write(func(w io.Writer) error {
+		o.json.WriteJSON(c),
+		o.junit.Write(func(w io.Writer) error {
 			return encodeJUnit(w, report.suites()...)
 		}),
-		o.sarif.write(func(w io.Writer) error {
-			return encodeJSON(w, report.sarif(outcome))
+		o.sarif.Write(func(w io.Writer) error {
+			return file.EncodeJSON(w, report.sarif(outcome))
 		}),
-		page.write(func(w io.Writer) error {
+		page.Write(func(w io.Writer) error {
 			return certify.WriteHTML(w, c, plan, f.out, filepath.Dir(f.html))
 		}),
 	); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	report.write(o.text)
 	return outcome
@@ -118,9 +120,9 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 func outcomeOfCertificate(c *certify.Certificate) error {
 	switch {
 	case len(c.Failures) > 0:
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	case c.Partial:
-		return &statusError{statusPartial, nil}
+		return exit.With(exit.Partial, nil)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
@@ -46,7 +47,7 @@ locks:
 	}
 	var stdout, stderr bytes.Buffer
 	if status := execute(t.Context(), t, []string{"certify", "--json", "old.json"}, &stdout,
-		&stderr); status != statusOK {
+		&stderr); status != exit.OK {
 		t.Fatalf("status %d: %s%s", status, &stdout, &stderr)
 	}
 	for _, change := range changedLocks {
@@ -91,7 +92,7 @@ func certifyChanged(t *testing.T, root, name, file, old, changed string) string 
 	}
 	certify := exec.Command(program, "certify", "--against", "old.json", "--quiet")
 	output, err := certify.Output()
-	if status := certify.ProcessState.ExitCode(); status != statusViolation {
+	if status := certify.ProcessState.ExitCode(); status != exit.Violation {
 		t.Errorf("%s: status %d, %v", name, status, err)
 	}
 	return string(output)

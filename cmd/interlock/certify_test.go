@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/history/check"
 )
@@ -69,7 +70,7 @@ locks:
     sampled: [{clients: 2, cycles: 1, faults: none, schedules: 50}]
 `)
 	run := readSARIF(t, log)
-	if status != statusViolation || *run.Invocations[0].ExitCode != status || len(suites) != 2 ||
+	if status != exit.Violation || *run.Invocations[0].ExitCode != status || len(suites) != 2 ||
 		len(run.Results) != len(c.Failures) || len(c.Failures) < 2 ||
 		len(run.Tool.Driver.Rules) != len(check.Claimable())+len(certify.Checks) {
 		t.Fatalf("status %d, %d suites, %d results, %d failures", status, len(suites),
@@ -120,7 +121,7 @@ locks: [{names: [textbook], sampled: [{faults: expire=1, schedules: 100}]}]
 must_fail: [fail.json]
 must_pass: [pass.json]
 `)
-	if status != statusViolation || len(c.Failures) != 1 || len(suites) != 2 {
+	if status != exit.Violation || len(c.Failures) != 1 || len(suites) != 2 {
 		t.Fatalf("status %d, %d suites, failures %+v", status, len(suites), c.Failures)
 	}
 	readSARIF(t, log)

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
@@ -437,13 +439,13 @@ func runCheck(ctx context.Context, t *testing.T, c *campaign.Campaign, f *checkF
 	}
 	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d%s\n", c, c.Seed,
 		kind); unwritable(err) {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	o.progress.Begin(c, "")
 	found := search.Run(ctx, t, o.progress)
 	record, err := f.newRecord(c, found)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	return o.present(ctx, t, c, found, record)
 }
@@ -458,18 +460,18 @@ func (o *outputs) present(ctx context.Context, t *testing.T, c *campaign.Campaig
 	o.sayFound(found)
 	r := conclude(ctx, t, c, found, o.out, o.progress)
 	err := errors.Join(
-		o.json.write(func(w io.Writer) error {
+		o.json.Write(func(w io.Writer) error {
 			out := r.json()
 			out.Shard = shard
-			return encodeJSON(w, out)
+			return file.EncodeJSON(w, out)
 		}),
-		o.junit.write(func(w io.Writer) error { return encodeJUnit(w, r.junit()) }),
-		o.sarif.write(func(w io.Writer) error { return encodeJSON(w, r.sarif()) }),
+		o.junit.Write(func(w io.Writer) error { return encodeJUnit(w, r.junit()) }),
+		o.sarif.Write(func(w io.Writer) error { return file.EncodeJSON(w, r.sarif()) }),
 	)
 	r.write(o.text)
 	r.writeFindings(o.text)
 	if err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	return r.outcome
 }

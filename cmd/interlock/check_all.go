@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -66,18 +67,18 @@ func (f *checkFlags) checkAll(ctx context.Context, t *testing.T, locks []scenari
 	all.Interrupted = ctx.Err() != nil
 	switch {
 	case unwritable(lines.err):
-		outcome = &statusError{statusInternal, lines.err}
+		outcome = exit.With(exit.Internal, lines.err)
 	case outcome == nil && all.Interrupted:
-		outcome = &statusError{statusPartial, nil}
+		outcome = exit.With(exit.Partial, nil)
 	}
 	all.Status, all.Error = exitStatus(outcome)
-	err = o.json.write(func(w io.Writer) error { return encodeJSON(w, all) })
+	err = o.json.WriteJSON(all)
 	writeMarginTable(o.text, all.Locks)
 	if all.Interrupted {
 		fmt.Fprintf(o.text, "\ninterrupted in lock %d of %d\n", len(all.Locks), len(locks))
 	}
 	if err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	return outcome
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -79,7 +80,7 @@ func checkSeveral(t *testing.T, locks []scenarios.Subject, arguments ...string) 
 	}
 	var stdout, stderr bytes.Buffer
 	err := f.checkAll(t.Context(), t, locks, command.Flags().Changed, &stdout, &stderr)
-	var ends *statusError
+	var ends *exit.Error
 	if err != nil && !errors.As(err, &ends) {
 		t.Fatal(err)
 	}
@@ -102,12 +103,12 @@ func TestOneOfSeveralLocksFails(t *testing.T) {
 	}
 	locks := []scenarios.Subject{subjects.Textbook(), nameOrder, subjects.Herd()}
 	text, all, status := checkSeveral(t, locks, "--schedules", "50", "--keep-going")
-	if status != statusViolation || all.Status != statusViolation || all.Interrupted ||
+	if status != exit.Violation || all.Status != exit.Violation || all.Interrupted ||
 		len(all.Locks) != len(locks) {
 		t.Fatalf("status %d, report %+v", status, all)
 	}
 	distinct := len(all.Locks[1].Violations)
-	if distinct < 2 || all.Locks[0].Status != statusOK || all.Locks[2].Status != statusOK {
+	if distinct < 2 || all.Locks[0].Status != exit.OK || all.Locks[2].Status != exit.OK {
 		t.Errorf("%d distinct failures, statuses %d, %d", distinct, all.Locks[0].Status,
 			all.Locks[2].Status)
 	}

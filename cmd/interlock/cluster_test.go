@@ -16,6 +16,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 )
 
@@ -176,8 +177,8 @@ func TestClusterJobs(t *testing.T) {
 				continue
 			}
 			for status, want := range map[int]bool{
-				statusUsage: true, statusInternal: true, statusPartial: false,
-				statusUnreachable: false, statusInterrupted: false,
+				exit.Usage: true, exit.Internal: true, exit.Partial: false,
+				exit.Unreachable: false, exit.Interrupted: false,
 			} {
 				if failsForGood(job, status) != want {
 					t.Errorf("%s ends for good with status %d: %v", name, status, !want)

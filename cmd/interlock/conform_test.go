@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/cmd/internal/server"
 )
 
 // referenceFlags start a server with everything that conform needs. The superuser's password is
@@ -26,7 +29,7 @@ func TestConform(t *testing.T) {
 		"--super", "super:test", "--json", "report.json")
 	text, status := c.end(t)
 	if c.first != "310 facts: no difference\n" ||
-		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != statusOK {
+		!strings.HasPrefix(text, "1000 random operations, seed 1, with ") || status != exit.OK {
 		t.Errorf("%q, %q, status %d, stderr %s", c.first, text, status, &c.stderr)
 	}
 	if r := readConformReport(t, c); r.Interrupted || r.Facts != 310 || r.Operations != 1000 ||
@@ -45,7 +48,7 @@ func TestConformFindsAnotherRelease(t *testing.T) {
 	text, status := c.end(t)
 	if !strings.Contains(c.first,
 		" of 310 facts differ; got is the simulation, want the server:") ||
-		status != statusViolation {
+		status != exit.Violation {
 		t.Errorf("%q, %q, status %d", c.first, text, status)
 	}
 	if r := readConformReport(t, c); len(r.Deviations) == 0 {
@@ -63,7 +66,7 @@ func TestInterruptedConform(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusInterrupted ||
+	if status != exit.Interrupted ||
 		!strings.HasPrefix(text, "interrupted: no difference in the first ") {
 		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
 	}
@@ -81,7 +84,7 @@ func TestConformServerEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if want := "interlock: " + address + ": "; status != statusUsage || text != "" ||
+	if want := "interlock: " + address + ": "; status != exit.Usage || text != "" ||
 		!strings.Contains(c.stderr.String(), want) {
 		t.Errorf("status %d, %q, stderr %s", status, text, &c.stderr)
 	}
@@ -98,19 +101,19 @@ func TestConformWithoutServer(t *testing.T) {
 	listener.Close()
 	var stdout, stderr strings.Builder
 	status := execute(t.Context(), t, []string{"conform", "--zookeeper", address}, &stdout, &stderr)
-	if want := "interlock: " + address + ": it cannot be reached: "; status != statusUsage ||
+	if want := "interlock: " + address + ": it cannot be reached: "; status != exit.Usage ||
 		!strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
 	}
 }
 
-func readConformReport(t *testing.T, c *child) conformReport {
+func readConformReport(t *testing.T, c *child) server.ConformReport {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(c.command.Dir, "report.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r conformReport
+	var r server.ConformReport
 	if err := json.Unmarshal(content, &r); err != nil {
 		t.Fatalf("the report is incomplete: %v\n%s", err, content)
 	}

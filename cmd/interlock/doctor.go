@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
 	"github.com/interlock-sim/interlock/internal/search/exhaustive"
 	"github.com/interlock-sim/interlock/simzk/conform"
@@ -45,7 +47,7 @@ Exit status:
 			}
 			for _, d := range found {
 				if d.Needed && !d.OK {
-					return &statusError{statusInternal, nil}
+					return exit.With(exit.Internal, nil)
 				}
 			}
 			return nil
@@ -112,7 +114,7 @@ func diagnoseZooKeeper() diagnosis {
 func writeDiagnoses(cmd *cobra.Command, found []diagnosis, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if asJSON {
-		return encodeJSON(w, found)
+		return file.EncodeJSON(w, found)
 	}
 	for _, d := range found {
 		state := "ok"

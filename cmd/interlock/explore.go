@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -147,10 +148,10 @@ func runExplore(ctx context.Context, t *testing.T, f *exploreFlags, given func(s
 	site := server.Site()
 	if _, err := fmt.Fprintf(stdout, "exploring %v at\n%s\n", server.Explorer.Scenario(),
 		site.URL(listener)); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	if err := site.Serve(ctx, listener); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/sim"
@@ -32,7 +33,7 @@ func interrupt(t *testing.T, c *child) {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.String() != "" {
+	if rest, status := c.end(t); rest != "" || status != exit.OK || c.stderr.String() != "" {
 		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
 	}
 }
@@ -117,7 +118,7 @@ func saveNoRecheck(t *testing.T) string {
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	directory := saveNoRecheck(t)
-	if output, status := ended(t, "replay", directory); status != statusViolation ||
+	if output, status := ended(t, "replay", directory); status != exit.Violation ||
 		!strings.Contains(output, ", as recorded\n") {
 		t.Errorf("replay: status %d\n%s", status, output)
 	}
@@ -142,7 +143,7 @@ func TestExplorePassing(t *testing.T) {
 	if saved.Property != "" || filepath.Dir(saved.Directory) != out {
 		t.Errorf("%+v", saved)
 	}
-	if output, status := ended(t, "replay", saved.Directory); status != statusOK ||
+	if output, status := ended(t, "replay", saved.Directory); status != exit.OK ||
 		!strings.HasSuffix(output, "no violation\ntrace hash "+saved.TraceHash.String()+
 			", as recorded\n") {
 		t.Errorf("replay: status %d\n%s", status, output)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
@@ -166,11 +167,11 @@ func verifyNothingIsLost(t *testing.T, line string) {
 	var drafts []string
 	killed := &disk{t: t, old: readTree(t, &drafts), whole: make(map[string]bool), each: true}
 	status, said := killed.run(line) // There are no files yet.
-	if status > statusViolation || killed.operations == 0 {
+	if status > exit.Violation || killed.operations == 0 {
 		t.Fatalf("status %d, %d operations: %s", status, killed.operations, said)
 	}
 	killed.old, killed.operations = readTree(t, &drafts), 0
-	if status, said := killed.run(line); status > statusViolation {
+	if status, said := killed.run(line); status > exit.Violation {
 		t.Fatalf("status %d: %s", status, said)
 	}
 	killed.verify()
@@ -184,7 +185,7 @@ func verifyNothingIsLost(t *testing.T, line string) {
 		if full.operations < at {
 			break // Fewer files are written, as there is nothing new to find.
 		}
-		if status != statusInternal && status != statusUsage ||
+		if status != exit.Internal && status != exit.Usage ||
 			!strings.Contains(said, syscall.ENOSPC.Error()) ||
 			strings.Contains(said, file.DraftPrefix) {
 			t.Errorf("operation %d of %d: status %d, %q", at, killed.operations, status, said)

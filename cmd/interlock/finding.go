@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
@@ -72,22 +73,22 @@ func (r *result) end(unshown error) error {
 	runs, unsaved := r.Common(), unsavedOf(r.Report)
 	switch {
 	case unshown != nil:
-		return &statusError{statusInternal, unshown}
+		return exit.With(exit.Internal, unshown)
 	case len(r.found) > 0 && !r.found[0].outOfContract:
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	case runs.Nondeterministic != nil:
-		return &statusError{statusInternal, runs.Nondeterministic}
+		return exit.With(exit.Internal, runs.Nondeterministic)
 	case runs.Schedules == 0 && !runs.Interrupted:
-		return &statusError{statusInternal, errors.New("no schedule was run, so no property " +
-			"was checked")}
+		return exit.With(exit.Internal, errors.New("no schedule was run, so no property "+
+			"was checked"))
 	case runs.Failure == nil && !runs.Interrupted && r.lacking() != "":
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	case runs.Unknown > 0:
 		return errUnknownVerdict
 	case unsaved != nil:
-		return &statusError{statusInternal, fmt.Errorf("--checkpoint: %w", unsaved)}
+		return exit.With(exit.Internal, fmt.Errorf("--checkpoint: %w", unsaved))
 	case runs.Interrupted:
-		return &statusError{statusPartial, nil}
+		return exit.With(exit.Partial, nil)
 	}
 	return nil
 }
@@ -101,9 +102,8 @@ func unsavedOf(r report.Report) error {
 }
 
 // errUnknownVerdict ends a command that found no violation, but gave up on a check.
-var errUnknownVerdict = &statusError{
-	statusInternal, errors.New("a checker reached its limit, so a verdict is unknown"),
-}
+var errUnknownVerdict = exit.With(exit.Internal,
+	errors.New("a checker reached its limit, so a verdict is unknown"))
 
 // write writes the counterexample to a directory below out.
 func (f *finding) write(out string) error {

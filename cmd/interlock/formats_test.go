@@ -13,9 +13,11 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
@@ -218,7 +220,7 @@ func TestFormatsOfFailures(t *testing.T) {
 				t.Errorf("location %s", uri)
 			}
 		}
-		if *run.Invocations[0].ExitCode != statusViolation {
+		if *run.Invocations[0].ExitCode != exit.Violation {
 			t.Errorf("exit code %d", *run.Invocations[0].ExitCode)
 		}
 		if fifo := caseNamed(t, suite, "fifo"); fifo.Failures != nil || fifo.Skipped != nil {
@@ -235,7 +237,7 @@ func TestFormatsOfFailures(t *testing.T) {
 func TestFormatsWithoutViolation(t *testing.T) {
 	_, suite, run := checkInFormats(t, subjects.Textbook(), 2, 50, false)
 	if suite.Failures+suite.Errors != 0 || len(run.Results) != 0 || run.Results == nil ||
-		*run.Invocations[0].ExitCode != statusOK {
+		*run.Invocations[0].ExitCode != exit.OK {
 		t.Errorf("suite %+v, results %v", suite, run.Results)
 	}
 	never := subjects.Textbook()
@@ -254,7 +256,7 @@ func TestFormatsWithoutViolation(t *testing.T) {
 		t.Errorf("notifications %+v", notes)
 	}
 	_, suite, run = checkInFormats(t, subjects.Textbook(), 100, 1, false)
-	if suite.Failures != 0 || *run.Invocations[0].ExitCode != statusOK {
+	if suite.Failures != 0 || *run.Invocations[0].ExitCode != exit.OK {
 		t.Errorf("suite %+v", suite)
 	}
 }
@@ -284,7 +286,7 @@ func TestReportsOfScenarios(t *testing.T) {
 		reports[name] = map[string]any{"check": checked, "replay": replayed.report(nil)}
 	}
 	var text bytes.Buffer
-	if err := encodeJSON(&text, reports); err != nil {
+	if err := file.EncodeJSON(&text, reports); err != nil {
 		t.Fatal(err)
 	}
 	if want := readFile(t, "testdata/reports.json"); !bytes.Equal(text.Bytes(), want) {

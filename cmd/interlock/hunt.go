@@ -15,8 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -87,7 +89,7 @@ Exit status:
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")
 	flags.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0),
 		"parallel schedules; 1 with the real client")
-	flags.StringVar(&f.reportFile, "json", "", jsonUsage)
+	flags.StringVar(&f.reportFile, "json", "", file.JSONUsage)
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	return command
 }
@@ -98,7 +100,7 @@ func (f *huntFlags) hunt(given func(string) bool, stderr io.Writer) (*hunt.Hunt,
 	case f.out == "":
 		return nil, errors.New("--out needs a directory")
 	case given("json") && f.reportFile == "":
-		return nil, errNoReport
+		return nil, file.ErrNoJSON
 	case f.budget < 0 || given("budget") && f.budget == 0:
 		return nil, fmt.Errorf("--budget must be positive, not %v", f.budget)
 	case f.turns < 0 || given("turns") && f.turns == 0:
@@ -136,7 +138,7 @@ func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout,
 	defer ignorePipe()()
 	ctx, end := report.WithBudget(ctx, f.budget)
 	defer end()
-	text, output, err := openReport(f.reportFile, stdout, stderr)
+	text, to, err := file.OpenJSON(f.reportFile, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -154,19 +156,19 @@ func (f *huntFlags) run(ctx context.Context, t *testing.T, h *hunt.Hunt, stdout,
 		served <- nil
 	}
 	if err := h.Run(ctx, t); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	end()
 	if err := <-served; err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	status := h.Status()
-	if err := output.write(func(w io.Writer) error { return encodeJSON(w, status) }); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	if err := to.WriteJSON(status); err != nil {
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	f.write(text, status)
 	if status.Failures() > 0 {
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 )
 
 // A fault plan whose instants never come in the search is refused in one line.
@@ -19,7 +21,7 @@ func TestImpossibleInstants(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		status := execute(t.Context(), t, append([]string{"check"}, strings.Fields(arguments)...),
 			&stdout, &stderr)
-		if status != statusUsage || !strings.HasPrefix(stderr.String(), "interlock: "+want) ||
+		if status != exit.Usage || !strings.HasPrefix(stderr.String(), "interlock: "+want) ||
 			strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: status %d, %s", arguments, status, &stderr)
 		}

@@ -15,9 +15,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/certify"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/hunt"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/cmd/internal/testkit/fifo"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -135,7 +137,7 @@ func TestInterruptedCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, status := c.end(t)
-			if status != statusPartial || c.stderr.String() != "" {
+			if status != exit.Partial || c.stderr.String() != "" {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
 			}
 			for _, want := range []string{
@@ -177,7 +179,7 @@ func TestInterruptedCheckOfAllLocks(t *testing.T) {
 	if err := json.Unmarshal(content, &all); err != nil {
 		t.Fatalf("the report is incomplete: %v\n%s", err, content)
 	}
-	if status != statusPartial || all.Status != statusPartial || !all.Interrupted ||
+	if status != exit.Partial || all.Status != exit.Partial || !all.Interrupted ||
 		len(all.Locks) != 1 || !all.Locks[0].Interrupted {
 		t.Fatalf("status %d, stderr %q, report %s", status, &c.stderr, content)
 	}
@@ -199,7 +201,7 @@ func TestInterruptedReportCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusInterrupted || !strings.Contains(text, "\nzk-herd ") ||
+	if status != exit.Interrupted || !strings.Contains(text, "\nzk-herd ") ||
 		!strings.Contains(text, "\npartial: ") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -231,7 +233,7 @@ func TestInterruptedCertify(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusPartial || !strings.Contains(text, "\npartial: ") ||
+	if status != exit.Partial || !strings.Contains(text, "\npartial: ") ||
 		strings.Contains(text, "GREEN") || strings.Contains(text, "RED") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -278,7 +280,7 @@ func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 	}
 	text, status := c.end(t)
 	// A plan without recordings has no line about them.
-	if status != statusPartial || !strings.HasPrefix(text, "partial: a signal ended it before all "+
+	if status != exit.Partial || !strings.HasPrefix(text, "partial: a signal ended it before all "+
 		"of the plan had run\n") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -304,7 +306,7 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusOK || !strings.Contains(text, "interrupted after ") ||
+	if status != exit.OK || !strings.Contains(text, "interrupted after ") ||
 		!strings.Contains(text, "no longer occurs") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -322,10 +324,10 @@ func TestInterruptedReplay(t *testing.T) {
 // An interrupted verify that waits for its history dies of the signal: it has no results.
 func TestInterruptedVerify(t *testing.T) {
 	t.Parallel()
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	makeFifo(t, fifo)
-	c := begin(t, "verify", fifo)
-	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // which waits until verify reads
+	pipe := filepath.Join(t.TempDir(), "fifo")
+	fifo.Make(t, pipe)
+	c := begin(t, "verify", pipe)
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits until verify reads
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +354,7 @@ func TestInterruptedShrinking(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, status := c.end(t)
-	if status != statusViolation || !strings.Contains(text, "distinct failures, shown by ") {
+	if status != exit.Violation || !strings.Contains(text, "distinct failures, shown by ") {
 		t.Errorf("status %d:\n%s", status, text)
 	}
 	content, err := os.ReadFile(filepath.Join(c.command.Dir, "report.json"))
@@ -381,7 +383,7 @@ func TestInterruptedHunt(t *testing.T) {
 	}
 	c.stderr.wait("VIOLATION ")
 	c.signal(t, os.Interrupt)
-	if text, status := c.end(t); status != statusViolation ||
+	if text, status := c.end(t); status != exit.Violation ||
 		!strings.Contains(text, "\n1 of 1 broken locks found\n") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
@@ -404,7 +406,7 @@ func TestKilledHunt(t *testing.T) {
 	second := begin(t, arguments...)
 	want := fmt.Sprintf("interlock: --out: the hunt of process %d is using %s", c.command.Process.Pid,
 		arguments[4])
-	if _, status := second.end(t); status != statusUsage ||
+	if _, status := second.end(t); status != exit.Usage ||
 		!strings.HasPrefix(second.stderr.String(), want) {
 		t.Errorf("status %d, stderr %q, not %q", status, &second.stderr, want)
 	}
@@ -414,7 +416,7 @@ func TestKilledHunt(t *testing.T) {
 	third := start(t, append(arguments, "--turns", "1", "--json", "-")...)
 	text, status := third.end(t)
 	var saved hunt.Status
-	if err := json.Unmarshal([]byte("{"+text), &saved); err != nil || status != statusViolation ||
+	if err := json.Unmarshal([]byte("{"+text), &saved); err != nil || status != exit.Violation ||
 		saved.Locks[0].Turns < 2 || saved.Locks[0].Schedules <= saved.Schedules {
 		t.Errorf("%v: status %d, stderr %q, %+v", err, status, &third.stderr, saved)
 	}

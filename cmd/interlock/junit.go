@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/report"
 )
@@ -70,9 +71,9 @@ func (r *result) junit() *junitSuite {
 	}
 	search := junitCase{Class: class, Name: searchCase, Time: s.Time, Output: r.conclusion()}
 	switch status, text := exitStatus(r.outcome); {
-	case status == statusInternal:
+	case status == exit.Internal:
 		search.Error = &junitProblem{Message: text, Type: "error"}
-	case status == statusViolation && runs.Failure == nil:
+	case status == exit.Violation && runs.Failure == nil:
 		search.Failures = []junitProblem{{Message: search.Output, Type: "inconclusive"}}
 	}
 	s.add(search)

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/timeline"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -128,8 +129,8 @@ func printRow(w io.Writer, name, text string) {
 
 // rowWidth returns the width of the terminal to which a text is written, or much if it is none.
 func rowWidth(w io.Writer) int {
-	if file := terminalOf(w); file != nil {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= 60 {
+	if terminal := terminalOf(w); terminal != nil {
+		if width, _, err := term.GetSize(int(terminal.Fd())); err == nil && width >= 60 {
 			return width
 		}
 	}
@@ -141,7 +142,7 @@ func printLocksJSON(cmd *cobra.Command, locks []scenarios.Subject) error {
 	for i, s := range locks {
 		list[i] = lockJSON{s.Name, s.Summary, s.Claims}
 	}
-	return encodeJSON(cmd.OutOrStdout(), list)
+	return file.EncodeJSON(cmd.OutOrStdout(), list)
 }
 
 type defectJSON struct {
@@ -167,5 +168,5 @@ func printDefectsJSON(cmd *cobra.Command) error {
 	for _, d := range subjects.Museum() {
 		list = append(list, defectJSON{d.Name, d.Property, d.Summary, d.Source, d.Fixed.Name})
 	}
-	return encodeJSON(cmd.OutOrStdout(), list)
+	return file.EncodeJSON(cmd.OutOrStdout(), list)
 }

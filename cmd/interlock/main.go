@@ -16,42 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/cmd/internal/server"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
-
-// The exit statuses.
-const (
-	statusOK        = 0 // nothing found
-	statusViolation = 1 // a property is violated
-	statusUsage     = 2 // the command line, or a file named there, is invalid
-	statusInternal  = 3 // nondeterminism, an unknown verdict, a failed write or an internal error
-
-	// statusPartial is the status of a command that a signal ended before it found anything. Its
-	// report says that it is partial.
-	statusPartial = 4
-
-	// statusUnreachable is the status of a command whose NATS server cannot be reached. Another
-	// attempt may succeed.
-	statusUnreachable = 5
-
-	// statusInterrupted is the status of a command that a signal ended early, as shells report
-	// Ctrl-C.
-	statusInterrupted = 130
-)
-
-// A statusError ends the program with its own status. Any other error is bad usage.
-type statusError struct {
-	status int
-	err    error // nil if there is nothing to print
-}
-
-func (e *statusError) Error() string {
-	if e.err == nil {
-		return "a property is violated"
-	}
-	return e.err.Error()
-}
 
 func main() { runAsTest(run) }
 
@@ -73,21 +42,21 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	if err == nil {
 		command, err = root.ExecuteContextC(ctx)
 	}
-	var status *statusError
+	var status *exit.Error
 	switch {
 	case unwritable(out.err):
 		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
-		return statusInternal
+		return exit.Internal
 	case err == nil:
-		return statusOK
+		return exit.OK
 	case !errors.As(err, &status):
 		fmt.Fprintf(stderr, "interlock: %v (see %s --help)\n", err, command.CommandPath())
-		return statusUsage
+		return exit.Usage
 	}
-	if status.err != nil {
-		fmt.Fprintf(stderr, "interlock: %v\n", status.err)
+	if status.Err != nil {
+		fmt.Fprintf(stderr, "interlock: %v\n", status.Err)
 	}
-	return status.status
+	return status.Status
 }
 
 // newRoot returns the program with all its commands.
@@ -120,8 +89,9 @@ Exit status:
 	addGroup(root, "Examine a schedule or a history:", newReplay(t), newRegress(), newExplore(t),
 		newVerify())
 	addGroup(root, "Judge locks:", newLocks(), newReportCard(t), newCertify(t))
-	addGroup(root, "Use the simulated server:", newServe(), newControl())
-	addGroup(root, "Less often needed:", newBugs(t), newConform(), newLaunch(), newScheduler())
+	addGroup(root, "Use the simulated server:", server.NewServe(), server.NewControl())
+	addGroup(root, "Less often needed:", newBugs(t), server.NewConform(), server.NewLaunch(),
+		newScheduler())
 	root.AddCommand(newDoctor(), newStrategiesTopic(), newFaultsTopic())
 	for _, command := range root.Commands() {
 		completeFlags(command)

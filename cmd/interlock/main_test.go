@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -73,8 +74,8 @@ func TestGoalNeverReached(t *testing.T) {
 		&checkFlags{reportFlags: reportFlags{
 			out: directory, json: filepath.Join(directory, "report.json"),
 		}}, &stdout, &stderr)
-	var status *statusError
-	if !errors.As(err, &status) || status.status != statusViolation {
+	var status *exit.Error
+	if !errors.As(err, &status) || status.Status != exit.Violation {
 		t.Errorf("error %v, stderr %q", err, &stderr)
 	}
 	if want := "\nno violation found, but the result is inconclusive: sometimes conditions never " +
@@ -95,8 +96,8 @@ func TestGoalNeverReached(t *testing.T) {
 
 func TestStatusError(t *testing.T) {
 	for err, want := range map[error]string{
-		&statusError{statusViolation, nil}:                    "a property is violated",
-		&statusError{statusInternal, errors.New("full disk")}: "full disk",
+		exit.With(exit.Violation, nil):                    "a property is violated",
+		exit.With(exit.Internal, errors.New("full disk")): "full disk",
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, not %q", err, want)

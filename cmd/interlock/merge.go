@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/shard"
@@ -87,7 +88,7 @@ func runMerge(ctx context.Context, t *testing.T, paths []string, f *reportFlags,
 	}
 	if _, err := fmt.Fprintf(o.text, "merging %s of %v, seed %d\n", counted(len(paths), "report"),
 		c, c.Seed); unwritable(err) {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	return o.present(ctx, t, c, found, nil)
 }
@@ -99,7 +100,7 @@ func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record,
 ) (c *campaign.Campaign, r report.Report, err error) {
 	build, err := shard.Build()
 	if err != nil {
-		return nil, nil, &statusError{statusInternal, err}
+		return nil, nil, exit.With(exit.Internal, err)
 	}
 	if len(searches) > 0 {
 		c, r, err = shard.MergeSearch(ctx, t, build, lockNamed, searches)
@@ -109,9 +110,9 @@ func mergeRecords(ctx context.Context, t *testing.T, records []*shard.Record,
 	var failed *shard.FailedError
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, &statusError{statusInterrupted, errors.New("interrupted")}
+		return nil, nil, exit.With(exit.Interrupted, errors.New("interrupted"))
 	case errors.As(err, &failed):
-		return nil, nil, &statusError{statusInternal, err}
+		return nil, nil, exit.With(exit.Internal, err)
 	}
 	return c, r, err
 }

@@ -51,7 +51,7 @@ type reportFlags struct {
 // define defines the flags.
 func (f *reportFlags) define(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.json, "json", "", file.JSONUsage)
 	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
 	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
 	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
@@ -70,7 +70,7 @@ func (f *reportFlags) progressTo(stderr io.Writer) io.Writer {
 func (f *reportFlags) validate(given func(string) bool) error {
 	switch {
 	case given("json") && f.json == "":
-		return errNoReport
+		return file.ErrNoJSON
 	case given("junit") && (f.junit == "" || f.junit == "-"):
 		return errors.New("--junit needs a file")
 	case given("sarif") && (f.sarif == "" || f.sarif == "-"):
@@ -87,7 +87,7 @@ func (f *reportFlags) validate(given func(string) bool) error {
 // outputs are where a command reports what a search has found.
 type outputs struct {
 	text, warnings     io.Writer
-	json, junit, sarif output
+	json, junit, sarif file.Report
 	out                string // directory for counterexamples
 	progress           *judge.Progress
 }
@@ -101,61 +101,14 @@ func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (o *outputs, err err
 	o = &outputs{
 		warnings: stderr, out: f.out, progress: judge.NewProgress(f.progressTo(stderr)),
 	}
-	if o.text, o.json, err = openReport(f.json, stdout, stderr); err != nil {
+	if o.text, o.json, err = file.OpenJSON(f.json, stdout, stderr); err != nil {
 		return nil, err
 	}
-	if o.junit, err = openOutput("--junit", f.junit, nil); err != nil {
+	if o.junit, err = file.OpenReport("--junit", f.junit, nil); err != nil {
 		return nil, err
 	}
-	o.sarif, err = openOutput("--sarif", f.sarif, nil)
+	o.sarif, err = file.OpenReport("--sarif", f.sarif, nil)
 	return o, err
-}
-
-// An output is where a report goes. A file is replaced when the report is whole.
-type output struct {
-	path   string    // of the file; "" if the report is not asked for, or goes to stdout
-	stdout io.Writer // nil unless the report goes there
-}
-
-// openOutput returns where the report of a flag goes: nowhere if the path is empty, to stdout if it
-// is -, unless stdout is nil. An error says that the file cannot be written.
-func openOutput(flag, path string, stdout io.Writer) (output, error) {
-	switch {
-	case path == "":
-		return output{}, nil
-	case path == "-" && stdout != nil:
-		return output{stdout: stdout}, nil
-	}
-	if err := file.Check(path); err != nil {
-		return output{}, fmt.Errorf("%s: %w", flag, err)
-	}
-	return output{path: path}, nil
-}
-
-// write writes the report, unless it is not asked for.
-func (o output) write(encode func(io.Writer) error) error {
-	switch {
-	case o.stdout != nil:
-		return encode(o.stdout)
-	case o.path != "":
-		return file.Write(o.path, encode)
-	}
-	return nil
-}
-
-// jsonUsage is the help of the flag --json of commands that write a report to a file.
-const jsonUsage = "`file` for the JSON report, - for standard output"
-
-// errNoReport refuses an empty --json.
-var errNoReport = errors.New("--json needs a file, or - for standard output")
-
-// openReport returns the writer of the text, and where the JSON report goes: path is the value of
-// --json. The text goes to stderr if the report goes to stdout.
-func openReport(path string, stdout, stderr io.Writer) (text io.Writer, report output, err error) {
-	if report, err = openOutput("--json", path, stdout); path == "-" {
-		return stderr, report, err
-	}
-	return stdout, report, err
 }
 
 // checkWritable returns an error if no directory can be made in the given directory or, if that

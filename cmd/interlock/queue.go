@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/workqueue"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
@@ -44,7 +45,7 @@ func (f *natsFlags) dial(ctx context.Context, stderr io.Writer) (*workqueue.Queu
 	if err != nil {
 		err = fmt.Errorf("--nats: %w", err)
 		if workqueue.Unreachable(err) {
-			err = &statusError{statusUnreachable, err}
+			err = exit.With(exit.Unreachable, err)
 		}
 	}
 	return queue, err
@@ -53,9 +54,9 @@ func (f *natsFlags) dial(ctx context.Context, stderr io.Writer) (*workqueue.Queu
 // queueFailed returns the error with which the program ends after one of the queue.
 func queueFailed(err error) error {
 	if workqueue.Unreachable(err) {
-		return &statusError{statusUnreachable, err}
+		return exit.With(exit.Unreachable, err)
 	}
-	return &statusError{statusInternal, err}
+	return exit.With(exit.Internal, err)
 }
 
 // ackWaitMin bounds --ack-wait: a worker reports three times in that time.
@@ -119,7 +120,7 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	defer ignorePipe()()
 	build, err := shard.Build()
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
@@ -135,7 +136,7 @@ func (f *checkFlags) checkByQueue(ctx context.Context, t *testing.T, c *campaign
 	}
 	if _, err := fmt.Fprintf(o.text, "checking %v, seed %d, %s in queue %s at %s\n", c, c.Seed,
 		counted(plan.Ranges(), "range"), f.queue, queue.Server()); unwritable(err) {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	records, err := f.coordinate(ctx, queue, plan, o.progress)
 	if err != nil {
@@ -167,9 +168,9 @@ func (f *checkFlags) coordinate(ctx context.Context, queue *workqueue.Queue, pla
 	case err == nil:
 		return records, nil
 	case ctx.Err() != nil:
-		return nil, &statusError{statusPartial, fmt.Errorf("interrupted: %d of %s stored, %d of "+
+		return nil, exit.With(exit.Partial, fmt.Errorf("interrupted: %d of %s stored, %d of "+
 			"them with a violation; the same command continues", last.Stored,
-			counted(plan.Ranges(), "range"), last.Failed)}
+			counted(plan.Ranges(), "range"), last.Failed))
 	case errors.As(err, &busy):
 		return nil, fmt.Errorf("%w; give another --queue, or --discard-queue", err)
 	}

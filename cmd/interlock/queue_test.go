@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/testkit/natstest"
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -62,7 +63,7 @@ func TestQueue(t *testing.T) {
 	third := startWorker(t, server.URL())
 	third.stderr.wait(": stored")
 	first.signal(t, os.Interrupt)
-	if text, status := first.end(t); status != statusPartial ||
+	if text, status := first.end(t); status != exit.Partial ||
 		!regexp.MustCompile(`interrupted: \d+ of 12 ranges stored`).MatchString(
 			first.stderr.String()) {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &first.stderr, text)
@@ -70,7 +71,7 @@ func TestQueue(t *testing.T) {
 	server.Restart(t)
 	third.stderr.wait("connected to NATS again")
 	second := start(t, append(arguments, "--ack-wait", "300ms")...)
-	if text, status := second.end(t); status != statusViolation {
+	if text, status := second.end(t); status != exit.Violation {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &second.stderr, text)
 	}
 	whole.end(t)
@@ -79,7 +80,7 @@ func TestQueue(t *testing.T) {
 	}
 	for _, w := range []*child{paused, third} {
 		w.signal(t, os.Interrupt)
-		if text, status := w.end(t); status != statusOK {
+		if text, status := w.end(t); status != exit.OK {
 			t.Errorf("status %d, stderr %q, stdout\n%s", status, &w.stderr, text)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -254,11 +255,11 @@ func {{.Test}}(t *testing.T) {
 func (r *regression) write() error {
 	var text bytes.Buffer
 	if err := regressionTemplate.Execute(&text, r); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	content, err := format.Source(text.Bytes())
 	if err != nil {
-		return &statusError{statusInternal, fmt.Errorf("%w in\n%s", err, &text)}
+		return exit.With(exit.Internal, fmt.Errorf("%w in\n%s", err, &text))
 	}
 	existing, err := os.ReadFile(r.path)
 	switch {
@@ -269,11 +270,11 @@ func (r *regression) write() error {
 	}
 	if r.copied {
 		if err := r.copyCounterexample(); err != nil {
-			return &statusError{statusInternal, fmt.Errorf("copying the counterexample: %w", err)}
+			return exit.With(exit.Internal, fmt.Errorf("copying the counterexample: %w", err))
 		}
 	}
 	if err := file.WriteContent(r.path, content); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the test: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("writing the test: %w", err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
@@ -109,7 +110,7 @@ func (m *userModule) regress(t *testing.T, pattern string, arguments ...string) 
 	t.Helper()
 	for range 2 { // The second time changes nothing.
 		stdout, stderr, status := m.interlock(t, append([]string{"regress"}, arguments...)...)
-		if status != statusOK || stderr != "" || !strings.HasPrefix(stdout, "wrote ") {
+		if status != exit.OK || stderr != "" || !strings.HasPrefix(stdout, "wrote ") {
 			t.Fatalf("status %d: %s%s", status, stdout, stderr)
 		}
 	}
@@ -127,7 +128,7 @@ func TestRegressBundledLock(t *testing.T) {
 	t.Parallel()
 	m := newUserModule(t, map[string]string{"billing/billing.go": "package billing\n"})
 	if _, stderr, status := m.interlock(t, "check", "--lock", "exists-then-wait", "--clients", "2",
-		"--cycles", "1", "--faults", "none"); status != statusViolation {
+		"--cycles", "1", "--faults", "none"); status != exit.Violation {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	found := m.only(t, "interlock-failures/*")
@@ -149,7 +150,7 @@ func TestRegressBundledLock(t *testing.T) {
 	_, stderr, status := m.interlock(t, "regress", filepath.Join("billing", "testdata",
 		"interlock", filepath.Base(filepath.Dir(m.only(t, "billing/testdata/interlock/*/*"))),
 		filepath.Base(found)), "--package", "billing")
-	if status != statusUsage || !strings.Contains(stderr, "exists already: remove or rename it") {
+	if status != exit.Usage || !strings.Contains(stderr, "exists already: remove or rename it") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 }
@@ -204,7 +205,7 @@ func TestRegressOwnLock(t *testing.T) {
 
 	stdout, stderr, status := m.interlock(t, "replay", found)
 	_, command, ok := strings.Cut(stderr, "run it with --run, or by: ")
-	if status != statusUsage || stdout != "" || !ok {
+	if status != exit.Usage || stdout != "" || !ok {
 		t.Fatalf("status %d: %s%s", status, stdout, stderr)
 	}
 	command, _, _ = strings.Cut(command, " (see ")
@@ -215,7 +216,7 @@ func TestRegressOwnLock(t *testing.T) {
 		t.Errorf("%s: %v:\n%s", command, err, printed)
 	}
 	if stdout, stderr, status = m.interlock(t, "replay", "--run", found); status !=
-		statusViolation || stderr != "" || !strings.HasPrefix(stdout, "running "+command+"\n") ||
+		exit.Violation || stderr != "" || !strings.HasPrefix(stdout, "running "+command+"\n") ||
 		!strings.Contains(stdout, "fails as recorded") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
@@ -230,7 +231,7 @@ func TestRegressOwnLock(t *testing.T) {
 		!strings.Contains(printed, "no violation any more; recorded was progress: ") {
 		t.Errorf("passed %v on the fixed lock:\n%s", passed, printed)
 	}
-	if stdout, _, status = m.interlock(t, "replay", "--run", found); status != statusOK {
+	if stdout, _, status = m.interlock(t, "replay", "--run", found); status != exit.OK {
 		t.Errorf("status %d on the fixed lock: %s", status, stdout)
 	}
 
@@ -249,7 +250,7 @@ func (m *userModule) refuses(t *testing.T, found, written string) {
 	refused := func(want string, arguments ...string) {
 		t.Helper()
 		stdout, stderr, status := m.interlock(t, arguments...)
-		if status != statusUsage || !strings.Contains(stderr, want) {
+		if status != exit.Usage || !strings.Contains(stderr, want) {
 			t.Errorf("%q: status %d, want %q: %s%s", arguments, status, want, stdout, stderr)
 		}
 	}

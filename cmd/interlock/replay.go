@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/likelihood"
 	"github.com/interlock-sim/interlock/internal/show/recording"
@@ -66,7 +68,7 @@ Exit status:
 			case f.times < 1:
 				return fmt.Errorf("--times must be at least 1, not %d", f.times)
 			case cmd.Flags().Changed("json") && f.json == "":
-				return errNoReport
+				return file.ErrNoJSON
 			case f.step && (f.full || f.json != "" || cmd.Flags().Changed("times")):
 				return errors.New("--step cannot be combined with --full, --json or --times")
 			case f.step:
@@ -89,7 +91,7 @@ Exit status:
 	command.Flags().BoolVar(&f.step, "step", false, "go through the schedule step by step")
 	command.Flags().IntVar(&f.times, "times", 2, "runs, whose trace hashes must be equal")
 	command.Flags().BoolVar(&f.scheduler, schedulerFlag, false, schedulerUsage)
-	command.Flags().StringVar(&f.json, "json", "", jsonUsage)
+	command.Flags().StringVar(&f.json, "json", "", file.JSONUsage)
 	return command
 }
 
@@ -148,7 +150,7 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 		return fmt.Errorf("--json: %s is part of the counterexample", f.json)
 	}
 	defer ignorePipe()()
-	text, reportOut, err := openReport(f.json, stdout, stderr)
+	text, reportOut, err := file.OpenJSON(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -156,23 +158,23 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 		counted(len(r.recording.Deviations), "deviation"))
 	outcome := r.run(ctx, engine.NewRunner(t), f.times)
 	r.estimate(ctx, engine.NewRunner(t))
-	err = reportOut.write(func(w io.Writer) error { return encodeJSON(w, r.report(outcome)) })
+	err = reportOut.Write(func(w io.Writer) error { return file.EncodeJSON(w, r.report(outcome)) })
 	if shown := r.explain(text, f.full); unwritable(shown) {
-		return &statusError{statusInternal, shown}
+		return exit.With(exit.Internal, shown)
 	}
 	if err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	return outcome
 }
 
-// isPartOf reports whether the file is the one at the path, or is in the directory at the path.
-func isPartOf(file, path string) bool {
+// isPartOf reports whether the file of a name is the one at the path, or in the directory there.
+func isPartOf(name, path string) bool {
 	named, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
-	for _, part := range []string{file, filepath.Dir(file)} {
+	for _, part := range []string{name, filepath.Dir(name)} {
 		if info, err := os.Stat(part); err == nil && os.SameFile(info, named) {
 			return true
 		}
@@ -195,7 +197,7 @@ func (r *replayer) run(ctx context.Context, runner *engine.Runner, times int) er
 	}
 	r.keep(runner, strategy)
 	if len(r.last.Violations) > 0 {
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }
@@ -216,14 +218,12 @@ func (r *replayer) runUnstable(runner *engine.Runner, strategy *engine.Replay) e
 	for n := 0; r.often.Failures > 0 && n < recording.ReproductionRuns; n++ {
 		if r.keep(runner, strategy); reproduces(r.last, r.recording) &&
 			len(r.last.Violations) > 0 {
-			return &statusError{statusViolation, nil}
+			return exit.With(exit.Violation, nil)
 		}
 	}
 	r.last = nil
-	return &statusError{
-		statusInternal, fmt.Errorf("nondeterminism: two runs of the schedule differ; the "+
-			"violation %v", r.often),
-	}
+	return exit.With(exit.Internal, fmt.Errorf("nondeterminism: two runs of the schedule "+
+		"differ; the violation %v", r.often))
 }
 
 // estimate estimates the likelihood of the first violation. The runner must be another one than

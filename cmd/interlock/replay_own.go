@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
@@ -88,7 +89,7 @@ func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return &statusError{statusInterrupted, errors.New("interrupted")}
+		return exit.With(exit.Interrupted, errors.New("interrupted"))
 	case err != nil && !errors.As(err, &failed):
 		return fmt.Errorf("--run: %w", err)
 	case strings.Contains(printed.String(), "[build failed]"),
@@ -98,7 +99,7 @@ func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("--run: the package in %s has no test %s any more", o.packaged,
 			o.test.Name)
 	case err != nil:
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/term"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore/terminal"
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -26,14 +27,14 @@ func runStep(ctx context.Context, t *testing.T, path string) error {
 	explorer := explore.New(engine.NewRunner(t), *r.scenario)
 	model, err := terminal.New(ctx, explorer, r.recording.Deviations)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	program := tea.NewProgram(model, tea.WithoutSignalHandler())
 	// A signal ends the context. Quit waits for the goroutine that reads the keys; with
 	// tea.WithContext the program would close its input while that goroutine still reads.
 	defer context.AfterFunc(ctx, program.Quit)()
 	if _, err := program.Run(); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	return nil
 }

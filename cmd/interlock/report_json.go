@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
@@ -332,19 +331,12 @@ func (r *result) violationsOf(d *report.DistinctFailure) (all []violationReport)
 
 // exitStatus returns the exit status and the error message for an outcome.
 func exitStatus(outcome error) (status int, text string) {
-	var ends *statusError
+	var ends *exit.Error
 	if !errors.As(outcome, &ends) {
-		return statusOK, ""
+		return exit.OK, ""
 	}
-	if ends.err != nil {
-		text = ends.err.Error()
+	if ends.Err != nil {
+		text = ends.Err.Error()
 	}
-	return ends.status, text
-}
-
-func encodeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	return ends.Status, text
 }

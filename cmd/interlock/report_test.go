@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -55,7 +56,7 @@ func TestReportWithoutCounterexample(t *testing.T) {
 	}}}
 	one := &result{Campaign: campaign, Report: r}
 	one.outcome = one.end(errors.New("it does not fail again"))
-	if status, text := exitStatus(one.outcome); status != statusInternal ||
+	if status, text := exitStatus(one.outcome); status != exit.Internal ||
 		text != "it does not fail again" {
 		t.Errorf("status %d, %q", status, text)
 	}

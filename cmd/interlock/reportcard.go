@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 	"github.com/interlock-sim/interlock/cmd/internal/judge/reportcard"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -88,7 +90,7 @@ func (f *reportCardFlags) rows(given func(string) bool) ([]reportcard.Row, error
 	case f.out == "":
 		return nil, errors.New("--out needs a directory")
 	case given("json") && f.json == "":
-		return nil, errNoReport
+		return nil, file.ErrNoJSON
 	case given("html") && (f.html == "" || f.html == "-"):
 		return nil, errors.New("--html needs a file")
 	case given("markdown") && (f.markdown == "" || f.markdown == "-"):
@@ -163,11 +165,11 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	if err := checkWritable(f.out); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	var files [3]output
+	var files [3]file.Report
 	for i, to := range []struct{ flag, path string }{
 		{"--json", f.json}, {"--html", f.html}, {"--markdown", f.markdown},
 	} {
-		if files[i], err = openOutput(to.flag, to.path, stdout); err != nil {
+		if files[i], err = file.OpenReport(to.flag, to.path, stdout); err != nil {
 			return err
 		}
 	}
@@ -179,29 +181,29 @@ func (f *reportCardFlags) run(ctx context.Context, t *testing.T, rows []reportca
 	}
 	card, err := searcher.Card(bounded, rows)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	text := stdout
 	if f.json == "-" {
 		text = stderr
 	}
 	for i, encode := range []func(io.Writer) error{
-		func(w io.Writer) error { return encodeJSON(w, card) },
+		func(w io.Writer) error { return file.EncodeJSON(w, card) },
 		func(w io.Writer) error { return reportcard.WriteHTML(w, card, filepath.Dir(f.html)) },
 		func(w io.Writer) error {
 			return reportcard.WriteMarkdown(w, card, filepath.Dir(f.markdown))
 		},
 	} {
-		if err := files[i].write(encode); err != nil {
-			return &statusError{statusInternal, fmt.Errorf("writing the card: %w", err)}
+		if err := files[i].Write(encode); err != nil {
+			return exit.With(exit.Internal, fmt.Errorf("writing the card: %w", err))
 		}
 	}
 	writeCard(text, card, f.out)
 	switch {
 	case ctx.Err() != nil && card.Partial:
-		return &statusError{statusInterrupted, nil}
+		return exit.With(exit.Interrupted, nil)
 	case card.ProductionViolated():
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }

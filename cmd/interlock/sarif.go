@@ -9,6 +9,7 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/program"
 )
@@ -31,7 +32,7 @@ const (
 // sarif returns the report as a SARIF log.
 func (r *result) sarif() *sarif.Report {
 	status, text := exitStatus(r.outcome)
-	if text == "" && status == statusViolation && r.Common().Failure == nil {
+	if text == "" && status == exit.Violation && r.Common().Failure == nil {
 		text = r.conclusion()
 	}
 	log, run := newSARIF(status, text)
@@ -61,7 +62,7 @@ func newSARIF(status int, text string) (*sarif.Report, *sarif.Run) {
 		addRule(run, string(p), "the lock violates "+string(p), "properties.md")
 	}
 	invocation := sarif.NewInvocation().WithExitCode(status).
-		WithExecutionSuccessful(status != statusInternal)
+		WithExecutionSuccessful(status != exit.Internal)
 	if text != "" {
 		invocation.AddToolExecutionNotification(sarif.NewNotification().WithLevel("error").
 			WithMessage(sarif.NewTextMessage(text)))

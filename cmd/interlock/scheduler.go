@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
@@ -42,7 +43,7 @@ Exit status:
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags, err := schedulerFlags(cmd.Context())
 			if err != nil {
-				return &statusError{statusInternal, err}
+				return exit.With(exit.Internal, err)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(flags, " "))
 			return err
@@ -78,11 +79,11 @@ func withScheduler(cmd *cobra.Command, arguments []string) (ran bool, err error)
 		return false, nil
 	}
 	if err != nil {
-		return true, &statusError{statusInternal, err}
+		return true, exit.With(exit.Internal, err)
 	}
 	scheduled, err := buildScheduled(ctx, flags, stderr)
 	if err != nil {
-		return true, &statusError{statusInternal, err}
+		return true, exit.With(exit.Internal, err)
 	}
 	defer os.RemoveAll(filepath.Dir(scheduled))
 	again := []string{cmd.Name()}
@@ -96,11 +97,11 @@ func withScheduler(cmd *cobra.Command, arguments []string) (ran bool, err error)
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), stderr
 	err = child.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return true, &statusError{exit.ExitCode(), nil} // The child has printed why.
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() > 0 {
+		return true, exit.With(failed.ExitCode(), nil) // The child has printed why.
 	}
 	if err != nil {
-		return true, &statusError{statusInternal, err}
+		return true, exit.With(exit.Internal, err)
 	}
 	return true, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/effort"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -126,14 +127,14 @@ func raceOptions() (name, value string) {
 // runStatus runs interlock in the script and returns its exit status.
 func runStatus(ts *testscript.TestScript, arguments []string) int {
 	err := ts.Exec("interlock", arguments...)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
 		ts.Check(err)
 	}
-	if exit == nil {
-		return statusOK
+	if failed == nil {
+		return exit.OK
 	}
-	return exit.ExitCode()
+	return failed.ExitCode()
 }
 
 func noNegation(ts *testscript.TestScript, neg bool, command string) {
@@ -164,8 +165,8 @@ func scriptUsage(ts *testscript.TestScript, neg bool, arguments []string) {
 	}
 	want, err := regexp.Compile(arguments[0])
 	ts.Check(err)
-	if got := runStatus(ts, arguments[1:]); got != statusUsage {
-		ts.Fatalf("status %d, not %d", got, statusUsage)
+	if got := runStatus(ts, arguments[1:]); got != exit.Usage {
+		ts.Fatalf("status %d, not %d", got, exit.Usage)
 	}
 	stdout, stderr := ts.ReadFile("stdout"), ts.ReadFile("stderr")
 	if stdout != "" {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 )
 
 // testTimeout bounds the wait for an expected event. Only a failing test waits that long.
@@ -22,7 +24,7 @@ const testTimeout = 30 * time.Second
 func serveOn(t *testing.T, arguments ...string) (*child, string) {
 	t.Helper()
 	c := start(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, arguments...)...)
-	var s serveReport
+	var s struct{ Addresses []string }
 	if err := json.Unmarshal([]byte(c.first), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestServe(t *testing.T) {
 			break
 		}
 	}
-	if rest, status := c.end(t); rest != "" || status != statusOK || c.stderr.String() != "" {
+	if rest, status := c.end(t); rest != "" || status != exit.OK || c.stderr.String() != "" {
 		t.Errorf("%q, status %d, stderr %q", rest, status, &c.stderr)
 	}
 }
@@ -69,7 +71,7 @@ func TestServePortInUse(t *testing.T) {
 	}
 	command := exec.Command(executable, "serve", "--listen", listener.Addr().String())
 	output, _ := command.CombinedOutput()
-	if status := command.ProcessState.ExitCode(); status != statusUsage ||
+	if status := command.ProcessState.ExitCode(); status != exit.Usage ||
 		!strings.HasPrefix(string(output), "interlock: --listen: ") ||
 		!strings.Contains(string(output), listener.Addr().String()) ||
 		!strings.Contains(string(output), "address already in use") {
@@ -99,7 +101,7 @@ func launchScript(t *testing.T, directory, socket, config string) (*launchedServ
 	l := &launchedServer{command: exec.Command(script, "start-foreground", config)}
 	l.command.Dir = directory
 	name, value := raceOptions()
-	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, controlVariable+"="+socket,
+	l.command.Env = append(os.Environ(), "INTERLOCK="+executable, "INTERLOCK_CONTROL="+socket,
 		name+"="+value,
 		"SERVER_JVMFLAGS=-Dzookeeper.extendedTypesEnabled=true -Dother='with blank'")
 	l.command.Stderr = &l.stderr
@@ -166,7 +168,7 @@ func TestLaunch(t *testing.T) {
 	}
 	daemon.end(t)
 	l.command.Wait()
-	if status := l.command.ProcessState.ExitCode(); status != statusInternal ||
+	if status := l.command.ProcessState.ExitCode(); status != exit.Internal ||
 		l.stderr.String() != "interlock: interlock serve has ended, and so has the server\n" {
 		t.Errorf("status %d, stderr %q", status, &l.stderr)
 	}

@@ -20,8 +20,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -169,7 +171,7 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	report, err := openOutput("--json", f.json, nil)
+	report, err := file.OpenReport("--json", f.json, nil)
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	build, err := f.build(ctx, pattern)
 	switch {
 	case ctx.Err() != nil:
-		return &statusError{statusInterrupted, errors.New("interrupted")}
+		return exit.With(exit.Interrupted, errors.New("interrupted"))
 	case err != nil:
 		return err
 	}
@@ -187,13 +189,13 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	}
 	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	defer os.Remove(verdicts.Name())
 	defer verdicts.Close()
 	environment, err := f.environment(pattern, verdicts.Name())
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	var printed bytes.Buffer
 	command := build.Command(ctx)
@@ -202,17 +204,17 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	ended := command.Run()
 	content, err := io.ReadAll(verdicts)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	outcome, err := readVerdicts(content)
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
-	if err := report.write(func(w io.Writer) error { return encodeJSON(w, outcome) }); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	if err := report.WriteJSON(outcome); err != nil {
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	if ctx.Err() != nil {
-		return &statusError{statusInterrupted, errors.New("interrupted")}
+		return exit.With(exit.Interrupted, errors.New("interrupted"))
 	}
 	return outcome.status(ended, printed.String())
 }
@@ -340,24 +342,22 @@ func (o *testOutcome) status(ended error, printed string) error {
 	case ended == nil && len(o.Checks) > 0:
 		return nil
 	case ended == nil:
-		return &statusError{
-			statusInternal,
-			errors.New("no schedule run: no test that ran calls interlock.Check"),
-		}
+		return exit.With(exit.Internal,
+			errors.New("no schedule run: no test that ran calls interlock.Check"))
 	case !errors.As(ended, &failed):
 		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {
 			return fmt.Errorf("the go command: %w", ended)
 		}
-		return &statusError{statusInternal, ended}
+		return exit.With(exit.Internal, ended)
 	case o.has(recording.Violation):
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	case o.has(recording.Refused):
 		return errors.New("a test is refused, as its output says")
 	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
-		return &statusError{statusInternal, nil}
+		return exit.With(exit.Internal, nil)
 	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),
 		printed == "":
-		return &statusError{statusUsage, errors.New("the package does not build")}
+		return exit.With(exit.Usage, errors.New("the package does not build"))
 	}
-	return &statusError{statusViolation, nil}
+	return exit.With(exit.Violation, nil)
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/report"
 
 	"github.com/spf13/cobra"
@@ -155,8 +157,8 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 		judgements[i].nameProcesses(processes)
 	}
 	if f.json {
-		if err := encodeJSON(stdout, judgements); err != nil {
-			return &statusError{statusInternal, err}
+		if err := file.EncodeJSON(stdout, judgements); err != nil {
+			return exit.With(exit.Internal, err)
 		}
 		return statusOf(judgements)
 	}
@@ -228,7 +230,7 @@ func statusOf(judgements []judgement) error {
 	for _, j := range judgements {
 		switch j.Verdict {
 		case report.Violated:
-			return &statusError{statusViolation, nil}
+			return exit.With(exit.Violation, nil)
 		case report.Unknown:
 			outcome = errUnknownVerdict
 		}
@@ -270,7 +272,7 @@ func printJudgements(w io.Writer, log *history.Log, processes *production.Proces
 			fmt.Fprintln(w)
 		}
 		if err := explained.Decisive(w); err != nil {
-			return &statusError{statusInternal, err}
+			return exit.With(exit.Internal, err)
 		}
 	}
 	return statusOf(judgements)

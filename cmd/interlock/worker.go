@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/cmd/internal/workqueue"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/shard"
 )
@@ -63,7 +65,7 @@ Exit status:
 func (f *workerFlags) validate(given func(string) bool) error {
 	switch {
 	case given("json") && f.json == "":
-		return errNoReport
+		return file.ErrNoJSON
 	case f.workers < 1 || f.workers > workersMax:
 		return fmt.Errorf("--workers must be from 1 to %d, not %d", workersMax, f.workers)
 	}
@@ -85,13 +87,13 @@ type workerSummary struct {
 func (f *workerFlags) run(ctx context.Context, t *testing.T, stdout, stderr io.Writer) error {
 	build, err := shard.Build()
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
-	text, report, err := openReport(f.json, stdout, stderr)
+	text, report, err := file.OpenJSON(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -117,12 +119,10 @@ func (f *workerFlags) run(ctx context.Context, t *testing.T, stdout, stderr io.W
 	}
 	if _, err := fmt.Fprintf(text, "worker %s takes schedules from queue %s at %s\n",
 		summary.Worker, f.queue, queue.Server()); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	err = worker.Work(ctx)
-	if failed := report.write(func(w io.Writer) error {
-		return encodeJSON(w, &summary)
-	}); failed != nil && err == nil {
+	if failed := report.WriteJSON(&summary); failed != nil && err == nil {
 		err = fmt.Errorf("writing the summary: %w", failed)
 	}
 	var refused *workqueue.RefusedError

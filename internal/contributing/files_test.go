@@ -19,7 +19,7 @@ func TestFilesAreWrittenInOnePackage(t *testing.T) {
 		"internal/tools/chaos":                      "histories that grow",
 		"internal/run/flightrecorder":               "mapped into memory",
 		"cmd/internal/judge/hunt/directory_lock.go": "a lock, not a content",
-		"cmd/interlock/request_log.go":              "a log that grows",
+		"cmd/internal/server/request_log.go":        "a log that grows",
 		"cmd/interlock/test.go":                     "a temporary file",
 		"verdict.go":                                "lines that processes append to a temporary file",
 		"cmd/internal/testkit/natstest":             "keys of a test",

@@ -57,12 +57,15 @@ func WriteContent(path string, content []byte) error {
 
 // WriteJSON replaces the file with the value as JSON, or creates it.
 func WriteJSON(path string, value any) error {
-	return Write(path, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(value)
-	})
+	return Write(path, func(w io.Writer) error { return EncodeJSON(w, value) })
+}
+
+// EncodeJSON writes the value as indented JSON.
+func EncodeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
 }
 
 // Check returns why [Write] could not write the file now, or nil. It does not change the file.

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 )
 
 // controlVariable is the environment variable that names the socket if --control does not.
@@ -25,13 +27,13 @@ type controlFlags struct {
 
 func (f *controlFlags) define(command *cobra.Command) {
 	flags := command.PersistentFlags()
-	flags.StringVar(&f.path, "control", "",
-		"`path` of the socket (default $"+controlVariable+")")
+	flags.StringVar(&f.path, "control", "", "`path` of the socket (default $"+controlVariable+")")
 	flags.DurationVar(&f.wait, "wait", 0, "time to wait for the socket")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "time to wait for the answer")
 }
 
-func newControl() *cobra.Command {
+// NewControl returns the command control.
+func NewControl() *cobra.Command {
 	var f controlFlags
 	var asJSON bool
 	command := &cobra.Command{
@@ -136,26 +138,26 @@ func (c *controlClient) close() {
 // run executes a command and writes the answer.
 func (c *controlClient) run(command string, w io.Writer) error {
 	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil && c.ctx.Err() == nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	answer, err := sendCommand(c.conn, c.lines, command)
 	switch {
 	case c.ctx.Err() != nil:
 		return errInterrupted
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &statusError{statusInternal, fmt.Errorf("no answer within %v (see "+
-			"--timeout)", c.timeout)}
+		return exit.With(exit.Internal, fmt.Errorf("no answer within %v (see "+
+			"--timeout)", c.timeout))
 	case err != nil:
 		return err
 	}
 	if _, err = io.WriteString(w, answer); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	return nil
 }
 
 // errInterrupted ends a command that a signal has interrupted.
-var errInterrupted = &statusError{statusInterrupted, errors.New("interrupted")}
+var errInterrupted = exit.With(exit.Interrupted, errors.New("interrupted"))
 
 // awaitControl connects to the socket, and retries until the wait is over.
 func awaitControl(ctx context.Context, path string, wait time.Duration) (net.Conn, error) {
@@ -217,7 +219,5 @@ func sendCommand(conn net.Conn, lines *bufio.Scanner, command string) (string, e
 	if err := lines.Err(); err != nil {
 		return "", err
 	}
-	return "", &statusError{
-		statusInternal, errors.New("interlock serve ended before it answered"),
-	}
+	return "", exit.With(exit.Internal, errors.New("interlock serve ended before it answered"))
 }

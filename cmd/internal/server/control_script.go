@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 )
 
 func newControlScript(f *controlFlags) *cobra.Command {
@@ -116,7 +118,7 @@ func (s *controlScript) run(c *controlClient, w io.Writer) error {
 			return errInterrupted
 		}
 		if _, err := fmt.Fprintf(w, "%v %s\n", line.at, line.command); err != nil {
-			return &statusError{statusInternal, err}
+			return exit.With(exit.Internal, err)
 		}
 		if err := c.run(line.command, w); err != nil {
 			return s.at(line, err)
@@ -131,9 +133,9 @@ func (s *controlScript) at(line *scriptLine, err error) error {
 		return err
 	}
 	located := fmt.Errorf("%s:%d: %w", s.path, line.number, err)
-	var status *statusError
+	var status *exit.Error
 	if errors.As(err, &status) {
-		return &statusError{status.status, located}
+		return exit.With(status.Status, located)
 	}
 	return located
 }

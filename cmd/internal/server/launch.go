@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -14,10 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-func newLaunch() *cobra.Command {
+// NewLaunch returns the command launch.
+func NewLaunch() *cobra.Command {
 	return &cobra.Command{
 		Use:   "launch start-foreground CONFIG",
 		Short: "Run a simulated server in place of a real one",
@@ -95,16 +97,14 @@ func runLaunch(ctx context.Context, path, javaFlags string, w io.Writer) error {
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "listens on %s\n", listener.Addr()); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	go (&launcher{listener, strings.TrimSpace(token)}).serve(ctx)
 	for lines.Scan() {
 	}
 	if ctx.Err() == nil {
-		return &statusError{
-			statusInternal,
-			errors.New("interlock serve has ended, and so has the server"),
-		}
+		return exit.With(exit.Internal,
+			errors.New("interlock serve has ended, and so has the server"))
 	}
 	return nil
 }
@@ -130,11 +130,8 @@ const (
 // String returns the request as a command line.
 func (l *launchRequest) String() string {
 	quote := func(text string) string {
-		return strings.ReplaceAll(strconv.Quote(text), " ",
-			quotedSpace)
+		return strings.ReplaceAll(strconv.Quote(text), " ", quotedSpace)
 	}
 	return fmt.Sprintf("launch %s=%s %s=%s %s=%s %s", javaFlagsKey, quote(l.javaFlags),
-		directoryKey,
-		quote(l.directory),
-		listensKey, l.address, l.path)
+		directoryKey, quote(l.directory), listensKey, l.address, l.path)
 }

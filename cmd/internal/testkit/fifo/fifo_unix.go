@@ -1,14 +1,15 @@
 //go:build unix
 
-package main
+// Package fifo makes named pipes for tests.
+package fifo
 
 import (
 	"syscall"
 	"testing"
 )
 
-// makeFifo makes a named pipe.
-func makeFifo(t *testing.T, path string) {
+// Make makes a named pipe.
+func Make(t *testing.T, path string) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

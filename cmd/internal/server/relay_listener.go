@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"net"
@@ -17,8 +17,7 @@ type relayListener struct {
 
 func newRelayListener(address net.Addr) *relayListener {
 	return &relayListener{
-		address: address, connections: make(chan net.Conn),
-		closed: make(chan struct{}),
+		address: address, connections: make(chan net.Conn), closed: make(chan struct{}),
 	}
 }
 

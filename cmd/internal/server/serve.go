@@ -1,4 +1,6 @@
-package main
+// Package server has the commands of interlock that serve the simulated ZooKeeper, control it and
+// compare it with a real one.
+package server
 
 import (
 	"context"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/tcp"
@@ -33,7 +36,8 @@ type serveFlags struct {
 	extendedTypes, reconfig, public, json  bool
 }
 
-func newServe() *cobra.Command {
+// NewServe returns the command serve.
+func NewServe() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
@@ -130,8 +134,7 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 		config.Cluster.Version = simzk.V39
 	default:
 		return config, nil, fmt.Errorf("--zookeeper-version: unknown release %q; known are 3.8 "+
-			"and 3.9",
-			f.version)
+			"and 3.9", f.version)
 	}
 	switch f.sequence {
 	case "shipped":
@@ -139,8 +142,7 @@ func (f *serveFlags) parse() (tcp.Config, []string, error) {
 		config.Cluster.SequenceWraps = true
 	default:
 		return config, nil, fmt.Errorf("--sequence: unknown rule %q; known are shipped and "+
-			"documented",
-			f.sequence)
+			"documented", f.sequence)
 	}
 	var err error
 	if config.Cluster.LocalSessions, err = f.parseLocalSessions(); err != nil {
@@ -219,7 +221,7 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 	}
 	defer func() {
 		if failed := log.close(); failed != nil && err == nil {
-			err = &statusError{statusInternal, fmt.Errorf("--requests: %w", failed)}
+			err = exit.With(exit.Internal, fmt.Errorf("--requests: %w", failed))
 		}
 	}()
 	if f.requests != "" || f.ui != "" {
@@ -234,7 +236,7 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 	}
 	defer server.Close()
 	if err := setLag(server, f.lag); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	fleet := tcp.NewFleet(fleetConfig(config))
 	defer fleet.Close()
@@ -253,13 +255,13 @@ func runServe(ctx context.Context, config tcp.Config, addresses []string, f *ser
 		report.UI, served = page.serve(ctx, server)
 	}
 	if err := report.write(stdout, f.json); err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case err := <-served:
-		return &statusError{statusInternal, fmt.Errorf("--ui: %w", err)}
+		return exit.With(exit.Internal, fmt.Errorf("--ui: %w", err))
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/simzk"
 	"github.com/interlock-sim/interlock/simzk/conform"
@@ -27,7 +29,8 @@ type conformFlags struct {
 	installed, ttl, containers            bool
 }
 
-func newConform() *cobra.Command {
+// NewConform returns the command conform.
+func NewConform() *cobra.Command {
 	var f conformFlags
 	command := &cobra.Command{
 		Use:   "conform",
@@ -55,7 +58,7 @@ Exit status:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("json") && f.json == "" {
-				return errNoReport
+				return file.ErrNoJSON
 			}
 			if err := f.validate(); err != nil {
 				return err
@@ -76,7 +79,7 @@ Exit status:
 		"include containers, which the server must keep (implied by --installed)")
 	flags.StringVar(&f.super, "super", "",
 		"superuser of both as `user:password` (set by --installed)")
-	flags.StringVar(&f.json, "json", "", jsonUsage)
+	flags.StringVar(&f.json, "json", "", file.JSONUsage)
 	return command
 }
 
@@ -109,8 +112,8 @@ func (f *conformFlags) validate() error {
 	return nil
 }
 
-// A conformReport is the JSON report of conform.
-type conformReport struct {
+// A ConformReport is the JSON report of conform.
+type ConformReport struct {
 	Version     int      `json:"version"`
 	Release     string   `json:"zookeeper_version"`
 	Seed        uint64   `json:"seed"`
@@ -127,14 +130,14 @@ type conformReport struct {
 }
 
 // differs reports whether the servers differ.
-func (r *conformReport) differs() bool {
+func (r *ConformReport) differs() bool {
 	return r.Difference != "" || len(r.Deviations) > 0 || len(r.FrameDifferences) > 0
 }
 
 func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) error {
 	began := time.Now()
-	report := &conformReport{Version: 1, Release: f.version, Deviations: []string{}}
-	text, output, err := openReport(f.json, stdout, stderr)
+	report := &ConformReport{Version: 1, Release: f.version, Deviations: []string{}}
+	text, to, err := file.OpenJSON(f.json, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -143,23 +146,21 @@ func runConform(ctx context.Context, f *conformFlags, stdout, stderr io.Writer) 
 		report.Interrupted = true
 		fmt.Fprintf(text, "interrupted: no difference in the first %d "+
 			"operations and %d frames\n", report.Operations, report.Frames)
-		err = &statusError{statusInterrupted, nil}
+		err = exit.With(exit.Interrupted, nil)
 	}
-	var status *statusError
+	var status *exit.Error
 	if err != nil && !errors.As(err, &status) {
 		return err
 	}
 	report.Seconds = time.Since(began).Seconds()
-	if err := output.write(func(w io.Writer) error {
-		return encodeJSON(w, report)
-	}); err != nil {
-		return &statusError{statusInternal, fmt.Errorf("writing the report: %w", err)}
+	if err := to.WriteJSON(report); err != nil {
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	return err
 }
 
 // compare compares the facts and, if they agree, random operations.
-func (f *conformFlags) compare(ctx context.Context, report *conformReport, text,
+func (f *conformFlags) compare(ctx context.Context, report *ConformReport, text,
 	stderr io.Writer,
 ) error {
 	reference, stop, err := f.reference(ctx)
@@ -169,7 +170,7 @@ func (f *conformFlags) compare(ctx context.Context, report *conformReport, text,
 	defer stop()
 	simulated, err := f.simulate()
 	if err != nil {
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	}
 	defer simulated.Close()
 	address := simulated.Addresses()[0]
@@ -185,9 +186,9 @@ func (f *conformFlags) compare(ctx context.Context, report *conformReport, text,
 	case errors.As(err, &lost) && lost.Address != address:
 		return err
 	case err != nil:
-		return &statusError{statusInternal, err}
+		return exit.With(exit.Internal, err)
 	case report.differs():
-		return &statusError{statusViolation, nil}
+		return exit.With(exit.Violation, nil)
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (f *conformFlags) simulate() (*tcp.Server, error) {
 
 // compareFacts compares the facts of both servers.
 func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference string,
-	report *conformReport, w io.Writer,
+	report *ConformReport, w io.Writer,
 ) error {
 	var found [2][]string
 	for i, address := range [...]string{simulated, reference} {
@@ -243,8 +244,7 @@ func (f *conformFlags) compareFacts(ctx context.Context, simulated, reference st
 	}
 	if len(report.Deviations) > 0 {
 		fmt.Fprintf(w, "%d of %d facts differ; got is the simulation, want the server:\n%s\n",
-			len(report.Deviations), report.Facts,
-			strings.Join(report.Deviations, "\n"))
+			len(report.Deviations), report.Facts, strings.Join(report.Deviations, "\n"))
 		return nil
 	}
 	fmt.Fprintf(w, "%d facts: no difference\n", report.Facts)
@@ -266,7 +266,7 @@ func newCount(w io.Writer, all int, what string) func(done int) {
 
 // compareOperations compares random operations on both servers.
 func (f *conformFlags) compareOperations(ctx context.Context, simulated, reference string,
-	report *conformReport, w, progress io.Writer,
+	report *ConformReport, w, progress io.Writer,
 ) error {
 	seed, err := strategy.ParseSeed(f.seed)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // compareFrames compares mutated frames on both servers.
 func (f *conformFlags) compareFrames(ctx context.Context, simulated, reference string,
-	report *conformReport, w, progress io.Writer,
+	report *ConformReport, w, progress io.Writer,
 ) error {
 	seed, err := strategy.ParseSeed(f.seed)
 	if err != nil {
