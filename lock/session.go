@@ -263,21 +263,6 @@ func (s *Session) drain(events <-chan zk.Event) {
 	}
 }
 
-// noteQuiet notes the time if all events before it are handled.
-func (s *Session) noteQuiet(events <-chan zk.Event) {
-	if now := time.Now(); len(events) == 0 {
-		s.quiet = now
-	}
-}
-
-// readAt returns the time, or zero while events are read that may be older than the session.
-func (s *Session) readAt() time.Time {
-	if s.quiet.IsZero() {
-		return time.Time{}
-	}
-	return time.Now()
-}
-
 // handle handles an event of the client, sent at the given time. It does not block.
 func (s *Session) handle(e zk.Event, at time.Time) {
 	s.mu.Lock()
@@ -288,26 +273,6 @@ func (s *Session) handle(e zk.Event, at time.Time) {
 		return
 	}
 	s.apply(e)
-}
-
-// noteConnection notes when a connection began, and when the client had its session on it. If the
-// event of the beginning was dropped, an earlier one errs on the safe side. The caller holds s.mu.
-func (s *Session) noteConnection(e zk.Event, at time.Time) {
-	if e.Type != zk.EventSession {
-		return
-	}
-	switch e.State {
-	case zk.StateDisconnected, zk.StateExpired, zk.StateConnecting, zk.StateConnected:
-		s.dialed, s.opening = at, true
-	case zk.StateHasSession:
-		s.noteOpened()
-		s.opening = false
-	}
-}
-
-// noteOpened makes the last connection one that has just opened. The caller holds s.mu.
-func (s *Session) noteOpened() {
-	s.proof.connected(connection{began: s.dialed, opened: time.Now()})
 }
 
 // apply applies an event. The caller holds s.mu.
@@ -324,20 +289,6 @@ func (s *Session) apply(e zk.Event) {
 	case zk.StateDisconnected:
 		s.epoch++
 		s.suspend()
-	}
-}
-
-// resync recovers the status when events may be missing.
-func (s *Session) resync() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.epoch++
-	s.suspend()
-	s.dialed, s.opening = s.quiet, true
-	if s.Client.State() == zk.StateHasSession {
-		s.noteOpened()
-		s.opening = false
-		s.updateID(s.Client.SessionID())
 	}
 }
 
