@@ -19,6 +19,8 @@ import (
 // with a watch is answered.
 type tap struct {
 	mu       sync.Mutex
+	dials    int
+	again    func()        // called when the client dials a third time
 	asked    bool          // a read with a watch was sent
 	watched  chan struct{} // closed once data have arrived after it
 	password []byte
@@ -32,6 +34,9 @@ type tapped struct {
 }
 
 func (p *tap) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	if p.dials++; p.dials == 3 {
+		p.again()
+	}
 	conn, err := net.DialTimeout(network, address, timeout)
 	return &tapped{Conn: conn, tap: p}, err
 }
@@ -98,45 +103,38 @@ func closeSessionAt(t *testing.T, address string, session int64, password []byte
 func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 	address := startZooKeeper(t)
 	const timeout = 12 * time.Second
-	for _, name := range []string{"client", "session"} {
+	for _, name := range []string{"dialed", "of a client"} {
 		t.Run(name, func(t *testing.T) {
 			watched := make(chan struct{})
-			tap := &tap{watched: watched}
 			held := make(chan (<-chan struct{}), 1) // receives the channel of the lease
-			// receives whether the lease is valid when the client reconnects
+			// receives whether the lease is valid when the client reconnects, after it has learned
+			// that the session is over
 			stands := make(chan bool, 1)
-			expired := false
-			session := must(lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
-				<-chan zk.Event, error,
-			) {
-				return zk.Connect([]string{address}, timeout, zk.WithLogger(silent{}),
-					zk.WithDialer(tap.dial),
-					zk.WithEventCallback(func(e zk.Event) {
-						callback(e)
-						switch {
-						case e.State == zk.StateExpired:
-							expired = true
-						case e.State == zk.StateConnected && expired:
-							select {
-							case <-<-held:
-								stands <- false
-							default:
-								stands <- true
-							}
-						}
-					}))
-			}))
-			conn := session.Client.(*zk.Conn)
-			t.Cleanup(conn.Close)
-			var client lock.Client = conn
-			if name == "session" {
-				client = session
+			tap := &tap{watched: watched, again: func() {
+				select {
+				case <-<-held:
+					stands <- false
+				default:
+					stands <- true
+				}
+			}}
+			var session *lock.Session
+			if name == "dialed" {
+				session = openSession(t, address, timeout, tap.dial)
+			} else {
+				conn, events, err := zk.Connect([]string{address}, timeout, zk.WithLogger(silent{}),
+					zk.WithDialer(tap.dial))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(conn.Close)
+				session = lock.NewSession(conn, events, timeout)
 			}
-			lease := must(must(lock.NewMutex(client, "/"+name, timeout)).Lock(background))
+			lease := must(must(session.NewMutex("/lock")).Lock(background))
 			done := lease.Done()
 			held <- done
 			<-watched
-			closeSessionAt(t, address, conn.SessionID(), tap.password)
+			closeSessionAt(t, address, session.SessionID(), tap.password)
 			if <-stands {
 				t.Error("the lease is valid when the client reconnects")
 			}

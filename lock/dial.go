@@ -52,18 +52,17 @@ func Dial(ctx context.Context, servers []string, timeout time.Duration, options 
 	for _, option := range options {
 		option(d)
 	}
-	session, err := OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event,
-		error,
-	) {
-		return zk.Connect(servers, timeout, d.configure, zk.WithDialer(d.dial),
-			zk.WithEventCallback(func(e zk.Event) {
-				callback(e)
-				d.handle(e)
-			}))
-	})
+	session := newSession(timeout)
+	conn, events, err := zk.Connect(servers, timeout, d.configure, zk.WithDialer(d.dial),
+		zk.WithEventCallback(func(e zk.Event) {
+			session.handle(e, time.Now())
+			d.handle(e)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
+	session.attach(conn)
+	go session.awaitEnd(events)
 	select {
 	case <-d.opened:
 	case <-ctx.Done():
@@ -76,7 +75,7 @@ func Dial(ctx context.Context, servers []string, timeout time.Duration, options 
 		return nil, fmt.Errorf("lock: no session with %v: %w", servers, context.Cause(ctx))
 	}
 	d.attach(session)
-	if err := d.authenticate(ctx, session.Client.(*zk.Conn)); err != nil {
+	if err := d.authenticate(ctx, conn); err != nil {
 		session.Close()
 		return nil, fmt.Errorf("lock: not authenticated: %w", err)
 	}

@@ -117,9 +117,9 @@ func validity(timeout time.Duration) time.Duration { return timeout / 3 }
 //
 // Call NewSession right after zk.Connect. A lease depends on how long the connection took to open:
 // if the client is connected already, locks on the session are granted only after two thirds of the
-// timeout. [OpenSession] is preferable, because it misses no event: the channel drops events while
-// it is full, and then the connection counts as opened anew. If ZooKeeper has granted more than the
-// timeout, neither of the two knows when the client pings: see the bound on clocks in docs/lock.md.
+// timeout. [Dial] is preferable, because it misses no event: the channel drops events while it is
+// full, and then the connection counts as opened anew. If ZooKeeper has granted more than the
+// timeout, NewSession does not know when the client pings: see the bound on clocks in docs/lock.md.
 func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	s.drainRequests = make(chan chan struct{})
@@ -134,33 +134,6 @@ func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *S
 	s.attach(client)
 	go s.read(events)
 	return s
-}
-
-// OpenSession connects a client and returns its session, without waiting for the connection. The
-// function must call zk.Connect with the same timeout and the callback, and may add any other
-// option:
-//
-//	session, err := lock.OpenSession(timeout,
-//		func(callback zk.EventCallback) (*zk.Conn, <-chan zk.Event, error) {
-//			return zk.Connect(servers, timeout, zk.WithEventCallback(callback))
-//		})
-//
-// OpenSession returns the error of the function.
-func OpenSession(timeout time.Duration, connect func(zk.EventCallback) (*zk.Conn, <-chan zk.Event,
-	error),
-) (*Session, error) {
-	s := newSession(timeout)
-	conn, events, err := connect(func(e zk.Event) { s.handle(e, time.Now()) })
-	if err != nil {
-		return nil, err
-	}
-	s.attach(conn)
-	go func() {
-		for range events {
-		}
-		s.end()
-	}()
-	return s, nil
 }
 
 func newSession(timeout time.Duration) *Session {
@@ -358,6 +331,13 @@ func (s *Session) change(status SessionStatus, err error) {
 	s.latest.next = next
 	close(s.latest.ready)
 	s.latest = next
+}
+
+// awaitEnd waits until the client is closed. Its events are handled by a callback.
+func (s *Session) awaitEnd(events <-chan zk.Event) {
+	for range events {
+	}
+	s.end()
 }
 
 // end marks the client as closed. It may be called again.

@@ -41,14 +41,10 @@ func openSession(tb testing.TB, address string, timeout time.Duration,
 	dialer zk.Dialer,
 ) *lock.Session {
 	tb.Helper()
-	session, err := lock.OpenSession(timeout, func(callback zk.EventCallback) (*zk.Conn,
-		<-chan zk.Event, error,
-	) {
-		return zk.Connect([]string{address}, timeout, zk.WithEventCallback(callback),
-			zk.WithDialer(dialer),
-			zk.WithLogger(silent{}), zk.WithMaxBufferSize(clientBuffer),
-			zk.WithMaxConnBufferSize(clientBuffer))
-	})
+	session, err := lock.Dial(background, []string{address}, timeout, lock.WithDialer(dialer),
+		lock.WithClientOption(zk.WithLogger(silent{})),
+		lock.WithClientOption(zk.WithMaxBufferSize(clientBuffer)),
+		lock.WithClientOption(zk.WithMaxConnBufferSize(clientBuffer)))
 	if err != nil {
 		tb.Fatal(err)
 	}
