@@ -242,8 +242,7 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 	l.prepare(p, l.System.Join())
 	l.act(l.acting)
 	p.Context = sim.WithCallRecorder(first.Context, p)
-	p.subject, p.cancellable, p.Register = first.subject,
-		first.cancellable, first.Register
+	p.subject, p.cancellable, p.Register = first.subject, first.cancellable, first.Register
 	p.Cycles, p.Place = cycles, at
 	l.addProcess(p)
 	l.own()
@@ -381,6 +380,7 @@ func (l *Loop) observe() {
 			continue // Nobody knows what it would say.
 		}
 		p.checkLoss()
+		p.noteForfeit()
 		for i := range p.Pending {
 			p.Pending[i].At = now
 			if p.Pending[i].Kind == history.Lost && p.lostAt > 0 {

@@ -59,7 +59,8 @@ type Process struct {
 	// else tells the race detector that the loop's reads come before the process's writes.
 	progress *atomic.Int64
 
-	Pending []history.Event // events since the loop last collected them
+	Pending  []history.Event // events since the loop last collected them
+	forfeits int32           // 1 if Forfeit was called since; atomic
 	ProcessState
 	hold     *scenarios.Hold
 	Woken    bool // a watch event arrived, and the process is not waiting again yet

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -10,11 +11,19 @@ import (
 // errTimedPanic is the outcome of a call with a time limit that panics.
 var errTimedPanic = errors.New("the call panicked")
 
-// Forfeit implements [sim.CallRecorder].
+// Forfeit implements [sim.CallRecorder]. Any goroutine may call it, beside the process.
 func (p *Process) Forfeit() {
-	p.progress.Add(1) // before it reads the stage
-	if p.Stage == locking && !p.stopped() {
-		p.record(history.Event{Kind: history.Forfeited}, locking)
+	atomic.StoreInt32(&p.forfeits, 1)
+	p.publish()
+}
+
+// noteForfeit adds the event of a Forfeit. A call of Lock that has returned by now may have done so
+// before or after it, so there is none then. The process must be blocked.
+func (p *Process) noteForfeit() {
+	if atomic.SwapInt32(&p.forfeits, 0) == 1 && p.Stage == locking && !p.stopped() {
+		p.Pending = append(p.Pending, history.Event{
+			Kind: history.Forfeited, Process: int32(p.Number), Attempt: p.Attempt,
+		})
 	}
 }
 
