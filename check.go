@@ -323,13 +323,13 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 		verdict.Outcome = recording.Refused
 		t.Fatalf("%s: %v", asGiven(strategyVariable, "strategy"), err)
 	}
-	all := &exhaustive.Search{
+	s := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
 		MemoryLimit: exhaustive.DefaultMemoryLimit(), KeepGoing: c.KeepGoing,
 		Workers:   c.Workers,
 		IdleTicks: numberFrom(t, idleTicksVariable, 0, exhaustive.DefaultIdleTicks(&c.Scenario)),
 	}
-	return all.Run(ctx, t)
+	return s.Run(ctx, t)
 }
 
 // exhaustible returns why there is no exhaustive search of the scenario, or nil.
@@ -365,8 +365,8 @@ func neverReached(c *campaign.Campaign, found report.Report) []string {
 // undisturbed first attempt. It returns "" if a process was granted the lock.
 func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 	// A campaign counts grants, and an exhaustive search only notes that there was one.
-	all, ok := found.(*report.Exhaustive)
-	if ok && all.Granted || found.Exercised(history.Linearizable) > 0 {
+	searched, ok := found.(*report.Exhaustive)
+	if ok && searched.Granted || found.Exercised(history.Linearizable) > 0 {
 		return ""
 	}
 	for _, e := range engine.NewRunner(t).Run(&c.Scenario, &engine.Replay{}).Events {
@@ -380,8 +380,8 @@ func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 // summary says what a search without findings has run, and what it has not exercised.
 func summary(c *campaign.Campaign, found report.Report) string {
 	r := found.Common()
-	if all, ok := found.(*report.Exhaustive); ok {
-		return exhaustiveSummary(c, all) + unsettled(r)
+	if searched, ok := found.(*report.Exhaustive); ok {
+		return exhaustiveSummary(c, searched) + unsettled(r)
 	}
 	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario,
 		c.Seed,

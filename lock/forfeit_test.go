@@ -14,20 +14,20 @@ import (
 // A contender whose link has become too slow to hold the lock forfeits its place at the head of the
 // queue, so that those behind it proceed. It queues again when the link is fast enough.
 func TestSlowHeadForfeits(t *testing.T) {
-	for name, take := range map[string]func(w *world, client lock.Client, o lock.Observer) (
+	for name, take := range map[string]func(w *world, client slowTrip, o lock.Observer) (
 		lock.Locker, error,
 	){
-		"mutex": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+		"mutex": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
 			return lock.NewMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
 		},
-		"session": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+		"session": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
 			return w.sessionOf(1, client).NewMutex("/lock", lock.WithObserver(o))
 		},
-		"reader": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+		"reader": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
 			rw, err := lock.NewRWMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
 			return rw.RLocker(), err
 		},
-		"place": func(w *world, client lock.Client, o lock.Observer) (lock.Locker, error) {
+		"place": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
 			return lock.NewSemaphore(client, "/lock", 1, sessionTimeout, lock.WithObserver(o))
 		},
 	} {

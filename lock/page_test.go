@@ -140,7 +140,7 @@ func measureSetting(t *testing.T, timeout time.Duration) setting {
 				w.create("/lock", 0, 0)
 				mutex := func(client int) *lock.Mutex {
 					conn := w.client(client)
-					return must(lock.NewSession(&connecting{Client: conn}, conn.Events(),
+					return must(lock.NewSession(connecting(conn), conn.Events(),
 						timeout).NewMutex("/lock"))
 				}
 				lease := w.acquire(mutex(1))

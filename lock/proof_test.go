@@ -179,7 +179,7 @@ func TestNoGrantBySyncs(t *testing.T) {
 func TestLocksOfASessionShareAProof(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		// The timeout makes a write count for longer than the client takes to open a session.
-		session := lock.NewSession(&connecting{Client: w.client(1)}, w.client(1).Events(),
+		session := lock.NewSession(connecting(w.client(1)), w.client(1).Events(),
 			time.Minute)
 		for _, path := range []string{"/a", "/b"} {
 			w.create(path, 0, 0)

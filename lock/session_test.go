@@ -111,7 +111,7 @@ func muffled(events <-chan zk.Event, dropped func(zk.Event) bool) <-chan zk.Even
 func TestSessionOpenedSilently(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		deaf := false
-		s := lock.NewSession(&connecting{Client: w.client(1)}, muffled(w.client(1).Events(),
+		s := lock.NewSession(connecting(w.client(1)), muffled(w.client(1).Events(),
 			func(zk.Event) bool { return deaf }), sessionTimeout)
 		l := w.listen(s)
 		w.flow()
@@ -462,7 +462,7 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 	for _, digits := range [][2]int{{1, 9}, {9, 1}} {
 		inWorld(t, 2, func(w *world) {
 			holder := w.acquire(w.guid(1, digits[0]))
-			session := lock.NewSession(&connecting{Client: w.client(2)}, w.client(2).Events(), timeout)
+			session := lock.NewSession(connecting(w.client(2)), w.client(2).Events(), timeout)
 			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)},
 				16)))
 			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)

@@ -196,7 +196,7 @@ func TestNoGrantOnUnknownConnection(t *testing.T) {
 		"a full channel drops HasSession": func(w *world) *lock.Session {
 			events := muffled(w.client(1).Events(),
 				func(e zk.Event) bool { return e.State == zk.StateHasSession })
-			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			session := lock.NewSession(connecting(w.client(1)), events, sessionTimeout)
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, sessionTimeout/4)
 			return session
@@ -211,14 +211,14 @@ func TestNoGrantOnUnknownConnection(t *testing.T) {
 					}
 				}
 			}()
-			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			session := lock.NewSession(connecting(w.client(1)), events, sessionTimeout)
 			w.pass(sessionTimeout)
 			return session
 		},
 		"the channel is full": func(w *world) *lock.Session {
 			events := make(chan zk.Event, 1)
 			w.cancels = append(w.cancels, func() { close(events) })
-			session := lock.NewSession(&connecting{Client: w.client(1)}, events, sessionTimeout)
+			session := lock.NewSession(connecting(w.client(1)), events, sessionTimeout)
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, sessionTimeout/4)
 			events <- zk.Event{Type: zk.EventNodeCreated, Path: "/other"}

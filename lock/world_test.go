@@ -81,37 +81,6 @@ func inConfigured(t *testing.T, config simzk.Config, clients int, test func(w *w
 
 func (w *world) client(number int) *model.Conn { return w.clients[number-1] }
 
-func (w *world) session(client int) *lock.Session {
-	return w.sessionOf(client, w.client(client))
-}
-
-// sessionOf returns a session of what wraps a client.
-func (w *world) sessionOf(client int, wrapper lock.Client) *lock.Session {
-	return lock.NewSession(&connecting{Client: wrapper}, w.client(client).Events(), sessionTimeout)
-}
-
-// connecting is a client as zk.Connect returns it, which has not connected yet.
-type connecting struct {
-	lock.Client
-	asked bool
-}
-
-func (c *connecting) State() zk.State {
-	if !c.asked {
-		c.asked = true
-		return zk.StateDisconnected
-	}
-	return c.Client.State()
-}
-
-func (c *connecting) Multi(operations ...any) ([]zk.MultiResponse, error) {
-	return c.Client.(interface {
-		Multi(operations ...any) ([]zk.MultiResponse, error)
-	}).Multi(operations...)
-}
-
-func (c *connecting) Close() { c.Client.(interface{ Close() }).Close() }
-
 // create creates a node that belongs to a session, or to none.
 func (w *world) create(path string, flags int32, owner int64) {
 	w.cluster.Tree().Apply(&tree.Write{

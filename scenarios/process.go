@@ -18,8 +18,10 @@ import (
 
 // A Process is the environment of lock code under test: one contender with its client.
 type Process struct {
-	Number         int           // from 1
-	Client         client.Client // the process's connection to ZooKeeper; nil if Dialed
+	Number int // from 1
+	// Client is the process's connection to ZooKeeper; nil if Dialed. Give lock.NewSession
+	// [client.Connecting] of it.
+	Client         client.Client
 	Directory      string        // an existing znode for the znodes of the lock
 	SessionTimeout time.Duration // granted by the ensemble
 	Random         io.Reader     // deterministic: differs between processes, not between runs

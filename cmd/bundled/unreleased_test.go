@@ -46,8 +46,9 @@ func compareThen(command string) func(context.Context, *redis.Client, string) er
 	}
 }
 
-// A lease whose Unlock succeeds but leaves the key to its expiry breaks progress, by random
-// schedules and by all. One that sets the expiry itself, or shares its key, does not.
+// A lease whose Unlock succeeds but leaves the key to its expiry breaks progress, in random
+// schedules and in an exhaustive search. A lease whose Unlock sets the expiry, or whose key others
+// write too, breaks nothing.
 func TestUnlockThatLeavesKey(t *testing.T) {
 	type step = func(context.Context, *redis.Client, string) error
 	remove := compareThen(`"DEL", KEYS[1]`)

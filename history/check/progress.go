@@ -32,11 +32,13 @@ type pendingCall struct {
 // of them are open as the barrier needs, and a shared one only if no process has crashed: it may
 // have left the barrier set. A LockCall of a process on a slow link does not count. An UnlockReturn
 // with an error breaks the property, also without a FairPhase event, if nothing has happened that
-// the process can take for a loss: see [undisturbed]. So does one without an error if a key of the
-// process expires later that nobody has written since the call of Unlock, nor another process since
-// it was set, unless a fault strikes, or the process sends a command or wants the lock again: see
-// [unreleased]. The event of the violation is that UnlockReturn. If the lock claims
-// [history.NoEarlyPass], it need not free keys.
+// the process can take for a loss: see [undisturbed].
+//
+// An UnlockReturn without an error breaks the property if a key of the process expires later, and
+// the unlock has left it: no command has written the key since the call of Unlock, and none of
+// another process since it was set. If a fault strikes, or the process sends a command or calls
+// Lock again, nothing is judged: see [unreleased]. The violation's event is the UnlockReturn. A
+// lock that claims [history.NoEarlyPass] need not free keys.
 //
 // The property does not cover calls in a history without a FairPhase event, nor the result of Lock;
 // see [NoSpuriousFailure]. The history must have been run until no event was possible: in a history

@@ -7,7 +7,7 @@ import (
 )
 
 // unreleased holds the keys that their processes have set and that no command has changed or set
-// again since, but for those of the process itself before it called Unlock.
+// again since. Commands that the process itself sent before it called Unlock do not count.
 type unreleased struct {
 	inFlight []int32 // the process of each command that no server has executed
 	keys     []unreleasedKey
@@ -42,7 +42,8 @@ func (u *unreleased) key(s *State) (sum uint64) {
 	return sum
 }
 
-// matter reports whether the place of an event among others can decide what becomes of keys.
+// matter reports whether the place of an event among others can decide whether a key expires
+// unreleased.
 func (u *unreleased) matter(e *history.Event) bool {
 	return len(u.keys) > 0 || e.Kind == history.Command
 }

@@ -5,28 +5,11 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client"
 )
-
-// connecting is a client as zk.Connect returns it, which has not connected yet. That of a process
-// has, as if its run had begun at that moment.
-type connecting struct {
-	client.Client
-	asked bool
-}
-
-func (c *connecting) State() zk.State {
-	if !c.asked {
-		c.asked = true
-		return zk.StateDisconnected
-	}
-	return c.Client.State()
-}
 
 // Session is the production lock on a lock.Session. A holder stays in its critical section while
 // its lease and the session from before the acquire are both valid. Unlock fails unless both are
@@ -35,7 +18,7 @@ func Session() scenarios.Subject {
 	s := production("session", "lock.Mutex on a lock.Session", func(
 		p *scenarios.Process,
 	) (lockFunc, error) {
-		session := lock.NewSession(&connecting{Client: p.Client}, p.Client.Events(),
+		session := lock.NewSession(client.Connecting(p.Client), p.Client.Events(),
 			p.SessionTimeout)
 		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout,
 			options(p)...)

@@ -124,7 +124,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Executed tells whether a command has changed data or set the same again.
+// Executed reports whether a command has changed data or set the same again.
 func TestExecutedTellsWrites(t *testing.T) {
 	const compare = `if redis.call("GET", KEYS[1]) == ARGV[1] then ` +
 		`return redis.call("DEL", KEYS[1]) end return 0`

@@ -10,8 +10,8 @@ import (
 
 // A timeJump lets time pass, tick by tick, until something has happened: something has reached a
 // process, one of its timers has fired, data have expired, or there is a transaction or a step that
-// was not enabled before, or a client has dialed in vain although something could have been healed.
-// Where nothing is going to happen, a jump is a single tick.
+// was not enabled before, or a client has failed to connect although something could have been
+// healed. Where nothing is going to happen, a jump is a single tick.
 //
 // What a process does when its timer fires may be visible to nobody, and yet decide what it does
 // next. So the search looks at the timers of the processes, and not at what they do. An idle period
@@ -51,7 +51,7 @@ func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from i
 	same := view.Transactions() == l.transactions && slices.Equal(possible(nil, enabled), l.steps)
 	l.active = same && !l.stops && !l.single && !view.Reached() &&
 		(len(l.steps) == 0 || view.AwaitsTime()) &&
-		!slices.ContainsFunc(view.Events()[from:], l.dialedInVain)
+		!slices.ContainsFunc(view.Events()[from:], l.failedToConnect)
 	l.quiet = l.idle && same && l.stops && !view.Reached()
 	if l.active {
 		_, l.stops = view.Pass()
@@ -59,9 +59,9 @@ func (l *timeJump) continues(view engine.View, enabled []sim.EnabledStep, from i
 	return l.active
 }
 
-// dialedInVain reports whether the event is of a client whose link, or a server or a link between
-// servers, could have been healed before.
-func (l *timeJump) dialedInVain(e history.Event) bool {
+// failedToConnect reports whether the event is of a client whose link, or a server or a link
+// between servers, could have been healed before.
+func (l *timeJump) failedToConnect(e history.Event) bool {
 	return e.Kind == history.SessionState && slices.ContainsFunc(l.steps, func(s sim.Step) bool {
 		return s.Kind == sim.Heal && (s.Process == e.Process || s.Process <= 0)
 	})

@@ -64,7 +64,7 @@ func (p *ProcessControl) AwaitRunning() {
 
 // AwaitResumed refuses a goroutine of another run. It blocks while the process is paused or has
 // crashed. Once the run is over it returns, and connections fail, so that code ends. A crashed
-// process that goes on all the same ends by [runtime.Goexit].
+// process that continues ends by [runtime.Goexit].
 func (p *ProcessControl) AwaitResumed() {
 	if p.run != p.base.Activity() {
 		refusal.Stale()
