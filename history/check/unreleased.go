@@ -62,6 +62,9 @@ func (u *unreleased) expires(e *history.Event) *unreleasedKey {
 // observe processes event i. If it is an UnlockReturn, freed reports whether the lock must be free
 // soon after.
 func (u *unreleased) observe(e *history.Event, i int, freed bool) {
+	if len(u.keys)+len(u.inFlight) == 0 && e.Kind != history.Command && e.Kind != history.KeySet {
+		return
+	}
 	process, _ := history.ProcessOf(e.Process) // Threads share its keys.
 	switch at := slices.Index(u.inFlight, process); {
 	case e.Kind == history.Command:

@@ -20,7 +20,11 @@ func (p *Process) Forfeit() {
 // noteForfeit adds the event of a Forfeit. A call of Lock that has returned by now may have done so
 // before or after it, so there is none then. The process must be blocked.
 func (p *Process) noteForfeit() {
-	if atomic.SwapInt32(&p.forfeits, 0) == 1 && p.Stage == locking && !p.stopped() {
+	if atomic.LoadInt32(&p.forfeits) == 0 {
+		return
+	}
+	atomic.StoreInt32(&p.forfeits, 0)
+	if p.Stage == locking && !p.stopped() {
 		p.Pending = append(p.Pending, history.Event{
 			Kind: history.Forfeited, Process: int32(p.Number), Attempt: p.Attempt,
 		})
