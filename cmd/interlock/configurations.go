@@ -49,7 +49,7 @@ func (f *checkFlags) rows(plan faults.Plan, given func(string) bool) []campaign.
 func distinctConfigurations(all []campaign.Configuration) (distinct []campaign.Configuration) {
 	for _, c := range all {
 		at := slices.IndexFunc(distinct, func(d campaign.Configuration) bool {
-			return campaign.VariationOf(&c.Scenario) == campaign.VariationOf(&d.Scenario)
+			return c.Dimensions() == d.Dimensions()
 		})
 		if at < 0 {
 			distinct = append(distinct, c)

@@ -61,7 +61,7 @@ func TestFlagsFixColumns(t *testing.T) {
 		}
 		for i := range all {
 			if slices.ContainsFunc(all[:i], func(c campaign.Configuration) bool {
-				return campaign.VariationOf(&c.Scenario) == campaign.VariationOf(&all[i].Scenario)
+				return c.Dimensions() == all[i].Dimensions()
 			}) {
 				t.Errorf("given %q: %v twice", tc.given, &all[i].Scenario)
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/base/file"
@@ -311,18 +310,13 @@ func reproduces(now *engine.Result, then *recording.Recording) bool {
 
 // A replayReport is the JSON report of replay. Readers should ignore unknown fields.
 type replayReport struct {
-	Version     int                `json:"version"`
-	Status      int                `json:"status"`          // the exit status
-	Error       string             `json:"error,omitempty"` // the error message of the program
-	Path        string             `json:"path"`
-	Lock        string             `json:"lock"`
-	Clients     int                `json:"clients"`
-	Cycles      int                `json:"cycles"`
-	Threads     int                `json:"threads,omitempty"`
-	Servers     int                `json:"servers"`
-	Client      string             `json:"client"`
-	Faults      faults.Plan        `json:"faults"`
-	Severity    faults.Severity    `json:"severity,omitzero"`
+	Version int    `json:"version"`
+	Status  int    `json:"status"`          // the exit status
+	Error   string `json:"error,omitempty"` // the error message of the program
+	Path    string `json:"path"`
+	Lock    string `json:"lock"`
+	scenarios.Dimensions
+	Client      string             `json:"client"` // also the default
 	Seed        uint64             `json:"seed"`
 	Schedule    int                `json:"schedule"`
 	Recorded    recordedReport     `json:"recorded"`
@@ -359,14 +353,15 @@ type replayViolation struct {
 func (r *replayer) report(outcome error) *replayReport {
 	was, s := r.recording, r.scenario
 	out := &replayReport{
-		Version: 2, Path: r.path, Lock: was.Lock, Clients: s.Clients, Cycles: s.Cycles,
-		Threads: s.Threads, Servers: s.EffectiveServers(), Client: s.Client.String(),
-		Faults: s.Faults, Severity: s.EffectiveSeverity(), Seed: was.Seed, Schedule: was.Schedule,
+		Version: 2, Path: r.path, Lock: was.Lock, Dimensions: s.Dimensions(),
+		Client: s.Client.String(),
+		Seed:   was.Seed, Schedule: was.Schedule,
 		Recorded: recordedReport{was.Property, was.Signature, was.TraceHash},
 		Runs:     r.runs, Interrupted: r.interrupted,
 		Skipped:    append(append([]engine.Deviation{}, r.skipped...), r.unreached...),
 		Violations: []replayViolation{},
 	}
+	out.Servers, out.Severity = s.EffectiveServers(), s.EffectiveSeverity()
 	out.Status, out.Error = exitStatus(outcome)
 	if r.last == nil {
 		return out

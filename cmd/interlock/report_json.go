@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
 // reportVersion is the version of the form of the JSON reports of check.
@@ -113,7 +114,7 @@ type bitstateReport struct {
 // A configurationReport is a configuration of a search. Its numbers of schedules are those of a
 // campaign.
 type configurationReport struct {
-	campaign.Variation
+	scenarios.Dimensions
 	*report.ConfigurationStats
 }
 
@@ -230,7 +231,7 @@ func (r *result) json() *checkReport {
 // configurations returns the configurations, with what a campaign ran in each.
 func (r *result) configurations() (all []configurationReport) {
 	for i, s := range r.All() {
-		one := configurationReport{Variation: campaign.VariationOf(&s.Scenario)}
+		one := configurationReport{Dimensions: s.Dimensions()}
 		one.Servers = s.EffectiveServers()
 		if found, ok := r.Report.(*report.Campaign); ok {
 			one.ConfigurationStats = found.Configuration(i)

@@ -88,12 +88,18 @@ var recipes = []recipe{
 	},
 }
 
-// A row of a table may stand anywhere in it: the suite of the package passes with a further row.
+// A row of a table may stand anywhere in it: the suite of the package passes with a further row
+// first, in the middle and last. Under [long.Variable] it passes with the row at each place.
 func TestRowsStandAnywhere(t *testing.T) {
 	for i := range recipes {
 		r := &recipes[i]
-		for _, at := range []position{first, inTheMiddle, last} {
-			t.Run(fmt.Sprintf("%s/%s", r.name, at), func(t *testing.T) {
+		places := max(3, r.longestTable(t)+1)
+		for n := range places {
+			if !long.Enabled() && n != 0 && n != places/2 && n != places-1 {
+				continue
+			}
+			at := place{n, places - 1}
+			t.Run(fmt.Sprintf("%s/%v", r.name, at), func(t *testing.T) {
 				if r.slow {
 					long.Only(t)
 				}
@@ -106,22 +112,33 @@ func TestRowsStandAnywhere(t *testing.T) {
 	}
 }
 
-// A position is where in its table a row is inserted.
-type position string
+// longestTable returns the number of rows of the longest table to which a recipe adds a row.
+func (r *recipe) longestTable(t *testing.T) (rows int) {
+	for _, row := range r.rows {
+		_, all := row.parse(t, readFile(t, absolute(t, row.file)))
+		rows = max(rows, len(all))
+	}
+	return rows
+}
 
-// The positions of a row in a table.
-const (
-	first       position = "first"
-	inTheMiddle position = "in the middle"
-	last        position = "last"
-)
+// A place is where a row is inserted in each of several tables: first at 0, last at most. Each
+// place of a table with no more than most rows is one of these.
+type place struct{ at, most int }
+
+// Two places that every table has.
+var inTheMiddle, last = place{1, 2}, place{1, 1}
+
+func (p place) String() string { return fmt.Sprintf("%d of %d", p.at, p.most) }
+
+// before returns the index of the row before which a row is inserted, in a table of some rows.
+func (p place) before(rows int) int { return p.at * rows / p.most }
 
 // An overlay is a changed copy of the module as the go command takes it: the contents of files by
 // their absolute paths.
 type overlay map[string][]byte
 
 // add follows a recipe.
-func (o overlay) add(t *testing.T, r *recipe, at position) {
+func (o overlay) add(t *testing.T, r *recipe, at place) {
 	t.Helper()
 	for name, folder := range r.files {
 		o[absolute(t, filepath.Join(folder, name+".go"))] = readFile(t,
@@ -164,34 +181,31 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-// insert returns the content of a file with a row at a position of its table.
-func insert(t *testing.T, r row, content []byte, at position) []byte {
+// parse returns the positions in a file and the rows of the table.
+func (r row) parse(t *testing.T, content []byte) (files *token.FileSet, rows []ast.Node) {
 	t.Helper()
-	files := token.NewFileSet()
+	files = token.NewFileSet()
 	file, err := parser.ParseFile(files, r.file, content, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := rowsOf(file, r.table)
-	if len(rows) < 3 {
+	if rows = rowsOf(file, r.table); len(rows) < 3 {
 		t.Fatalf("%s has no table %s", r.file, r.table)
 	}
-	offset, text := 0, r.text
-	_, isRow := rows[0].(ast.Expr)
+	return files, rows
+}
+
+// insert returns the content of a file with a row at a place of its table.
+func insert(t *testing.T, r row, content []byte, at place) []byte {
+	t.Helper()
+	files, rows := r.parse(t, content)
 	separator := ","
-	if !isRow {
+	if _, isRow := rows[0].(ast.Expr); !isRow {
 		separator = "\n" // constants
 	}
-	switch at {
-	case first:
-		offset = files.Position(rows[0].Pos()).Offset
-		text += separator
-	case inTheMiddle:
-		offset = files.Position(rows[len(rows)/2].Pos()).Offset
-		text += separator
-	case last:
-		offset = files.Position(rows[len(rows)-1].End()).Offset
-		text = separator + text
+	offset, text := files.Position(rows[len(rows)-1].End()).Offset, separator+r.text
+	if n := at.before(len(rows)); n < len(rows) {
+		offset, text = files.Position(rows[n].Pos()).Offset, r.text+separator
 	}
 	return []byte(string(content[:offset]) + text + string(content[offset:]))
 }

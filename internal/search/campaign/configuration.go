@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -32,24 +31,4 @@ func (c *Campaign) String() string {
 		all = append(all, &configuration.Scenario)
 	}
 	return scenarios.Describe(all...)
-}
-
-// A Variation is what differs between the configurations of a campaign; see [scenarios.Dimensions].
-type Variation struct {
-	Clients int         `json:"clients"`
-	Cycles  int         `json:"cycles"`
-	Servers int         `json:"servers"`
-	Faults  faults.Plan `json:"faults"`
-}
-
-// VariationOf returns the variation that a scenario has.
-func VariationOf(s *scenarios.Scenario) Variation {
-	d := s.Dimensions()
-	return Variation{d.Clients, d.Cycles, d.Servers, d.Faults}
-}
-
-// Of returns the scenario with the variation.
-func (v *Variation) Of(s scenarios.Scenario) scenarios.Scenario {
-	s.Clients, s.Cycles, s.Servers, s.Faults = v.Clients, v.Cycles, v.Servers, v.Faults
-	return s
 }

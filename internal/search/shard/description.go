@@ -45,7 +45,7 @@ func (s *Search) scope(scenario *scenarios.Scenario) report.Scope {
 
 // A configuration is one of the configurations of a campaign.
 type configuration struct {
-	campaign.Variation
+	scenarios.Dimensions
 	Weight int `json:"weight"`
 }
 
@@ -57,7 +57,7 @@ func Describe(c *campaign.Campaign) Description {
 	}
 	for _, s := range c.Configurations {
 		d.Configurations = append(d.Configurations,
-			configuration{campaign.VariationOf(&s.Scenario), s.Weight})
+			configuration{s.Dimensions(), s.Weight})
 	}
 	for _, cell := range c.RequiredCoverage {
 		d.RequiredCoverage = append(d.RequiredCoverage, cell.String())
@@ -80,7 +80,7 @@ func (d *Description) Make(lock Lock) (*campaign.Campaign, error) {
 		return nil, err
 	}
 	for _, described := range d.Configurations {
-		s := described.Of(c.Scenario)
+		s := described.Of(subject)
 		if err := s.Validate(); err != nil {
 			return nil, err
 		}

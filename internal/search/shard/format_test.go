@@ -22,8 +22,11 @@ const describedCampaign = `{"lock": "mutex", "clients": 2, "cycles": 3, "threads
 "client": "real", "faults": "cut@hold=1,any=2",
 "severity": {"pause_ns": 1000000000, "drift_percent": 9}, "strategy": "round-robin", "seed": 5,
 "schedules": 70, "keep_going": true, "configurations": [
-{"clients": 2, "cycles": 3, "servers": 3, "faults": "cut@hold=1,any=2", "weight": 2},
-{"clients": 1, "cycles": 4, "servers": 5, "faults": "expire=1", "weight": 1}],
+{"clients": 2, "cycles": 3, "threads": 2, "servers": 3, "client": "real",
+"faults": "cut@hold=1,any=2", "severity": {"pause_ns": 1000000000, "drift_percent": 9},
+"weight": 2},
+{"clients": 1, "cycles": 4, "threads": 2, "servers": 5, "client": "real", "faults": "expire=1",
+"severity": {"pause_ns": 1000000000, "drift_percent": 9}, "weight": 1}],
 "required_coverage": ["cut@hold"]}`
 
 // A description has the stored names, and makes the campaign that it describes. Descriptions that

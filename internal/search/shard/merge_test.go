@@ -314,14 +314,14 @@ func TestReadRefuses(t *testing.T) {
 		want    string
 	}{
 		{"no object", 3, "is not a report of a shard, or is damaged"},
-		{"no shard", map[string]any{"version": 4}, "is not a report of a shard: check --shard"},
+		{"no shard", map[string]any{"version": 5}, "is not a report of a shard: check --shard"},
 		{
 			"format", damaged(func(s *shard.Record) { s.Format = "other" }),
 			`the format of the shard is "other", not "interlock-shard"`,
 		},
 		{
 			"version", damaged(func(s *shard.Record) { s.Version = 99 }),
-			"version 99 of the format, and this program reads only version 4",
+			"version 99 of the format, and this program reads only version 5",
 		},
 		{
 			"range", damaged(func(s *shard.Record) { s.Range.To = 91 }),
@@ -357,10 +357,10 @@ func TestReadRefuses(t *testing.T) {
 			"damaged: its checksum is wrong; run the shard again",
 		},
 		{"type", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 4, "schedules": "many",
+			"format": "interlock-shard", "version": 5, "schedules": "many",
 		}}, "damaged: json: "},
 		{"keys", map[string]any{"shard": map[string]any{
-			"format": "interlock-shard", "version": 4, "seen": map[string]any{"states": "AAA="},
+			"format": "interlock-shard", "version": 5, "seen": map[string]any{"states": "AAA="},
 		}}, "damaged: a list of state keys is damaged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

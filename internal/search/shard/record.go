@@ -40,7 +40,7 @@ type Record struct {
 
 const (
 	recordFormat  = "interlock-shard"
-	recordVersion = 4
+	recordVersion = 5
 )
 
 // Build names this program: its version, and a hash of the executable file.

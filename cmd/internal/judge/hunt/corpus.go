@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/search/stateset"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -50,7 +51,7 @@ func (c *corpus) checksum() string {
 
 // A schedule is one that has shown new behaviour, with what tells its configuration from others.
 type schedule struct {
-	campaign.Variation
+	scenarios.Dimensions
 	Deviations deviations `json:"deviations"`
 }
 
@@ -92,7 +93,7 @@ func (d *deviations) UnmarshalText(text []byte) error {
 
 const (
 	corpusFormat  = "interlock-hunt"
-	corpusVersion = 4
+	corpusVersion = 5
 )
 
 // corpusPath returns the file with the corpus of a lock.
@@ -158,7 +159,7 @@ func (c *corpus) known(target *Target) *strategy.Corpus {
 
 // runsIn reports whether the schedule is one of the configuration.
 func (s *schedule) runsIn(c campaign.Configuration) bool {
-	return campaign.VariationOf(&c.Scenario) == s.Variation
+	return c.Dimensions() == s.Dimensions
 }
 
 // keep replaces what mutants change.
@@ -166,7 +167,7 @@ func (c *corpus) keep(parents []strategy.Parent, target *Target) {
 	c.KeptSchedules = nil
 	for _, p := range parents {
 		s := &target.Configurations[p.Configuration].Scenario
-		c.KeptSchedules = append(c.KeptSchedules, schedule{campaign.VariationOf(s), p.Deviations})
+		c.KeptSchedules = append(c.KeptSchedules, schedule{s.Dimensions(), p.Deviations})
 	}
 	c.Kept = len(parents)
 }

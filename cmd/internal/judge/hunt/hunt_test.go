@@ -238,7 +238,7 @@ func TestWrongCorpus(t *testing.T) {
 	for content, want := range map[string]string{
 		`{`: "textbook.json is damaged: ",
 		`{"format": "interlock-hunt", "version": 0}`:                 "version 0",
-		`{"format": "interlock-hunt", "version": 4, "lock": "herd"}`: `is of the lock "herd"`,
+		`{"format": "interlock-hunt", "version": 5, "lock": "herd"}`: `is of the lock "herd"`,
 		`{"kept_schedules": [{"deviations": "3 serve c1,x tick"}]}`:  `deviation "x tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 tick,3 tick"}]}`:      `deviation "3 tick" of a kept`,
 		`{"kept_schedules": [{"deviations": "3 sing c1"}]}`:          `"sing c1" is not the name of`,

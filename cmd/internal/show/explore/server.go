@@ -9,8 +9,8 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
-	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/show/page"
+	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -20,7 +20,7 @@ type Scenario struct {
 	Summary string             `json:"summary"`
 	Claims  []history.Property `json:"claims"`
 	Text    string             `json:"text"` // the scenario in a line
-	campaign.Variation
+	scenarios.Dimensions
 	Start Path `json:"start"` // of the schedule with which to begin
 }
 
@@ -75,8 +75,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 func (s *Server) scenario(w http.ResponseWriter, _ *http.Request) {
 	of := s.Explorer.Scenario()
 	answer := Scenario{
-		of.Subject.Name, of.Subject.Summary, of.Subject.Claims, of.String(),
-		campaign.VariationOf(of), s.Start.To(s.Start.Length),
+		of.Subject.Name, of.Subject.Summary, of.Subject.Claims, of.String(), of.Dimensions(),
+		s.Start.To(s.Start.Length),
 	}
 	answer.Servers = of.EffectiveServers()
 	localhttp.Write(w, http.StatusOK, answer)

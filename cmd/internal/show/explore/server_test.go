@@ -27,8 +27,8 @@ func TestScenarioFormat(t *testing.T) {
 		}
 		_, rest, _ := strings.Cut(string(text), s.String())
 		if !strings.HasPrefix(string(text), `{"lock":"textbook","summary":"a lock","claims":["`) ||
-			rest != `","clients":2,"cycles":1,"servers":`+want+`,"faults":"cut@hold=1,any=2",`+
-				`"start":{"length":0,"deviations":[]}}`+"\n" {
+			rest != `","clients":2,"cycles":1,"faults":"cut@hold=1,any=2","servers":`+want+
+				`,"start":{"length":0,"deviations":[]}}`+"\n" {
 			t.Errorf("%s", text)
 		}
 	}
