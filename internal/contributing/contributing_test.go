@@ -43,7 +43,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 	if r.Status != 0 || total(r.FaultCoverage["drop-link"]) == 0 {
 		t.Errorf("status %d, and the new fault struck %v", r.Status, r.FaultCoverage["drop-link"])
 	}
-	if r.exercised("first-out") == 0 {
+	if r.property("first-out").Exercised == 0 {
 		t.Error("the new property was never exercised")
 	}
 	r = runCheck(t, root, program, "--lock", "merged", "--strategy", "newest",
@@ -82,8 +82,10 @@ func TestOneFileAndOneRow(t *testing.T) {
 
 	r = runCheck(t, root, program, "--lock", "register", "--strategy", "exhaustive",
 		"--clients", "2", "--cycles", "1")
-	if r.Status != 0 || !r.Complete || r.exercised("client-mutual-exclusion") == 0 {
-		t.Errorf("on the new service: status %d, complete %v", r.Status, r.Complete)
+	if verdict := r.property("client-mutual-exclusion").Verdict; r.Status != 0 || !r.Complete ||
+		verdict != "holds" {
+		t.Errorf("on the new service: status %d, complete %v, verdict %q", r.Status, r.Complete,
+			verdict)
 	}
 
 	other := filepath.Join(root, "other")
@@ -101,8 +103,8 @@ func testOtherRows(t *testing.T, root, program, other string) {
 	got := runCheck(t, root, program, arguments...)
 	want := runCheck(t, root, other, arguments...)
 	got.Properties = slices.DeleteFunc(got.Properties,
-		func(p exercise) bool { return p.Name == "first-out" })
-	if got.Status != 0 || want.exercised("linearizable") == 0 ||
+		func(p judged) bool { return p.Name == "first-out" })
+	if got.Status != 0 || want.property("linearizable").Exercised == 0 ||
 		!slices.Equal(got.Properties, want.Properties) {
 		t.Errorf("status %d, properties were exercised %v, without it %v",
 			got.Status, got.Properties, want.Properties)
@@ -121,22 +123,23 @@ type report struct {
 		Property string `json:"property"`
 		Why      string `json:"why"`
 	} `json:"violations"`
-	Properties []exercise `json:"properties"`
+	Properties []judged `json:"properties"`
 }
 
-// An exercise is how often a property was exercised.
-type exercise struct {
+// A judged property has its verdict and, of a campaign, how often it was exercised.
+type judged struct {
 	Name      string `json:"name"`
+	Verdict   string `json:"verdict"`
 	Exercised int    `json:"exercised"`
 }
 
-func (r *report) exercised(property string) int {
+func (r *report) property(name string) (found judged) {
 	for _, p := range r.Properties {
-		if p.Name == property {
-			return p.Exercised
+		if p.Name == name {
+			found = p
 		}
 	}
-	return 0
+	return found
 }
 
 func total(phases map[string]int) (sum int) {
