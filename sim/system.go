@@ -14,6 +14,8 @@ import (
 // A Service makes systems of one kind. Its value is comparable: an engine reuses the memory of a
 // system only in runs with an equal Service.
 type Service interface {
+	// Name returns the name of the service, as ZooKeeper.
+	Name() string
 	// New returns a system for runs of the service.
 	New() System
 	// Supports reports whether the service has faults of the kind.

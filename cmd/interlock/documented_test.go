@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/interlock-sim/interlock/faults"
-	"github.com/interlock-sim/interlock/history/check"
 )
 
 // ofOthers are the flags in the docs that belong to another program: the NATS server.
@@ -55,21 +51,6 @@ func TestCommandsAreDocumented(t *testing.T) {
 	for _, match := range docsCommand.FindAllStringSubmatch(docs, -1) {
 		if !commands["interlock "+match[1]] {
 			t.Errorf("the docs have the command `interlock %s`, which does not exist", match[1])
-		}
-	}
-}
-
-// The references have every kind of fault and every property.
-func TestReferencesAreComplete(t *testing.T) {
-	kinds, properties := readFile(t, "../../docs/faults.md"), readFile(t, "../../docs/properties.md")
-	for k := range faults.Kinds {
-		if !bytes.Contains(kinds, []byte("`"+k.String())) {
-			t.Errorf("docs/faults.md does not have `%v`", k)
-		}
-	}
-	for _, p := range check.Claimable() {
-		if !bytes.Contains(properties, []byte(p)) {
-			t.Errorf("docs/properties.md does not have %s", p)
 		}
 	}
 }

@@ -1,18 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
-	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
-	"github.com/interlock-sim/interlock/cmd/bundled/sqllocks"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/timeline"
@@ -59,7 +57,7 @@ func newLocks() *cobra.Command {
 			case len(names) > 0:
 				return printClaims(cmd.OutOrStdout(), locks)
 			}
-			return printLocks(cmd.OutOrStdout())
+			return printLocks(cmd.OutOrStdout(), locks)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) (
 			[]string, cobra.ShellCompDirective,
@@ -73,36 +71,43 @@ func newLocks() *cobra.Command {
 	return command
 }
 
-// printLocks prints one line for each lock, in groups. A line that the terminal has no room for is
-// continued below.
-func printLocks(w io.Writer) error {
-	correct := subjects.Correct()
-	broken := make([]scenarios.Subject, 0, len(subjects.Defects()))
-	for _, d := range subjects.Defects() {
-		broken = append(broken, d.Broken)
+// printLocks prints one line for each lock, in groups: in the order of the first lock of each. A
+// line that the terminal has no room for is continued below.
+func printLocks(w io.Writer, locks []scenarios.Subject) error {
+	kinds := zookeeperKinds()
+	var titles []string
+	groups := make(map[string][]scenarios.Subject)
+	for i := range locks {
+		title := cmp.Or(kinds[locks[i].Name], "On "+locks[i].EffectiveService().Name()+":")
+		if groups[title] == nil {
+			titles = append(titles, title)
+		}
+		groups[title] = append(groups[title], locks[i])
 	}
-	others := slices.DeleteFunc(subjects.All(), func(s scenarios.Subject) bool {
-		named := func(other scenarios.Subject) bool { return other.Name == s.Name }
-		return slices.ContainsFunc(correct, named) || slices.ContainsFunc(broken, named)
-	})
-	for _, group := range []struct {
-		title string
-		locks []scenarios.Subject
-	}{
-		{"Correct, on ZooKeeper:", correct},
-		{"Broken, on ZooKeeper, each by one defect (see --defects):", broken},
-		{"Published, or for one purpose, on ZooKeeper:", others},
-		{"On Redis:", redislocks.All()},
-		{"On SQL:", sqllocks.All()},
-	} {
-		fmt.Fprintln(w, group.title)
-		for _, s := range group.locks {
+	for _, title := range titles {
+		fmt.Fprintln(w, title)
+		for _, s := range groups[title] {
 			printRow(w, s.Name, s.Summary)
 		}
 		fmt.Fprintln(w)
 	}
 	_, err := fmt.Fprintln(w, "interlock locks NAME prints what a lock claims.")
 	return err
+}
+
+// zookeeperKinds returns the titles of the groups of locks on ZooKeeper, by the names of the locks.
+func zookeeperKinds() map[string]string {
+	kinds := make(map[string]string)
+	for _, s := range subjects.All() {
+		kinds[s.Name] = "Published, or for one purpose, on ZooKeeper:"
+	}
+	for _, s := range subjects.Correct() {
+		kinds[s.Name] = "Correct, on ZooKeeper:"
+	}
+	for _, d := range subjects.Defects() {
+		kinds[d.Broken.Name] = "Broken, on ZooKeeper, each by one defect (see --defects):"
+	}
+	return kinds
 }
 
 // printClaims prints what locks claim.

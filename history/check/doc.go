@@ -14,10 +14,10 @@
 //
 // A row of history/check/property_table.go names the property and its monitor or check. A lock
 // claims it (scenarios.Subject.Claims). Runner.judgeHistory (run/engine/runner.go) passes the
-// history of a run to a [Checker]; a history.Violation that it returns makes the run fail, unless
-// it is out of the lock's contract (run/engine/contract.go). An exhaustive search asks a [Monitor]
-// instead, whose state is part of the key of each state. (Runner.check measures no-herd with the
-// costs.) The generator of the property in history/explain tells from the violation's Evidence who
-// did what. A report (cmd/interlock/report.go) shows that text, the property's statement, and how
-// often histories exercised it.
+// history of a run to [Checker.CheckAll]; a history.Violation that it returns makes the run fail,
+// unless it is out of the lock's contract (run/engine/contract.go). An exhaustive search asks a
+// [Monitor] instead, whose state is part of the key of each state. (Runner.check measures no-herd
+// with the costs.) The generator of the property in history/explain tells from the violation's
+// Evidence who did what. A report shows that text and the property's statement
+// (cmd/interlock/finding.go), and how often histories exercised it (report.go).
 package check

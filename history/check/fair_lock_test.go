@@ -47,9 +47,13 @@ func TestIllegalGrants(t *testing.T) {
 		for _, property := range check.Properties() {
 			v := c.Check(property, fair.Events)
 			event, wanted := want[property]
-			if (v != nil) != wanted || wanted && v.Event != event {
-				t.Fatalf("%s: %+v, want a violation: %v, at %d in\n%v", property, v, wanted, event,
-					fair.Events)
+			switch {
+			case v != nil && !wanted:
+				t.Logf("%v", fair.Events)
+				t.Fatalf("add %s to want if this illegal grant breaks it: %+v", property, *v)
+			case wanted && (v == nil || v.Event != event):
+				t.Logf("%v", fair.Events)
+				t.Fatalf("%s: %+v, want a violation at %d", property, v, event)
 			}
 		}
 	})

@@ -38,15 +38,15 @@ func TestOneFileAndOneRow(t *testing.T) {
 	root, flag := t.TempDir(), changed.write(t)
 	program := filepath.Join(root, "interlock")
 	run(t, module, 0, "go", "build", flag, "-o", program, "./cmd/interlock")
-	r := check(t, root, program, "--lock", "unmerged", "--strategy", "random",
+	r := runCheck(t, root, program, "--lock", "unmerged", "--strategy", "random",
 		"--clients", "1", "--faults", "drop-link=1", "--schedules", "300")
 	if r.Status != 0 || total(r.FaultCoverage["drop-link"]) == 0 {
 		t.Errorf("status %d, and the new fault struck %v", r.Status, r.FaultCoverage["drop-link"])
 	}
-	if r.exercised("first-out") == 0 {
+	if r.property("first-out").Exercised == 0 {
 		t.Error("the new property was never exercised")
 	}
-	r = check(t, root, program, "--lock", "merged", "--strategy", "newest",
+	r = runCheck(t, root, program, "--lock", "merged", "--strategy", "newest",
 		"--faults", "none", "--schedules", "300")
 	if r.Status != 0 || r.Strategy != "newest" || r.Schedules != 300 {
 		t.Errorf("status %d after %d schedules of %s", r.Status, r.Schedules, r.Strategy)
@@ -62,7 +62,7 @@ func TestOneFileAndOneRow(t *testing.T) {
 
 	// A property without a monitor switches merging off: the search finds what depends on nothing
 	// but the order of two processes, which is in no other key, and visits more states.
-	found := check(t, root, program, "--lock", "free", "--strategy", "exhaustive",
+	found := runCheck(t, root, program, "--lock", "free", "--strategy", "exhaustive",
 		"--clients", "2", "--cycles", "1", "--faults", "none")
 	if found.Status != 1 || len(found.Violations) != 1 ||
 		found.Violations[0].Property != "first-out" ||
@@ -73,17 +73,19 @@ func TestOneFileAndOneRow(t *testing.T) {
 		"--strategy", "exhaustive", "--clients", "1", "--cycles", "2",
 		"--faults", "cut=1",
 	}
-	merged := check(t, root, program, append(single, "--lock", "merged")...)
-	unmerged := check(t, root, program, append(single, "--lock", "unmerged")...)
+	merged := runCheck(t, root, program, append(single, "--lock", "merged")...)
+	unmerged := runCheck(t, root, program, append(single, "--lock", "unmerged")...)
 	if !merged.Complete || !unmerged.Complete || unmerged.States <= merged.States {
 		t.Errorf("merged: complete %v with %d states; unmerged: complete %v with %d states",
 			merged.Complete, merged.States, unmerged.Complete, unmerged.States)
 	}
 
-	r = check(t, root, program, "--lock", "register", "--strategy", "exhaustive",
+	r = runCheck(t, root, program, "--lock", "register", "--strategy", "exhaustive",
 		"--clients", "2", "--cycles", "1")
-	if r.Status != 0 || !r.Complete || r.exercised("client-mutual-exclusion") == 0 {
-		t.Errorf("on the new service: status %d, complete %v", r.Status, r.Complete)
+	if verdict := r.property("client-mutual-exclusion").Verdict; r.Status != 0 || !r.Complete ||
+		verdict != "holds" {
+		t.Errorf("on the new service: status %d, complete %v, verdict %q", r.Status, r.Complete,
+			verdict)
 	}
 
 	other := filepath.Join(root, "other")
@@ -98,11 +100,11 @@ func TestOneFileAndOneRow(t *testing.T) {
 func testOtherRows(t *testing.T, root, program, other string) {
 	t.Helper()
 	arguments := []string{"--lock", "mutex", "--faults", "cut=1", "--schedules", "300"}
-	got := check(t, root, program, arguments...)
-	want := check(t, root, other, arguments...)
+	got := runCheck(t, root, program, arguments...)
+	want := runCheck(t, root, other, arguments...)
 	got.Properties = slices.DeleteFunc(got.Properties,
-		func(p exercise) bool { return p.Name == "first-out" })
-	if got.Status != 0 || want.exercised("linearizable") == 0 ||
+		func(p judged) bool { return p.Name == "first-out" })
+	if got.Status != 0 || want.property("linearizable").Exercised == 0 ||
 		!slices.Equal(got.Properties, want.Properties) {
 		t.Errorf("status %d, properties were exercised %v, without it %v",
 			got.Status, got.Properties, want.Properties)
@@ -121,22 +123,23 @@ type report struct {
 		Property string `json:"property"`
 		Why      string `json:"why"`
 	} `json:"violations"`
-	Properties []exercise `json:"properties"`
+	Properties []judged `json:"properties"`
 }
 
-// An exercise is how often a property was exercised.
-type exercise struct {
+// A judged property has its verdict and, of a campaign, how often it was exercised.
+type judged struct {
 	Name      string `json:"name"`
+	Verdict   string `json:"verdict"`
 	Exercised int    `json:"exercised"`
 }
 
-func (r *report) exercised(property string) int {
+func (r *report) property(name string) (found judged) {
 	for _, p := range r.Properties {
-		if p.Name == property {
-			return p.Exercised
+		if p.Name == name {
+			found = p
 		}
 	}
-	return 0
+	return found
 }
 
 func total(phases map[string]int) (sum int) {
@@ -146,8 +149,8 @@ func total(phases map[string]int) (sum int) {
 	return sum
 }
 
-// check runs interlock check and returns its report.
-func check(t *testing.T, directory, program string, arguments ...string) *report {
+// runCheck runs interlock check and returns its report.
+func runCheck(t *testing.T, directory, program string, arguments ...string) *report {
 	t.Helper()
 	path := filepath.Join(directory, "report.json")
 	run(t, directory, -1, program, append([]string{"check", "--json", path}, arguments...)...)

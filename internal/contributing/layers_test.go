@@ -2,7 +2,6 @@ package contributing_test
 
 import (
 	"cmp"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -23,17 +22,16 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// An import that leads upward is found in a copy of the imports that has it.
+// An import that leads upward is found.
 func TestLayersRefuse(t *testing.T) {
-	layers, all := readLayers(t), packages(t)
+	layers := readLayers(t)
 	for of, imported := range map[string]string{
 		"simzk": "internal/run/engine", "history": "history/check", "sim": "sim/simredis",
 		"internal/run/engine": ".", "internal/base/file": "scenarios",
 	} {
-		with := maps.Clone(all)
-		with[of] = append(slices.Clone(all[of]), imported)
 		want := of + " imports " + imported + ", which is not above it in docs/design.md"
-		if got := layers.upward(t, with); !slices.Equal(got, []string{want}) {
+		got := layers.upward(t, map[string][]string{of: {imported}})
+		if !slices.Equal(got, []string{want}) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

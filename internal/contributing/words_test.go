@@ -31,6 +31,9 @@ func TestWords(t *testing.T) {
 	for _, complaint := range budgets.words.exceeded(counts) {
 		t.Error(complaint)
 	}
+	if t.Failed() {
+		t.Log(overBudget)
+	}
 }
 
 // exceeded returns a complaint for each budget that the counts of words exceed, and for each page

@@ -10,12 +10,13 @@
 // # The way of a schedule, from the strategy to the recording and back
 //
 // A campaign makes the strategy of each schedule number with a strategy.Factory; strategy.Rounds
-// does so for strategies that learn from earlier schedules. In a run, its Choose picks one of the
-// enabled steps; the default policy (engine/default_policy.go) names the usual one. The run notes
-// where the strategy deviated: engine.Result.Deviations is the schedule, because all else follows
-// from the policy. If the run fails (report.Failure), shrink.Shorten drops deviations, faults and
-// processes as long as it fails in the same way. Counterexample.Write (show/recording) makes a
-// directory of what is left: schedule.json, by Recording.Write, and the timeline. To replay it,
+// does so for strategies that learn from earlier schedules. In a run, Loop.run (engine/loop.go)
+// asks its Choose for one of the enabled steps; the default policy (engine/default_policy.go) names
+// the usual one. Loop.take notes where the strategy deviated: engine.Result.Deviations is the
+// schedule, because all else follows from the policy. If the run fails (report.Failure),
+// shrink.Shorten drops deviations, faults and processes as long as it fails in the same way.
+// finding.write (cmd/interlock/finding.go) calls Counterexample.Write (show/recording), which makes
+// a directory of what is left: schedule.json, by Recording.Write, and the timeline. To replay it,
 // recording.Read returns the Recording, Recording.Scenario its scenario, and engine.Replay is a
 // strategy that chooses the recorded deviations. If the trace hash is the same, so is the run
 // (cmd/interlock/replay.go).

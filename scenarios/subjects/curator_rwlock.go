@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -35,9 +34,7 @@ func CuratorRWLock55() scenarios.Subject {
 func curatorRWSubject(name, summary string, keepsPlace bool) scenarios.Subject {
 	s := curatorSubject(name, summary, nil)
 	// The process holds the lock by two nodes, one after the other, and the second is a new one.
-	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(p history.Property) bool {
-		return p == history.Reentrancy || p == history.FIFO || p == history.NoStarvation
-	})
+	s.Claims = without(s.Claims, history.Reentrancy, history.FIFO, history.NoStarvation)
 	s.Limits.Requests *= 2
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
 		l := newCuratorRWLock(p, keepsPlace)

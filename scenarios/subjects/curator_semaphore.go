@@ -24,8 +24,7 @@ import (
 func CuratorSemaphore() scenarios.Subject {
 	s := curatorSubject("curator-semaphore",
 		"broken: InterProcessSemaphoreV2 of Apache Curator 5.4, with one lease", nil)
-	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims),
-		func(p history.Property) bool { return p == history.Reentrancy })
+	s.Claims = without(s.Claims, history.Reentrancy)
 	// An acquire is one of the mutex and one of the lease. The first also creates two containers.
 	s.Limits.Requests = 2*s.Limits.Requests + 4
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {

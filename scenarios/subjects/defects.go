@@ -314,8 +314,7 @@ func (e *entry) defect() Defect {
 	if !slices.Contains(d.Fixed.Claims, e.property) {
 		d.Fixed.Claims = append(d.Fixed.Claims, e.property)
 	}
-	d.Fixed.Claims = slices.DeleteFunc(d.Fixed.Claims,
-		func(p history.Property) bool { return slices.Contains(e.unclaimed, p) })
+	d.Fixed.Claims = without(d.Fixed.Claims, e.unclaimed...)
 	d.Broken.Claims = d.Fixed.Claims
 	return d
 }

@@ -3,7 +3,6 @@ package subjects
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -29,8 +28,7 @@ func Election() scenarios.Subject {
 	s.OneThread = true // A leader proclaims the name of its process.
 	s.Limits.Requests += observationRequests
 	// A candidate whose lead expires before it has proclaimed queues again, at the end.
-	s.Claims = append(slices.DeleteFunc(s.Claims,
-		func(p history.Property) bool { return p == history.NoStarvation }), electionClaims...)
+	s.Claims = append(without(s.Claims, history.NoStarvation), electionClaims...)
 	return s
 }
 

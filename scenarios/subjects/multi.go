@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"context"
-	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -49,8 +48,7 @@ func Multi() scenarios.Subject {
 	// A process confirms the locks it holds repeatedly while it waits for the rest, and a process
 	// that needs fewer locks may overtake it.
 	s.Limits.Requests = history.Unbounded
-	s.Claims = slices.DeleteFunc(s.Claims,
-		func(p history.Property) bool { return p == history.NoStarvation })
+	s.Claims = without(s.Claims, history.NoStarvation)
 	// Few processes queue for the same lock.
 	s.Sometimes = []history.Sometimes{check.Contention, check.ExpiredWaiter, check.LostCreate}
 	return s

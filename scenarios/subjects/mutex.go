@@ -78,8 +78,7 @@ func NoDeadline() scenarios.Subject {
 				return hold(mutex.Lock(context.WithoutCancel(ctx)))
 			}, nil
 		})
-	s.Claims = slices.DeleteFunc(s.Claims,
-		func(p history.Property) bool { return p == history.Promptness })
+	s.Claims = without(s.Claims, history.Promptness)
 	return s
 }
 
@@ -121,4 +120,10 @@ func ofZooKeeper() []history.Property {
 		return p == history.OwnRelease || p == history.Validity || p == history.Extension ||
 			p == history.NoEarlyPass || p == history.Margin || slices.Contains(electionClaims, p)
 	})
+}
+
+// without returns the claims except some.
+func without(claims []history.Property, some ...history.Property) []history.Property {
+	return slices.DeleteFunc(slices.Clone(claims),
+		func(p history.Property) bool { return slices.Contains(some, p) })
 }

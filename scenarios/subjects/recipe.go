@@ -19,9 +19,8 @@ import (
 // than at the unlock, so client-mutual-exclusion is not among them.
 var recipeClaims = []history.Property{
 	history.ServerMutualExclusion, history.FIFO, history.NoLostWatch, history.Progress,
-	history.NoStarvation, history.NoLivelock,
-	history.NoLeakedNodes, history.LossNotification, history.NoHerd, history.Linearizable,
-	history.Quiescence,
+	history.NoStarvation, history.NoLivelock, history.NoLeakedNodes, history.LossNotification,
+	history.NoHerd, history.Linearizable, history.Quiescence,
 }
 
 // recipeLimits are the limits of a lock that lists once after it queues and once per wake-up.
@@ -39,9 +38,8 @@ func Textbook() scenarios.Subject {
 // Herd is the recipe with a watch on all children: every release wakes every contender. It is
 // correct.
 func Herd() scenarios.Subject {
-	return recipeSubject("herd",
-		"the recipe with every contender watching all others: correct, but not "+
-			"herd-free", recipe{watchesAll: true})
+	return recipeSubject("herd", "the recipe with every contender watching all others: correct, "+
+		"but not herd-free", recipe{watchesAll: true})
 }
 
 // Heartbeat is herd with a second goroutine that polls the contender's own node. The recipe is
@@ -51,24 +49,21 @@ func Herd() scenarios.Subject {
 //   - If the connection is lost again before the events arrive, no server sends them again.
 func Heartbeat() scenarios.Subject {
 	return recipeSubject("heartbeat", "herd with a goroutine that polls during the wait: the "+
-		"client library loses its watch",
-		recipe{watchesAll: true, heartbeat: true})
+		"client library loses its watch", recipe{watchesAll: true, heartbeat: true})
 }
 
 // Careful is the recipe with all extensions: retries until success or cancellation, timely loss
 // notification, reentrancy, and a fencing token that a resource checks.
 func Careful() scenarios.Subject {
 	return recipeSubject("careful", "the recipe with retries, loss notification, reentrancy and "+
-		"fencing tokens",
-		recipe{retries: true, keepsLease: true, reentrant: true, fencing: true})
+		"fencing tokens", recipe{retries: true, keepsLease: true, reentrant: true, fencing: true})
 }
 
 // GuardedRecipe is the recipe, which does not notify its holder of a loss, with a resource that is
 // written by guarded multis.
 func GuardedRecipe() scenarios.Subject {
 	return recipeSubject("textbook-guarded", "the recipe with a znode that is written in one "+
-		"multi with a check of the holder's node",
-		recipe{guardedWrites: true})
+		"multi with a check of the holder's node", recipe{guardedWrites: true})
 }
 
 // A recipe is ZooKeeper's lock recipe with a switch for each extension and each defect.
@@ -203,14 +198,11 @@ func (r *recipe) wakeUps() int {
 
 // requests returns how many requests an acquire may send; heartbeats are unlimited.
 func (r *recipe) requests() int {
-	if r.heartbeat {
+	if r.heartbeat || r.takesTwo {
 		return history.Unbounded
 	}
 	if r.keepsLease {
 		return recipeLimits.Requests + 2 // a sync before each listing
-	}
-	if r.takesTwo {
-		return history.Unbounded
 	}
 	requests := recipeLimits.Requests
 	if r.watchesNode {
@@ -235,14 +227,11 @@ func (r *recipe) claims() []history.Property {
 	}
 	claims := slices.Clone(recipeClaims)
 	if r.watchesAll {
-		claims = slices.DeleteFunc(claims,
-			func(p history.Property) bool { return p == history.NoHerd })
+		claims = without(claims, history.NoHerd)
 	}
 	if r.retries {
 		// A failed attempt leaves the queue, and its retry starts at the end.
-		claims = slices.DeleteFunc(claims,
-			func(p history.Property) bool { return p == history.NoStarvation })
-		claims = append(claims, history.NoSpuriousFailure)
+		claims = append(without(claims, history.NoStarvation), history.NoSpuriousFailure)
 	}
 	if r.keepsLease {
 		claims = append(claims, r.leaseClaims()...)
@@ -252,9 +241,7 @@ func (r *recipe) claims() []history.Property {
 	}
 	if r.takesTwo {
 		// A contender joins the second queue long after it has called Lock.
-		claims = slices.DeleteFunc(claims,
-			func(p history.Property) bool { return p == history.NoStarvation })
-		claims = append(claims, history.Promptness)
+		claims = append(without(claims, history.NoStarvation), history.Promptness)
 	}
 	if r.reentrant {
 		claims = append(claims, history.Reentrancy)

@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"context"
-	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -20,9 +19,7 @@ func Semaphore() scenarios.Subject {
 func Semaphore3() scenarios.Subject {
 	s := semaphore("semaphore-3", "lock.Semaphore with three places", 3)
 	s.Places, s.Guard, s.Limits.WakeUps = 3, scenarios.NoResource, 3
-	s.Claims = slices.DeleteFunc(s.Claims, func(p history.Property) bool {
-		return p == history.Fencing || p == history.NoLostUpdate
-	})
+	s.Claims = without(s.Claims, history.Fencing, history.NoLostUpdate)
 	return s
 }
 

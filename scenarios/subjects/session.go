@@ -3,7 +3,6 @@ package subjects
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
@@ -45,7 +44,6 @@ func Session() scenarios.Subject {
 	// The process confirms the session repeatedly while it waits.
 	s.Limits.Requests = history.Unbounded
 	// A session confirms itself for as long as it is open.
-	s.Claims = slices.DeleteFunc(s.Claims,
-		func(p history.Property) bool { return p == history.Quiescence })
+	s.Claims = without(s.Claims, history.Quiescence)
 	return s
 }

@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -33,8 +32,7 @@ func ZKHerd() scenarios.Subject {
 	s := zkRecipe("zk-herd",
 		"broken: the published algorithm as written: all wait for a change of the children",
 		(*zkRecipeLock).nextChange)
-	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims),
-		func(p history.Property) bool { return p == history.NoHerd })
+	s.Claims = without(s.Claims, history.NoHerd)
 	s.Limits.WakeUps = history.Unbounded
 	return s
 }

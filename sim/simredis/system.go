@@ -20,6 +20,9 @@ import (
 // A Service is a number of independent Redis servers as a [sim.Service].
 type Service struct{}
 
+// Name returns Redis.
+func (Service) Name() string { return "Redis" }
+
 // New returns simulated servers.
 func (Service) New() sim.System { return new(System) }
 

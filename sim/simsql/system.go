@@ -27,6 +27,9 @@ type Service struct {
 	Owner string
 }
 
+// Name returns SQL.
+func (Service) Name() string { return "SQL" }
+
 // New returns a simulated database.
 func (s Service) New() sim.System { return &System{schema: s.Schema, owner: s.Owner} }
 

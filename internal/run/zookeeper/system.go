@@ -28,6 +28,9 @@ type Service struct {
 	Adapter string
 }
 
+// Name returns ZooKeeper.
+func (Service) Name() string { return "ZooKeeper" }
+
 // New returns a simulated ZooKeeper.
 func (s Service) New() sim.System { return &System{service: s} }
 

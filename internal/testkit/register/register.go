@@ -20,6 +20,7 @@ import (
 // built. It has no sessions, no watches and no faults.
 type service struct{}
 
+func (service) Name() string                  { return "a register" }
 func (service) New() sim.System               { return new(system) }
 func (service) Supports(faults.Kind) bool     { return false }
 func (service) ServersMax() int               { return 1 }
