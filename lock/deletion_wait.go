@@ -13,8 +13,7 @@ type deletionWait struct {
 	queue *queue
 	// whose reads reflect all writes before the wait, or at least the creation of the nodes;
 	// 0 for none
-	session  int64
-	failures failureRun
+	session int64
 }
 
 // await waits until a node is deleted, or does not exist.
@@ -31,7 +30,7 @@ func (w *deletionWait) await(ctx context.Context, node string) error {
 			}
 		}
 		if err != nil {
-			if err := w.queue.awaitRetry(ctx, err, &w.failures); err != nil {
+			if err := w.queue.awaitRetry(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -66,7 +65,7 @@ func (w *deletionWait) awaitEvent(ctx context.Context, events <-chan zk.Event) (
 		return event.Type == zk.EventNodeDeleted, nil
 	case <-timer.C:
 		return false, nil
-	case <-w.queue.closing:
+	case <-w.queue.session.ended:
 		return false, zk.ErrClosing
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

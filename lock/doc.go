@@ -3,7 +3,7 @@
 // processes begin and end together, and [Barrier], at which they wait while it is set.
 //
 //	session, err := lock.Dial(ctx, servers, 10*time.Second)
-//	mutex, err := session.NewMutex("/locks/billing")
+//	mutex, err := lock.NewMutex(session, "/locks/billing")
 //	err = mutex.Do(ctx, func(ctx context.Context) error { // ctx ends when the lock is lost
 //		return store.Write(ctx, bill, lock.LeaseFrom(ctx).Token()) // refuses lower tokens
 //	})

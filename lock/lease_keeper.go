@@ -52,7 +52,7 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	}
 	proven := c.provenAt()
 	switch {
-	case c.proof.unstable(c.validity):
+	case c.session.proof.unstable():
 		return nil, errSlowConnection
 	case time.Since(proven) < c.validity:
 		return c.newLeaseKeeper(), nil
@@ -69,21 +69,13 @@ func (c *contender) prove(more ...any) error {
 	if err := c.precede(); err != nil {
 		return err
 	}
-	client, ok := c.client.(multiClient)
-	if !ok {
-		if err := c.barrier(); err != nil {
-			return err
-		}
-		return c.confirmNode()
-	}
 	if c.owner == 0 || c.owner != c.client.SessionID() {
 		// The node may belong to a newer session than the one known.
 		if err := c.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
-	err := c.multi(client, append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}},
-		more...)...)
+	err := c.multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)...)
 	switch {
 	case isNoNode(err):
 		return errNodeLost
@@ -109,9 +101,7 @@ const confirmations = 6
 
 // keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
 func (k *leaseKeeper) keep() {
-	if k.session != nil {
-		defer k.session.unregister(k.tenure)
-	}
+	defer k.session.unregister(k.tenure)
 	if k.checkCancelled() != nil {
 		return
 	}
@@ -129,7 +119,7 @@ func (k *leaseKeeper) keep() {
 			k.handleEvent(&k.ownWatch, event)
 		case event := <-k.directoryWatch:
 			k.handleEvent(&k.directoryWatch, event)
-		case <-k.closing:
+		case <-k.session.ended:
 			k.clientClosed = true
 		case <-k.timer.C:
 		}
@@ -204,7 +194,7 @@ func (k *leaseKeeper) drainEvents() {
 	default:
 	}
 	select {
-	case <-k.closing:
+	case <-k.session.ended:
 		k.clientClosed = true
 	default:
 	}
@@ -214,7 +204,7 @@ func (k *leaseKeeper) drainEvents() {
 // watch.
 func (k *leaseKeeper) confirmDelay() time.Duration {
 	delay := k.interval
-	if k.ownWatch == nil {
+	if k.ownWatch == nil || k.directoryWatch == nil && k.rule.kind != party {
 		delay = k.timeout / recentPart
 	}
 	return delayBefore(k.deadline, delay, k.timeout)

@@ -9,7 +9,7 @@ import (
 
 // awaitRetry returns nil once a request that has failed may be sent again, and otherwise the error
 // with which its caller ends.
-func (q *queue) awaitRetry(ctx context.Context, err error, failures *failureRun) error {
+func (q *queue) awaitRetry(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -17,7 +17,7 @@ func (q *queue) awaitRetry(ctx context.Context, err error, failures *failureRun)
 		return nil
 	case refused(err):
 		return err
-	case failures.clientClosed(q, err, q.retryDelay):
+	case q.session.isClosed():
 		return zk.ErrClosing
 	}
 	q.pause(ctx)

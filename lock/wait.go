@@ -308,7 +308,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	case <-timer:
 	case <-c.cancelled:
 		return timerFired, zk.Event{}, errCancelled
-	case <-c.closing:
+	case <-c.session.ended:
 		return timerFired, zk.Event{}, c.checkInterrupted()
 	}
 	// The event may have come at the same instant as the timer.
@@ -329,7 +329,7 @@ func (c *contender) checkInterrupted() error {
 	if err := c.checkCancelled(); err != nil {
 		return err
 	}
-	if c.session != nil && c.session.isClosed() {
+	if c.session.isClosed() {
 		c.clientClosed = true
 		return zk.ErrClosing
 	}
@@ -339,11 +339,11 @@ func (c *contender) checkInterrupted() error {
 // recheckDelay returns the delay after which a waiter reads a node without an event, or 0 for
 // never. If recheck is true, the node is the blocker: a reader reads it once per session timeout,
 // because go-zookeeper/zk can lose over a reconnect the event that a writer has become a reader,
-// unlike that of its end. Otherwise it is the contender's own node, which a contender on a
-// [Session] watches once it has not been seen recently.
+// unlike that of its end. Otherwise it is the contender's own node, which a contender watches once
+// it has not been seen recently.
 func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
-	case c.session != nil && c.ownWatch == nil:
+	case c.ownWatch == nil:
 		return max(1, c.timeout/recentPart-time.Since(c.lastSeen)), false
 	case c.rule.kind == shared:
 		return c.timeout, true
@@ -370,7 +370,7 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
 	cases := []reflect.SelectCase{
-		receive(c.ownWatch), receive(timer), receive(c.cancelled), receive(c.closing),
+		receive(c.ownWatch), receive(timer), receive(c.cancelled), receive(c.session.ended),
 	}
 	others := len(cases)
 	nearest := c.nearest(blockers)
@@ -388,10 +388,10 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 		c.checkInterrupted()
 }
 
-// watchOwn watches the contender's own node while it waits on a [Session]. The end of the last
-// blocker is then the only event that it needs.
+// watchOwn watches the contender's own node while it waits. The end of the last blocker is then the
+// only event that it needs.
 func (c *contender) watchOwn() error {
-	if c.session == nil || c.ownWatch != nil || c.seenRecently() {
+	if c.ownWatch != nil || c.seenRecently() {
 		return nil
 	}
 	line := c.session.currentEpoch() // before the request is sent
@@ -419,8 +419,7 @@ func (c *contender) ownNodeIntact() (bool, error) {
 		}
 		return false, nil
 	default:
-		return c.seenRecently() || c.ownWatch != nil && c.session != nil &&
-			c.session.currentEpoch() == c.ownEpoch, nil
+		return c.seenRecently() || c.ownWatch != nil && c.session.currentEpoch() == c.ownEpoch, nil
 	}
 }
 
