@@ -39,7 +39,6 @@ type contender struct {
 	uncertain    bool             // a create with an unknown outcome may have made a node
 	wasUncertain bool             // uncertain was true at some time of the attempt
 	dirCzxid     int64            // zxid that created the directory, from the last listing
-	clientClosed bool             // the client has reported that it was closed
 	waited       bool             // it had to wait for another contender
 	granted      bool             // it was granted the lock
 	// the session in which the first request to delete the node was sent; 0 before
@@ -357,14 +356,17 @@ func (c *contender) findNode() error {
 func (c *contender) remove() {
 	for c.node != "" || c.uncertain {
 		err := c.removeOnce()
-		if err != nil && (refused(err) || c.closed()) {
+		if err != nil && (refused(err) || c.session.isClosed()) {
 			c.removalErr = fmt.Errorf("lock: the node could not be removed: %w", err)
 			c.observe(Event{Kind: Abandoned, Err: err})
 			return
 		}
 		if err != nil {
 			c.observe(Event{Kind: Retried, Err: err})
-			time.Sleep(c.retryAfter)
+			select {
+			case <-time.After(c.retryAfter):
+			case <-c.session.ended:
+			}
 		}
 	}
 }
@@ -436,7 +438,7 @@ func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
-	closed := c.closed()
+	closed := c.session.isClosed()
 	if !closed && c.rule.try && c.node == "" && !c.uncertain {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -453,11 +455,9 @@ func (c *contender) pause(err error) error {
 	select {
 	case <-timer.C:
 	case <-c.cancelled:
+	case <-c.session.ended:
 	}
-	return c.checkCancelled() // Both may have been ready.
+	return c.checkInterrupted() // Several may have been ready.
 }
-
-// closed reports whether the client was closed.
-func (c *contender) closed() bool { return c.clientClosed || c.session.isClosed() }
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -59,9 +58,6 @@ func (w *deletionWait) awaitEvent(ctx context.Context, events <-chan zk.Event) (
 	defer timer.Stop()
 	select {
 	case event := <-events:
-		if errors.Is(event.Err, zk.ErrClosing) {
-			return false, event.Err
-		}
 		return event.Type == zk.EventNodeDeleted, nil
 	case <-timer.C:
 		return false, nil

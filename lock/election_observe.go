@@ -191,11 +191,8 @@ func (o *observation) await(ctx context.Context) error {
 	timer := time.NewTimer(o.queue.timeout)
 	defer timer.Stop()
 	select {
-	case event := <-o.watch.events:
+	case <-o.watch.events:
 		o.watch, o.seen = watch{}, false
-		if event.Err == zk.ErrClosing {
-			return event.Err
-		}
 	case <-timer.C:
 	case <-o.queue.session.ended:
 		return zk.ErrClosing

@@ -312,10 +312,6 @@ func (c *contender) awaitRound(slow <-chan struct{}) error {
 	if err := c.checkInterrupted(); err != nil {
 		return err
 	}
-	if event.Err == zk.ErrClosing {
-		c.clientClosed = true
-		return event.Err
-	}
 	if event.Err != nil || !heard {
 		if _, err := c.verifyNode(); err != nil {
 			return err

@@ -42,6 +42,9 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 // confirmKeeper makes certain that the node exists and that its session is alive, and grants the
 // lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
+	if c.session.settling() { // The requests would be in vain.
+		return nil, errSlowConnection
+	}
 	confirm := c.confirmNode
 	if !c.alive() {
 		confirm = func() error { return c.prove() }
@@ -115,16 +118,15 @@ func (k *leaseKeeper) keep() {
 		case <-k.tenure.ctx.Done():
 		case <-k.downgraded:
 			k.beginDowngrade()
-		case event := <-k.ownWatch:
-			k.handleEvent(&k.ownWatch, event)
-		case event := <-k.directoryWatch:
-			k.handleEvent(&k.directoryWatch, event)
+		case <-k.ownWatch:
+			k.ownWatch = nil
+		case <-k.directoryWatch:
+			k.directoryWatch = nil
 		case <-k.session.ended:
-			k.clientClosed = true
 		case <-k.timer.C:
 		}
 		k.drainEvents()
-		if k.clientClosed {
+		if k.session.isClosed() {
 			k.tenure.end(errClosed)
 		}
 		k.tenure.checkExpired()
@@ -139,12 +141,6 @@ func (k *leaseKeeper) keep() {
 func (k *leaseKeeper) beginDowngrade() {
 	k.downgraded, k.downgrading = nil, true
 	k.observe(Event{Kind: Downgraded, Token: k.tenure.token})
-}
-
-// handleEvent handles the event of a watch.
-func (k *leaseKeeper) handleEvent(watch *<-chan zk.Event, event zk.Event) {
-	*watch = nil
-	k.clientClosed = k.clientClosed || event.Err == zk.ErrClosing
 }
 
 // withOwnWatch sends requests while it listens to the node's watch. While the connection is down, a
@@ -184,18 +180,13 @@ func (k *leaseKeeper) drainEvents() {
 	default:
 	}
 	select {
-	case event := <-k.ownWatch:
-		k.handleEvent(&k.ownWatch, event)
+	case <-k.ownWatch:
+		k.ownWatch = nil
 	default:
 	}
 	select {
-	case event := <-k.directoryWatch:
-		k.handleEvent(&k.directoryWatch, event)
-	default:
-	}
-	select {
-	case <-k.session.ended:
-		k.clientClosed = true
+	case <-k.directoryWatch:
+		k.directoryWatch = nil
 	default:
 	}
 }

@@ -24,12 +24,13 @@ func (q *queue) awaitRetry(ctx context.Context, err error) error {
 	return nil
 }
 
-// pause waits before a failed request is retried, unless the context ends.
+// pause waits before a failed request is retried, unless the context ends or the client is closed.
 func (q *queue) pause(ctx context.Context) {
 	timer := time.NewTimer(q.retryDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
+	case <-q.session.ended:
 	}
 }

@@ -247,9 +247,6 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case event.Err == zk.ErrClosing:
-		c.clientClosed = true
-		return nil, event.Err
 	case event.Err != nil:
 		// The watches are dead, and perhaps also the session and the contender's own node.
 		clear(c.watches)
@@ -330,7 +327,6 @@ func (c *contender) checkInterrupted() error {
 		return err
 	}
 	if c.session.isClosed() {
-		c.clientClosed = true
 		return zk.ErrClosing
 	}
 	return nil
