@@ -49,6 +49,7 @@ var productionLimits = history.Limits{
 	RequestsPerSecond: 30,
 	NameLength:        len("_c_-write-") + 32 + len("-2147483648"),
 	NoExistWatches:    true,
+	Listens:           true,
 	NoLateRetries:     true,
 }
 

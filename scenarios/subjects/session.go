@@ -38,7 +38,6 @@ func Session() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
-	s.Limits.Listens = true
 	// The process confirms the session repeatedly while it waits.
 	s.Limits.Requests = history.Unbounded
 	// A session confirms itself for as long as it is open.
