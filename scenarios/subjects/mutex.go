@@ -105,8 +105,8 @@ func newMutex(p *scenarios.Process) (*lock.Mutex, error) {
 	return lock.NewMutex(newSession(p, p.Client), p.Directory, options(p)...)
 }
 
-// newSession returns the session of a process, which all its locks share, on the process's client or
-// on what wraps it.
+// newSession returns the session of a process, which all its locks share, on the process's client
+// or on what wraps it.
 func newSession(p *scenarios.Process, c client.Client) *lock.Session {
 	return lock.NewSession(client.Connecting(c), p.Client.Events(), p.SessionTimeout)
 }

@@ -34,8 +34,8 @@ func Prefixed() scenarios.Subject {
 	return s
 }
 
-// A prefixedClient adds a prefix to each path of a lock's requests. The path that Create returns has
-// the prefix.
+// A prefixedClient adds a prefix to each path of a lock's requests. The path that Create returns
+// has the prefix.
 type prefixedClient struct {
 	client.Client
 	prefix string
