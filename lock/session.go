@@ -45,8 +45,8 @@ type SessionEvent struct {
 	Err    error // of SessionLost: the reason, which wraps [ErrSessionLost]
 }
 
-// A Session is a [Client] that tracks the status of its ZooKeeper session. Locks are made on it; the
-// syncs and writes for one lock serve the others. Its methods may be called concurrently.
+// A Session is a [Client] that tracks the status of its ZooKeeper session. Locks are made on it;
+// the syncs and writes for one lock serve the others. Its methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmation was begun: see the clock bound in
