@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -15,25 +14,14 @@ import (
 // concurrently.
 type Barrier struct{ queue *queue }
 
-// NewBarrier returns the barrier at the path: see [NewMutex]. It sends no request. The client needs
-// a method Multi, as *zk.Conn and a [Session] on it have. The node belongs to the barrier, and must
-// have no children. Options that concern contenders have no effect.
-func NewBarrier(client Client, path string, sessionTimeout time.Duration, options ...Option) (
-	*Barrier, error,
-) {
-	q, err := newQueue(client, path, sessionTimeout, options)
+// NewBarrier returns the barrier at the path: see [NewMutex]. The node belongs to the barrier, and
+// must have no children. Options that concern contenders have no effect.
+func NewBarrier(session *Session, path string, options ...Option) (*Barrier, error) {
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.requireMulti(); err != nil {
-		return nil, err
-	}
 	return &Barrier{q}, nil
-}
-
-// NewBarrier returns a [Barrier] of the session: see [NewBarrier].
-func (s *Session) NewBarrier(path string, options ...Option) (*Barrier, error) {
-	return NewBarrier(s, path, s.timeout, options...)
 }
 
 // Set sets the barrier, unless it is set, and creates missing parents. Once it has returned nil,
@@ -85,13 +73,12 @@ func (b *Barrier) Path() string { return b.queue.path }
 
 // write carries out a write that may be repeated.
 func (b *Barrier) write(ctx context.Context, request func() error) error {
-	var failures failureRun
 	for {
 		_, err := await(ctx, func() (struct{}, error) { return struct{}{}, request() })
 		if err == nil || errors.Is(err, zk.ErrNotEmpty) {
 			return err
 		}
-		if err := b.queue.awaitRetry(ctx, err, &failures); err != nil {
+		if err := b.queue.awaitRetry(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const barrierPath = "/barriers/migration"
 
 func (w *world) singleBarrier(client int) *lock.Barrier {
-	return must(lock.NewBarrier(w.client(client), barrierPath, sessionTimeout))
+	return must(lock.NewBarrier(w.session(client), barrierPath))
 }
 
 // wait begins a call of Wait.
@@ -202,7 +202,7 @@ func TestBarrierGivenUp(t *testing.T) {
 		}
 		w.set(1)
 		session := w.session(1)
-		onSession := must(session.NewBarrier(barrierPath))
+		onSession := must(lock.NewBarrier(session, barrierPath))
 		c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return nil, onSession.Wait(ctx)
 		})
@@ -222,12 +222,8 @@ func TestBarrierRefused(t *testing.T) {
 			zk.ErrNotEmpty) {
 			t.Errorf("Remove of a node with a child: %v", err)
 		}
-		if _, err := lock.NewBarrier(w.client(1), "barrier", sessionTimeout); err == nil {
+		if _, err := lock.NewBarrier(w.session(1), "barrier"); err == nil {
 			t.Error("a relative path is accepted")
-		}
-		withoutMulti := struct{ lock.Client }{w.client(1)}
-		if _, err := lock.NewBarrier(withoutMulti, barrierPath, sessionTimeout); err == nil {
-			t.Error("a client without Multi is accepted")
 		}
 	})
 }
@@ -246,7 +242,7 @@ func (r rooted) Create(path string, data []byte, flags int32, acl []zk.ACL) (str
 // created the node of the prefix.
 func TestBarrierBelowMissingPrefix(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		b := must(lock.NewBarrier(rooted{w.client(1), "/app"}, "/barrier", sessionTimeout))
+		b := must(lock.NewBarrier(w.sessionOf(1, rooted{w.client(1), "/app"}), "/barrier"))
 		c := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return nil, b.Set(ctx)
 		})

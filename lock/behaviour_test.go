@@ -59,8 +59,8 @@ func (s *fixture) context() context.Context {
 	return ctx
 }
 
-func (s *fixture) mutex(client lock.Client, path string, options ...lock.Option) *lock.Mutex {
-	return must(lock.NewMutex(client, path, behaviourTimeout, options...))
+func (s *fixture) mutex(client *lock.Session, path string, options ...lock.Option) *lock.Mutex {
+	return must(lock.NewMutex(client, path, options...))
 }
 
 // take takes a lock and fails the test if that takes too long.
@@ -219,8 +219,8 @@ var behaviours = []struct {
 		s.unlock(s.take(s.mutex(s.session(), "/owner")))
 	}},
 	{"shared readers, an exclusive writer, and a downgrade", func(s *fixture) {
-		a, b := must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout)),
-			must(lock.NewRWMutex(s.session(), "/rw", behaviourTimeout))
+		a, b := must(lock.NewRWMutex(s.session(), "/rw")),
+			must(lock.NewRWMutex(s.session(), "/rw"))
 		first, second := s.take(a.RLocker()), s.take(b.RLocker())
 		_, err := a.TryLock(s.context())
 		s.wantError(err, lock.ErrNotAcquired)
@@ -242,8 +242,8 @@ var behaviours = []struct {
 		s.unlock(writer)
 	}},
 	{"a limited number of places", func(s *fixture) {
-		a, b := must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout)),
-			must(lock.NewSemaphore(s.session(), "/places", 2, behaviourTimeout))
+		a, b := must(lock.NewSemaphore(s.session(), "/places", 2)),
+			must(lock.NewSemaphore(s.session(), "/places", 2))
 		first, second := s.take(a), s.take(b)
 		_, err := a.TryLock(s.context())
 		s.wantError(err, lock.ErrNotAcquired)
@@ -365,9 +365,9 @@ var behaviours = []struct {
 	}},
 	{"a barrier is removed while a process that waits is disconnected", func(s *fixture) {
 		network := new(flakyNetwork)
-		waiter := must(openSession(s.T, s.address, behaviourTimeout,
-			network.dial).NewBarrier("/barrier"))
-		other := must(s.session().NewBarrier("/barrier"))
+		waiter := must(lock.NewBarrier(openSession(s.T, s.address, behaviourTimeout,
+			network.dial), "/barrier"))
+		other := must(lock.NewBarrier(s.session(), "/barrier"))
 		s.wantError(waiter.Wait(s.context()), nil)
 		s.wantError(other.Set(s.context()), nil)
 		ctx, passed := s.context(), make(chan error, 1)

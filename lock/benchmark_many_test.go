@@ -22,7 +22,7 @@ func BenchmarkZooKeeperMany(b *testing.B) {
 	take := map[string]func(*lock.Session) []func() (func() error, error){
 		"Mutex": func(session *lock.Session) (takes []func() (func() error, error)) {
 			for i := range manyLocks {
-				mutex := must(session.NewMutex(fmt.Sprintf("/mutex-%d", i)))
+				mutex := must(lock.NewMutex(session, fmt.Sprintf("/mutex-%d", i)))
 				takes = append(takes, func() (func() error, error) {
 					lease, err := mutex.Lock(background)
 					if err != nil {

@@ -187,8 +187,7 @@ func newMutexCompetitor(ctx context.Context, b *testing.B, name, path, address s
 ) *competitor {
 	locks, traffic := new(goLocks), new(meter)
 	for range contenders {
-		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, traffic.dial), path,
-			benchmarkTimeout))
+		mutex := must(lock.NewMutex(openSession(b, address, benchmarkTimeout, traffic.dial), path))
 		locks.takes = append(locks.takes, func() (func() error, error) {
 			lease, err := mutex.Lock(ctx)
 			if err != nil {

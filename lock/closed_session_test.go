@@ -97,34 +97,25 @@ func TestSessionClosedByOthers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		servers int
-		session bool
 		watched bool // the holder watches its node
 		slow    time.Duration
 	}{
-		{"a request fails", 1, false, true, 0},
-		{"a request waits", 3, false, true, 700 * time.Millisecond},
-		{"no request waits", 3, false, true, 0},
-		{"session, a request waits", 3, true, true, 700 * time.Millisecond},
-		{"session, not watched", 3, true, false, 0},
+		{"a request fails", 1, true, 0},
+		{"a request waits", 3, true, 700 * time.Millisecond},
+		{"no request waits", 3, true, 0},
+		{"not watched", 3, false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inEnsemble(t, tc.servers, 2, func(w *world) {
-				var client lock.Client = w.client(1)
-				if tc.session {
-					client = w.session(1)
-				}
-				lease := w.acquire(must(lock.NewMutex(client, "/lock", sessionTimeout)))
+				lease := w.acquire(w.mutex(1))
 				done := lease.Done()
-				standing := background
-				if tc.session {
-					standing = w.sessionContext(client.(*lock.Session))
-				}
+				standing := w.sessionContext(w.session(1))
 				if tc.watched {
 					w.watch()
 				}
 				w.closeSession(1, tc.slow)
 				w.wantLostSession(lease, done)
-				if tc.session && !errors.Is(context.Cause(standing), lock.ErrSessionLost) {
+				if !errors.Is(context.Cause(standing), lock.ErrSessionLost) {
 					t.Errorf("the session's context: %v", context.Cause(standing))
 				}
 				// Others hold the lock by then, and keep it.
@@ -142,58 +133,20 @@ func TestSessionClosedByOthers(t *testing.T) {
 	}
 }
 
-// A holder does not watch its node in the first twentieth of the session timeout. A client that is
-// not a Session does not notify it then, but Err, Done and Context report the loss.
-func TestSessionClosedByOthersUnwatched(t *testing.T) {
-	for _, look := range []struct {
-		name string
-		over func(*lock.Lease) bool
-	}{
-		{"Err", func(l *lock.Lease) bool { return errors.Is(l.Err(), lock.ErrSessionLost) }},
-		{"Done", func(l *lock.Lease) bool {
-			select {
-			case <-l.Done():
-				return true
-			default:
-				return false
-			}
-		}},
-	} {
-		t.Run(look.name, func(t *testing.T) {
-			inEnsemble(t, 3, 1, func(w *world) {
-				lease := w.acquire(w.mutex(1))
-				w.closeSession(1, 0)
-				if !look.over(lease) {
-					t.Error("the lease is valid")
-				}
-			})
-		})
-	}
-	t.Run("at the first request", func(t *testing.T) {
-		inEnsemble(t, 3, 1, func(w *world) {
-			lease := w.acquire(w.mutex(1))
-			done := lease.Done()
-			w.closeSession(1, 0)
-			w.pass(sessionTimeout / 20)
-			w.wantLostSession(lease, done)
-		})
-	})
-}
-
 // A Session ends the leases of each of the client's successive sessions, and none of another
 // client.
 func TestSessionClosedTwice(t *testing.T) {
 	inEnsemble(t, 3, 2, func(w *world) {
 		session := w.session(1)
-		lease := w.acquire(must(lock.NewMutex(session, "/lock", sessionTimeout)))
-		other := w.acquire(must(lock.NewMutex(w.session(2), "/other", sessionTimeout)))
+		lease := w.acquire(must(lock.NewMutex(session, "/lock")))
+		other := w.acquire(must(lock.NewMutex(w.session(2), "/other")))
 		done := lease.Done()
 		for range 2 {
 			w.closeSession(1, 0)
 			w.wantLostSession(lease, done)
 			w.flow()
 			w.log.Reset()
-			lease = w.acquire(must(lock.NewMutex(session, "/lock", sessionTimeout)))
+			lease = w.acquire(must(lock.NewMutex(session, "/lock")))
 			done = lease.Done()
 		}
 		if other.Err() != nil {
@@ -206,8 +159,8 @@ func TestSessionClosedTwice(t *testing.T) {
 func TestSessionClosedAfterAnUnlock(t *testing.T) {
 	inEnsemble(t, 3, 1, func(w *world) {
 		session := w.session(1)
-		first := w.acquire(must(lock.NewMutex(session, "/first", sessionTimeout)))
-		second := w.acquire(must(lock.NewMutex(session, "/second", sessionTimeout)))
+		first := w.acquire(must(lock.NewMutex(session, "/first")))
+		second := w.acquire(must(lock.NewMutex(session, "/second")))
 		done := second.Done()
 		w.unlock(first)
 		w.closeSession(1, 0)
@@ -225,12 +178,12 @@ func (closesSilently) Close() {}
 func TestSessionClosedSilently(t *testing.T) {
 	type take = func(context.Context) (*lock.Lease, error)
 	for name, of := range map[string]func(*lock.Session) take{
-		"mutex":     func(s *lock.Session) take { return must(s.NewMutex("/lock")).Lock },
-		"reader":    func(s *lock.Session) take { return must(s.NewRWMutex("/lock")).RLock },
-		"semaphore": func(s *lock.Session) take { return must(s.NewSemaphore("/lock", 2)).Lock },
+		"mutex":     func(s *lock.Session) take { return must(lock.NewMutex(s, "/lock")).Lock },
+		"reader":    func(s *lock.Session) take { return must(lock.NewRWMutex(s, "/lock")).RLock },
+		"semaphore": func(s *lock.Session) take { return must(lock.NewSemaphore(s, "/lock", 2)).Lock },
 		"double barrier": func(s *lock.Session) take {
 			return func(ctx context.Context) (*lock.Lease, error) {
-				_, err := must(s.NewDoubleBarrier("/barrier", 2)).Enter(ctx)
+				_, err := must(lock.NewDoubleBarrier(s, "/barrier", 2)).Enter(ctx)
 				return nil, err
 			}
 		},

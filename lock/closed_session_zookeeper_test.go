@@ -130,7 +130,7 @@ func TestSessionClosedByOthersOnZooKeeper(t *testing.T) {
 				t.Cleanup(conn.Close)
 				session = lock.NewSession(conn, events, timeout)
 			}
-			lease := must(must(session.NewMutex("/lock")).Lock(background))
+			lease := must(must(lock.NewMutex(session, "/lock")).Lock(background))
 			done := lease.Done()
 			held <- done
 			<-watched

@@ -24,7 +24,8 @@ func TestBoundOfConnections(t *testing.T) {
 			for opened := time.Duration(0); opened <= timeout; opened += 5 * step {
 				for asked := opened; asked <= opened+2*timeout; asked += step {
 					p := &proof{
-						timeout: timeout, session: 7, sendTimes: sendTimes{proven: began.Add(asked)},
+						timeout: timeout, validity: valid, session: 7,
+						sendTimes:  sendTimes{proven: began.Add(asked)},
 						connection: connection{began: began, opened: began.Add(opened)},
 					}
 					prolonged, third := time.Duration(0), passed(timeout/3)
@@ -32,7 +33,7 @@ func TestBoundOfConnections(t *testing.T) {
 					if first := passed(opened) + third; heard >= first {
 						prolonged = max(first, heard-third)
 					}
-					ends := passed(p.provenAt(7, valid).Add(valid).Sub(began))
+					ends := passed(p.provenAt(7).Add(valid).Sub(began))
 					if ends > prolonged+timeout {
 						t.Fatalf("%+v, opened after %v, asked after %v: the session can end %v before the"+
 							" lease of %v", world, opened, asked, ends-prolonged-timeout, valid)
@@ -55,11 +56,12 @@ func TestStableConnections(t *testing.T) {
 			for age := time.Duration(0); age < timeout*2/3; age += 10 * time.Second {
 				asked := began.Add(took + age)
 				p := &proof{
-					timeout: timeout, session: 7, sendTimes: sendTimes{proven: asked},
+					timeout: timeout, validity: valid, session: 7,
+					sendTimes:  sendTimes{proven: asked},
 					connection: connection{began: began, opened: began.Add(took)},
 				}
-				unstable = p.unstable(valid)
-				least = min(least, p.provenAt(7, valid).Add(valid).Sub(asked))
+				unstable = p.unstable()
+				least = min(least, p.provenAt(7).Add(valid).Sub(asked))
 			}
 			if want := least < valid/2; unstable != want {
 				t.Errorf("opened in %v: unstable %v, but %v of %v are left", took, unstable, least, valid)
@@ -82,6 +84,9 @@ func TestConnectionsGoByGrantedTimeout(t *testing.T) {
 	d.attach(s)
 	if s.timeout != 2*second || s.proof.timeout != 4*second {
 		t.Errorf("timeout %v, of the pings %v; want 2s and 4s", s.timeout, s.proof.timeout)
+	}
+	if valid := s.proof.validity; valid != validity(2*second) {
+		t.Errorf("a lease of %v, want a third of 2s", valid)
 	}
 	if err := d.grant(6 * second); err != nil || s.proof.timeout != 6*second {
 		t.Errorf("timeout of the pings %v, error %v; want 6s", s.proof.timeout, err)

@@ -39,8 +39,6 @@ type contender struct {
 	uncertain    bool             // a create with an unknown outcome may have made a node
 	wasUncertain bool             // uncertain was true at some time of the attempt
 	dirCzxid     int64            // zxid that created the directory, from the last listing
-	clientClosed bool             // the client has reported that it was closed
-	failures     failureRun       // of requests that fail at once
 	waited       bool             // it had to wait for another contender
 	granted      bool             // it was granted the lock
 	// the session in which the first request to delete the node was sent; 0 before
@@ -160,9 +158,7 @@ func (c *contender) obtain() (*leaseKeeper, error) {
 		return nil, err
 	}
 	c.granted = true
-	if c.session != nil { // before the caller has the lease: a Close that it calls next ends it
-		c.session.register(keeper.tenure)
-	}
+	c.session.register(keeper.tenure) // A Close that the caller calls next ends the lease.
 	c.observe(Event{Kind: Granted, Token: keeper.tenure.token, Elapsed: time.Since(c.started)})
 	return keeper, nil
 }
@@ -246,27 +242,14 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 // alive for some time. Only a pair of requests proves it: see [proof].
 func (c *contender) alive() bool {
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
-		time.Since(c.provenAt()) < c.validity/2 && !c.proof.unstable(c.validity)
-}
-
-// settling reports whether the connection took so long to open that no lease is granted yet.
-func (c *contender) settling() bool {
-	if c.session != nil {
-		c.session.currentEpoch() // The proof then knows the last connection.
-	}
-	return c.proof.settling(c.validity)
+		time.Since(c.provenAt()) < c.validity/2 && !c.session.proof.unstable()
 }
 
 func (c *contender) isConnected() bool { return c.client.State() == zk.StateHasSession }
 
 // provenAt returns since when the session to which the node belongs is proved to be alive: see
 // [proof].
-func (c *contender) provenAt() time.Time {
-	if c.session != nil {
-		c.session.currentEpoch() // The proof then knows the connection of the last reply.
-	}
-	return c.proof.provenAt(c.owner, c.validity)
-}
+func (c *contender) provenAt() time.Time { return c.session.provenAt(c.owner) }
 
 // create creates the contender's node, or finds the node of an earlier request whose reply was
 // lost.
@@ -373,14 +356,17 @@ func (c *contender) findNode() error {
 func (c *contender) remove() {
 	for c.node != "" || c.uncertain {
 		err := c.removeOnce()
-		if err != nil && (refused(err) || c.closed(err)) {
+		if err != nil && (refused(err) || c.session.isClosed()) {
 			c.removalErr = fmt.Errorf("lock: the node could not be removed: %w", err)
 			c.observe(Event{Kind: Abandoned, Err: err})
 			return
 		}
 		if err != nil {
 			c.observe(Event{Kind: Retried, Err: err})
-			time.Sleep(c.retryAfter)
+			select {
+			case <-time.After(c.retryAfter):
+			case <-c.session.ended:
+			}
 		}
 	}
 }
@@ -419,9 +405,8 @@ func (c *contender) removeOnce() error {
 // A contender that never held the lock, or that has lost its session, gives no such signal. Neither
 // does one that did not have to wait: most likely nobody waits for it, and the signal has a cost.
 func (c *contender) releaseNode() error {
-	if client, ok := c.client.(multiClient); ok && c.granted && c.waited &&
-		c.rule.kind == exclusive {
-		err := c.multi(client, &zk.SetDataRequest{Path: c.node, Version: -1},
+	if c.granted && c.waited && c.rule.kind == exclusive {
+		err := c.multi(&zk.SetDataRequest{Path: c.node, Version: -1},
 			&zk.DeleteRequest{Path: c.node, Version: -1})
 		if !errors.Is(err, zk.ErrNoAuth) { // A write needs one permission more than a delete.
 			return err
@@ -453,7 +438,7 @@ func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
-	closed := c.closed(err)
+	closed := c.session.isClosed()
 	if !closed && c.rule.try && c.node == "" && !c.uncertain {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -463,20 +448,16 @@ func (c *contender) pause(err error) error {
 	}
 	delay := c.retryAfter
 	if err == errSlowConnection {
-		delay += c.proof.youngFor()
+		delay += c.session.proof.youngFor()
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-c.cancelled:
+	case <-c.session.ended:
 	}
-	return c.checkCancelled() // Both may have been ready.
-}
-
-// closed reports whether the client was closed.
-func (c *contender) closed(err error) bool {
-	return c.clientClosed || c.failures.clientClosed(c.queue, err, c.retryAfter)
+	return c.checkInterrupted() // Several may have been ready.
 }
 
 func isNoNode(err error) bool { return errors.Is(err, zk.ErrNoNode) }

@@ -14,7 +14,7 @@ import (
 // A failed or cancelled attempt leaves its node.
 var cleanupDefects = []defect{
 	{"B12 D12", "a failed attempt leaves its node", 1, func(w *world) {
-		m := must(lock.NewMutex(unlisted{w.client(1)}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, unlisted{w.client(1)}), "/lock"))
 		w.wantError(w.start(background, m), zk.ErrNoAuth)
 		w.wantNodes(0)
 	}},
@@ -74,7 +74,7 @@ var cleanupDefects = []defect{
 		w.wantNodes(1)
 	}},
 	{"B21", "the error of the clean-up hides that of the attempt", 1, func(w *world) {
-		m := must(lock.NewMutex(unlistedForGood{unlisted{w.client(1)}}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, unlistedForGood{unlisted{w.client(1)}}), "/lock"))
 		w.wantError(w.start(background, m), zk.ErrNoAuth)
 	}},
 	{"B23", "a cancelled waiter is woken and queues again", 2, func(w *world) {

@@ -15,7 +15,7 @@ import (
 // The reply to a create is lost.
 var createDefects = []defect{
 	{"B01 D7", "no GUID, waits behind its own second node", 1, func(w *world) {
-		c, node := w.loseCreate(w.client(1))
+		c, node := w.loseCreate(w.session(1))
 		w.wantGranted(c)
 		w.wantNodes(1)
 		if c.lease.Node() != node {
@@ -25,7 +25,7 @@ var createDefects = []defect{
 	{"B02", "the search for the node stops at the first error", 1, func(w *world) {
 		ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
 		defer cancel()
-		m := must(lock.NewMutex(newUnsearchable(w.client(1), 10), "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, newUnsearchable(w.client(1), 10)), "/lock"))
 		c := w.begin(ctx, m.Lock)
 		w.serve(1)
 		w.cluster.LoseReply(w.client(1).Link)
@@ -104,16 +104,17 @@ var createDefects = []defect{
 			}
 		}
 	}},
-	{"B08", "the clean-up adds the path prefix twice", 1, func(w *world) {
+	{"B08", "the clean-up adds the path prefix twice", 2, func(w *world) {
 		w.create("/app", 0, 0)
-		for _, strip := range []bool{true, false} {
-			m := must(lock.NewMutex(prefixed{w.client(1), "/app", strip}, "/lock", sessionTimeout))
+		for number, strip := range map[int]bool{1: true, 2: false} {
+			conn := w.client(number)
+			m := must(lock.NewMutex(w.sessionOf(number, prefixed{conn, "/app", strip}), "/lock"))
 			lease := w.acquire(m)
 			done := false
 			go func() { lease.Unlock(background); done = true }()
 			w.send()
-			w.cluster.Cut(w.client(1).Link)
-			w.cluster.Heal(w.client(1).Link)
+			w.cluster.Cut(conn.Link)
+			w.cluster.Heal(conn.Link)
 			w.pass(2 * time.Second)
 			if left := w.cluster.Tree().Children("/app/lock", nil).Children; !done ||
 				len(left) > 0 {
@@ -122,7 +123,7 @@ var createDefects = []defect{
 		}
 	}},
 	{"B09", "a found node is not recognized by its path", 2, func(w *world) {
-		c, node := w.loseCreate(w.client(1))
+		c, node := w.loseCreate(w.session(1))
 		w.wantGranted(c)
 		if c.lease.Node() != node {
 			w.t.Errorf("holds %s, created %s", c.lease.Node(), node)
@@ -133,7 +134,7 @@ var createDefects = []defect{
 		w.wantGranted(waiter)
 	}},
 	{"B10", "the search on a server that lags", 1, func(w *world) {
-		c, node := w.loseCreate(&lagging{Conn: w.client(1)})
+		c, node := w.loseCreate(w.sessionOf(1, &lagging{Conn: w.client(1)}))
 		w.wantGranted(c)
 		if c.lease.Node() != node {
 			w.t.Errorf("holds %s, created %s", c.lease.Node(), node)
@@ -143,9 +144,9 @@ var createDefects = []defect{
 
 // loseCreate makes the first client take the lock and loses the reply to its create. It returns the
 // path of the node.
-func (w *world) loseCreate(client lock.Client) (*call, string) {
+func (w *world) loseCreate(session *lock.Session) (*call, string) {
 	w.t.Helper()
-	c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
+	c := w.start(background, must(lock.NewMutex(session, "/lock")))
 	w.serve(1)
 	w.wantNodes(1)
 	node := "/lock/" + w.nodes()[0]
@@ -177,13 +178,13 @@ func (u *unsearchable) Children(path string) ([]string, *zk.Stat, error) {
 // prefixed is a client that adds a prefix to every path, and removes it from the result of Create
 // or not.
 type prefixed struct {
-	lock.Client
+	*model.Conn
 	prefix string
 	strip  bool
 }
 
 func (p prefixed) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
-	created, err := p.Client.Create(p.prefix+path, data, flags, acl)
+	created, err := p.Conn.Create(p.prefix+path, data, flags, acl)
 	if p.strip {
 		created = strings.TrimPrefix(created, p.prefix)
 	}
@@ -191,22 +192,37 @@ func (p prefixed) Create(path string, data []byte, flags int32, acl []zk.ACL) (s
 }
 
 func (p prefixed) Delete(path string, version int32) error {
-	return p.Client.Delete(p.prefix+path, version)
+	return p.Conn.Delete(p.prefix+path, version)
 }
 
 func (p prefixed) Exists(path string) (bool, *zk.Stat, error) {
-	return p.Client.Exists(p.prefix + path)
+	return p.Conn.Exists(p.prefix + path)
 }
 
 func (p prefixed) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
-	return p.Client.GetW(p.prefix + path)
+	return p.Conn.GetW(p.prefix + path)
 }
 
 func (p prefixed) Children(path string) ([]string, *zk.Stat, error) {
-	return p.Client.Children(p.prefix + path)
+	return p.Conn.Children(p.prefix + path)
 }
 
-func (p prefixed) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }
+func (p prefixed) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	rooted := make([]any, len(operations))
+	for i, operation := range operations {
+		switch o := operation.(type) {
+		case *zk.CheckVersionRequest:
+			rooted[i] = &zk.CheckVersionRequest{Path: p.prefix + o.Path, Version: o.Version}
+		case *zk.SetDataRequest:
+			rooted[i] = &zk.SetDataRequest{Path: p.prefix + o.Path, Data: o.Data, Version: o.Version}
+		case *zk.DeleteRequest:
+			rooted[i] = &zk.DeleteRequest{Path: p.prefix + o.Path, Version: o.Version}
+		}
+	}
+	return p.Conn.Multi(rooted...)
+}
+
+func (p prefixed) Sync(path string) (string, error) { return p.Conn.Sync(p.prefix + path) }
 
 // lagging is a client on a server that knows nothing until it has taken part in a transaction. It
 // may answer a sync without one, like a deposed leader.

@@ -102,7 +102,7 @@ var localDefects = []defect{
 		func(w *world) {
 			owner := lock.WithOwner(background)
 			failing := &unlistedAtFirst{Conn: w.client(1)}
-			m := must(lock.NewMutex(failing, "/lock", sessionTimeout))
+			m := must(lock.NewMutex(w.sessionOf(1, failing), "/lock"))
 			w.wantError(w.start(owner, m), zk.ErrNoAuth)
 			w.unlock(w.take(owner, m.Lock))
 			w.wantNodes(0)
@@ -176,7 +176,7 @@ var localDefects = []defect{
 		w.wantError(c, context.DeadlineExceeded)
 	}},
 	{"B63 D21", "the directory is removed while others are about to use it", 1, func(w *world) {
-		m := must(lock.NewMutex(w.client(1), "/jobs/nightly", sessionTimeout))
+		m := must(lock.NewMutex(w.session(1), "/jobs/nightly"))
 		for range 2 {
 			w.unlock(w.acquire(m))
 			if err := w.do(func() error {
@@ -201,7 +201,7 @@ var localDefects = []defect{
 	{"D5", "alone in the directory counts as first", 2, func(w *world) {
 		rival := w.acquire(w.mutex(2))
 		gone := &vanishing{Conn: w.client(1), gone: make(chan struct{})}
-		c := w.start(background, must(lock.NewMutex(gone, "/lock", sessionTimeout)))
+		c := w.start(background, must(lock.NewMutex(w.sessionOf(1, gone), "/lock")))
 		w.wantWaiting(c)
 		w.unlock(rival)
 		w.wantGranted(c)

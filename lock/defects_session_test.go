@@ -23,7 +23,7 @@ var sessionDefects = []defect{
 	}},
 	{"B47", "a node of an expired session counts as its own", 1, func(w *world) {
 		foreign := &foreignOwner{Conn: w.client(1)}
-		lease := w.acquire(must(lock.NewMutex(foreign, "/lock", sessionTimeout)))
+		lease := w.acquire(must(lock.NewMutex(w.sessionOf(1, foreign), "/lock")))
 		if lease.Node() == foreign.first {
 			w.t.Error("the lock was granted by a node of another session")
 		}

@@ -48,8 +48,9 @@ var watchDefects = []defect{
 		before := w.requests(2, "")
 		w.pass(2 * sessionTimeout)
 		w.wantWaiting(c)
-		if after := w.requests(2, ""); before != 4 || after != before {
-			w.t.Errorf("%d requests until it waited, want 4, and %d since", before, after-before)
+		if after := w.requests(2, ""); before != 4 || after != before+1 {
+			w.t.Errorf("%d requests until it waited, want 4, and %d since, want 1", before,
+				after-before)
 		}
 	}},
 	{
@@ -78,7 +79,7 @@ var watchDefects = []defect{
 		"B36", "the session expires during a retry, and the attempt deadlocks", 2,
 		func(w *world) {
 			holder := w.acquire(w.mutex(1))
-			m := must(lock.NewMutex(newUnsearchable(w.client(2), 30), "/lock", sessionTimeout))
+			m := must(lock.NewMutex(w.sessionOf(2, newUnsearchable(w.client(2), 30)), "/lock"))
 			c := w.start(background, m)
 			w.pass(time.Second)
 			w.cluster.Expire(w.client(2).SessionID())

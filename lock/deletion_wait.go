@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,8 +12,7 @@ type deletionWait struct {
 	queue *queue
 	// whose reads reflect all writes before the wait, or at least the creation of the nodes;
 	// 0 for none
-	session  int64
-	failures failureRun
+	session int64
 }
 
 // await waits until a node is deleted, or does not exist.
@@ -31,7 +29,7 @@ func (w *deletionWait) await(ctx context.Context, node string) error {
 			}
 		}
 		if err != nil {
-			if err := w.queue.awaitRetry(ctx, err, &w.failures); err != nil {
+			if err := w.queue.awaitRetry(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -60,13 +58,10 @@ func (w *deletionWait) awaitEvent(ctx context.Context, events <-chan zk.Event) (
 	defer timer.Stop()
 	select {
 	case event := <-events:
-		if errors.Is(event.Err, zk.ErrClosing) {
-			return false, event.Err
-		}
 		return event.Type == zk.EventNodeDeleted, nil
 	case <-timer.C:
 		return false, nil
-	case <-w.queue.closing:
+	case <-w.queue.session.ended:
 		return false, zk.ErrClosing
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

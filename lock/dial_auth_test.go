@@ -70,7 +70,7 @@ func TestDialWithAuth(t *testing.T) {
 			}
 			defer session.Close()
 			private := lock.WithACL(zk.AuthACL(zk.PermAll))
-			mutex, err := session.NewMutex("/private", private)
+			mutex, err := lock.NewMutex(session, "/private", private)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestDialWithAuth(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer other.Close()
-				mutex, err := other.NewMutex("/private")
+				mutex, err := lock.NewMutex(other, "/private")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -65,7 +65,7 @@ func TestClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mutex, err := session.NewMutex("/locks/billing")
+		mutex, err := lock.NewMutex(session, "/locks/billing")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestCloseOfStuckClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := lock.NewSession(stuckClient{conn}, make(chan zk.Event), 10*time.Second)
-	mutex, err := session.NewMutex("/locks/billing")
+	mutex, err := lock.NewMutex(session, "/locks/billing")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +123,21 @@ func (o closingObserver) Observe(e lock.Event) {
 	}
 }
 
-// Close ends a lease that nobody has yet. The client has no method Close, so nothing else ends it.
+// unclosed is a client that nothing closes.
+type unclosed struct{ *zk.Conn }
+
+func (unclosed) Close() {}
+
+// Close ends a lease that nobody has yet. The client stays open, so nothing else ends it.
 func TestCloseAtTheGrant(t *testing.T) {
 	conn, events, err := zk.Connect(serve(t).Addresses(), 10*time.Second, zk.WithLogger(silent{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	session := lock.NewSession(struct{ lock.Client }{conn}, events, 10*time.Second)
-	mutex, err := session.NewMutex("/locks/billing", lock.WithObserver(closingObserver{session}))
+	session := lock.NewSession(unclosed{conn}, events, 10*time.Second)
+	mutex, err := lock.NewMutex(session, "/locks/billing",
+		lock.WithObserver(closingObserver{session}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +186,7 @@ func TestSessionShortened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex("/locks/billing")
+	mutex, err := lock.NewMutex(session, "/locks/billing")
 	if err != nil {
 		t.Fatal(err)
 	}

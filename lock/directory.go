@@ -27,14 +27,9 @@ func (q *queue) createParents(directory string) error {
 	return errRestart
 }
 
-// A containerClient is a client that can create container nodes.
-type containerClient interface {
-	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
-}
-
 func (q *queue) createDirectory(directory string) error {
-	if client, ok := q.client.(containerClient); ok && q.containers {
-		_, err := client.CreateContainer(directory, nil, zk.FlagContainer, q.acl)
+	if q.containers {
+		_, err := q.client.CreateContainer(directory, nil, zk.FlagContainer, q.acl)
 		return err
 	}
 	_, err := q.client.Create(directory, nil, 0, q.acl)

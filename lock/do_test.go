@@ -43,9 +43,9 @@ func TestDo(t *testing.T) {
 func TestDoOfEveryLock(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		s := w.session(1)
-		rw, err := s.NewRWMutex("/lock")
-		semaphore, err2 := s.NewSemaphore("/lock", 2)
-		mutex, err3 := s.NewMutex("/lock")
+		rw, err := lock.NewRWMutex(s, "/lock")
+		semaphore, err2 := lock.NewSemaphore(s, "/lock", 2)
+		mutex, err3 := lock.NewMutex(s, "/lock")
 		multi, err4 := lock.NewMulti(mutex)
 		if err := errors.Join(err, err2, err3, err4); err != nil {
 			t.Fatal(err)
@@ -269,7 +269,7 @@ func TestSyncLocker(t *testing.T) {
 // Several readers share one sync.Locker.
 func TestSyncLockerOfReaders(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		rw, err := lock.NewRWMutex(w.client(1), "/lock", sessionTimeout)
+		rw, err := lock.NewRWMutex(w.session(1), "/lock")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestSyncLockerOfReaders(t *testing.T) {
 // A reader that unlocks takes no live lease from another while a lease is lost.
 func TestSyncLockerOfReadersLosesOne(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		rw, err := lock.NewRWMutex(w.client(1), "/lock", sessionTimeout)
+		rw, err := lock.NewRWMutex(w.session(1), "/lock")
 		if err != nil {
 			t.Fatal(err)
 		}

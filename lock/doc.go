@@ -3,7 +3,7 @@
 // processes begin and end together, and [Barrier], at which they wait while it is set.
 //
 //	session, err := lock.Dial(ctx, servers, 10*time.Second)
-//	mutex, err := session.NewMutex("/locks/billing")
+//	mutex, err := lock.NewMutex(session, "/locks/billing")
 //	err = mutex.Do(ctx, func(ctx context.Context) error { // ctx ends when the lock is lost
 //		return store.Write(ctx, bill, lock.LeaseFrom(ctx).Token()) // refuses lower tokens
 //	})
@@ -11,8 +11,7 @@
 //
 // A contender creates an ephemeral sequential node below the path of the lock, watches the nearest
 // one before it that blocks it, and has the lock when none is left. A second Lock waits for the
-// first like any other, unless both have the same owner: see [WithOwner]. docs/lock.md has costs,
-// and the names of etcd, redsync and Curator.
+// first like any other, unless both have the same owner: see [WithOwner].
 //
 // # Guarantees
 //
@@ -40,7 +39,7 @@
 // A lease is valid for a third of the session timeout after each confirmation was begun, one in
 // each sixth of it. The process's clock may run up to a tenth slower than that of ZooKeeper's
 // leader. The clock covers pauses of the process; on Linux it stands still while the machine is
-// suspended. docs/lock.md has all conditions, such as a timeout that ZooKeeper has granted.
+// suspended. docs/lock.md has all conditions.
 //
 // # Errors
 //

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // A DoubleBarrier lets processes begin and end a computation together, in rounds: Enter waits until
@@ -18,31 +17,20 @@ type DoubleBarrier struct {
 }
 
 // NewDoubleBarrier returns the barrier for rounds of so many participants, whose nodes are below
-// the path: see [NewMutex]. All processes must pass the same number. The client must be a *zk.Conn,
-// a [Session] on one, or have the same method Multi. An access control list must permit every
-// participant to write the path.
-func NewDoubleBarrier(client Client, path string, participants int, sessionTimeout time.Duration,
-	options ...Option,
-) (*DoubleBarrier, error) {
+// the path: see [NewMutex]. All processes must pass the same number. An access control list must
+// permit every participant to write the path.
+func NewDoubleBarrier(session *Session, path string, participants int, options ...Option) (
+	*DoubleBarrier, error,
+) {
 	if participants < 1 {
 		return nil, fmt.Errorf("lock: a barrier needs at least one participant, not %d",
 			participants)
 	}
-	q, err := newQueue(client, path, sessionTimeout, options)
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.requireMulti(); err != nil {
-		return nil, err
-	}
 	return &DoubleBarrier{q, participants}, nil
-}
-
-// NewDoubleBarrier returns a [DoubleBarrier] of the session: see [NewDoubleBarrier].
-func (s *Session) NewDoubleBarrier(path string, participants int, options ...Option) (
-	*DoubleBarrier, error,
-) {
-	return NewDoubleBarrier(s, path, participants, s.timeout, options...)
 }
 
 // Enter waits until as many participants wait as a round needs. It survives lost connections. A

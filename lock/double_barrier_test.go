@@ -23,7 +23,7 @@ import (
 )
 
 func (w *world) barrier(client, participants int, options ...lock.Option) *lock.DoubleBarrier {
-	return must(lock.NewDoubleBarrier(w.client(client), "/lock", participants, sessionTimeout,
+	return must(lock.NewDoubleBarrier(w.session(client), "/lock", participants,
 		options...))
 }
 
@@ -153,7 +153,7 @@ func TestDoubleBarrierGivenUpInRound(t *testing.T) {
 func TestDoubleBarrierAfterSlowConnection(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		inWorld(t, 2, func(w *world) {
-			b := must(w.session(1).NewDoubleBarrier("/lock", 2))
+			b := must(lock.NewDoubleBarrier(w.session(1), "/lock", 2))
 			enter := func() *call {
 				return w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 					round, err := b.Enter(ctx)
@@ -300,7 +300,7 @@ func TestDoubleBarrierQueuedLate(t *testing.T) {
 // A barrier refuses to overwrite the data of something else.
 func TestDoubleBarrierForeignData(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		if _, err := lock.NewDoubleBarrier(w.client(1), "/lock", 0, sessionTimeout); err == nil {
+		if _, err := lock.NewDoubleBarrier(w.session(1), "/lock", 0); err == nil {
 			t.Error("a barrier without participants is accepted")
 		}
 		w.cluster.Tree().Apply(&tree.Write{
@@ -420,7 +420,7 @@ func TestDoubleBarrierAtLaggingServer(t *testing.T) {
 	config := simzk.Config{Servers: 3, LocalSessions: simzk.UpgradedLocalSessions}
 	inConfigured(t, config, 3, func(w *world) {
 		client := &heldRead{Conn: w.client(1)}
-		b := must(lock.NewDoubleBarrier(client, "/lock", 2, sessionTimeout))
+		b := must(lock.NewDoubleBarrier(w.sessionOf(1, client), "/lock", 2))
 		first := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			_, err := b.Enter(ctx)
 			return nil, err

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -21,25 +19,14 @@ var ErrNoLeader = errors.New("lock: the election has no leader")
 type Election struct{ queue *queue }
 
 // NewElection returns the election whose candidates create their nodes below the path: see
-// [NewMutex]. The client must be a *zk.Conn, a [Session] on one, or have the same method Multi,
-// because only the present leader may proclaim. An access control list must permit every candidate
-// to read and write the nodes below the path, and every observer to read them.
-func NewElection(client Client, path string, sessionTimeout time.Duration, options ...Option) (
-	*Election, error,
-) {
-	q, err := newQueue(client, path, sessionTimeout, options)
+// [NewMutex]. An access control list must permit every candidate to read and write the nodes below
+// the path, and every observer to read them.
+func NewElection(session *Session, path string, options ...Option) (*Election, error) {
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := q.client.(multiClient); !ok {
-		return nil, fmt.Errorf("lock: the client %T of an election has no method Multi", q.client)
-	}
 	return &Election{q}, nil
-}
-
-// NewElection returns an [Election] of the session: see [NewElection].
-func (s *Session) NewElection(path string, options ...Option) (*Election, error) {
-	return NewElection(s, path, s.timeout, options...)
 }
 
 // Campaign waits until it leads and has proclaimed the data. A candidate whose session is lost, or

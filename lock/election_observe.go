@@ -72,8 +72,7 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // process leads.
 //
 // The sequence ends when the context ends. It ends with an error if ZooKeeper refuses a request,
-// and with zk.ErrClosing after the client is closed: at once if Observe is waiting or the client is
-// a [Session], otherwise after twice the session timeout. All other errors are retried.
+// and with zk.ErrClosing after the client is closed. All other errors are retried.
 //
 // Observe creates the path if it is missing. It costs two reads for each proclamation, and two in
 // each session timeout because the client can lose an event over a reconnect. All observers are
@@ -108,8 +107,6 @@ type observation struct {
 	synced bool
 	seen   bool  // the proclamation was read since its watch was set
 	watch  watch // of the proclamation
-
-	failures failureRun // of requests that fail at once
 }
 
 // next returns the next proclamation to report.
@@ -126,7 +123,7 @@ func (o *observation) next(ctx context.Context) (Leader, error) {
 			o.watch = s.watch
 		}
 		if err != nil {
-			if err := o.queue.awaitRetry(ctx, err, &o.failures); err != nil {
+			if err := o.queue.awaitRetry(ctx, err); err != nil {
 				return Leader{}, err
 			}
 			o.seen = false
@@ -194,13 +191,10 @@ func (o *observation) await(ctx context.Context) error {
 	timer := time.NewTimer(o.queue.timeout)
 	defer timer.Stop()
 	select {
-	case event := <-o.watch.events:
+	case <-o.watch.events:
 		o.watch, o.seen = watch{}, false
-		if event.Err == zk.ErrClosing {
-			return event.Err
-		}
 	case <-timer.C:
-	case <-o.queue.closing:
+	case <-o.queue.session.ended:
 		return zk.ErrClosing
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -14,7 +14,7 @@ import (
 )
 
 func (w *world) election(client int) *lock.Election {
-	return must(lock.NewElection(w.client(client), "/lock", sessionTimeout))
+	return must(lock.NewElection(w.session(client), "/lock"))
 }
 
 // A campaign is a call of Campaign in progress.
@@ -184,7 +184,7 @@ func TestElectionCandidateGivesUp(t *testing.T) {
 func TestObserveClosedClient(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		session := w.session(1)
-		onSession := w.observe(must(session.NewElection("/lock")))
+		onSession := w.observe(must(lock.NewElection(session, "/lock")))
 		waiting := w.observe(w.election(2))
 		w.flow()
 		session.Close()

@@ -9,10 +9,11 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/lock"
+	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
 // A counting client counts the nodes that it creates. It has all methods of the client that it
-// embeds, Multi too.
+// embeds.
 type counting struct {
 	*zk.Conn
 	created atomic.Int32
@@ -24,12 +25,21 @@ func (c *counting) Create(path string, data []byte, flags int32, acl []zk.ACL) (
 }
 
 func ExampleClient() {
-	connect, shut := ensemble()
-	defer shut()
+	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0") // substitutes for a ZooKeeper of your own
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
 	ctx := context.Background()
-	conn := &counting{Conn: connect()}
-	var client lock.Client = conn
-	mutex, _ := lock.NewMutex(client, "/billing", 10*time.Second)
+	conn, events, err := zk.Connect(server.Addresses(), 10*time.Second, zk.WithLogger(silent{}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &counting{Conn: conn}
+	session := lock.NewSession(client, events, 10*time.Second)
+	defer session.Close()
+	mutex, _ := lock.NewMutex(session, "/billing")
 	for range 3 {
 		lease, err := mutex.Lock(ctx)
 		if err != nil {
@@ -38,7 +48,7 @@ func ExampleClient() {
 		}
 		lease.Unlock(ctx)
 	}
-	fmt.Println(conn.created.Load()-2, "nodes; the first create found no directory, and made it")
+	fmt.Println(client.created.Load()-2, "nodes; the first create found no directory, and made it")
 	// Output: 3 nodes; the first create found no directory, and made it
 }
 
@@ -47,15 +57,15 @@ func ExampleClient() {
 func ExampleLocker() {
 	connect, shut := ensemble()
 	defer shut()
-	conn := connect()
+	session := connect()
 	work := func(l lock.Locker) error {
 		return l.Do(context.Background(), func(context.Context) error {
 			fmt.Println("in", l.Path())
 			return nil
 		})
 	}
-	index, _ := lock.NewRWMutex(conn, "/locks/index", 10*time.Second)
-	workers, _ := lock.NewSemaphore(conn, "/locks/workers", 3, 10*time.Second)
+	index, _ := lock.NewRWMutex(session, "/locks/index")
+	workers, _ := lock.NewSemaphore(session, "/locks/workers", 3)
 	fmt.Println(work(index.RLocker()), work(workers))
 	// Output:
 	// in /locks/index

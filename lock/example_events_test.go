@@ -28,7 +28,7 @@ func ExampleObserver() {
 	defer shut()
 	ctx := context.Background()
 	var observer lock.Observer = printer{}
-	mutex, _ := lock.NewMutex(connect(), "/locks/billing", 10*time.Second,
+	mutex, _ := lock.NewMutex(connect(), "/locks/billing",
 		lock.WithObserver(observer))
 	lease, _ := mutex.Lock(ctx)
 	lease.Unlock(ctx)

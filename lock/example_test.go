@@ -14,25 +14,26 @@ import (
 	"github.com/interlock-sim/interlock/simzk/tcp"
 )
 
-// ensemble substitutes for a ZooKeeper of your own. It returns a function that connects to it, like
-// zk.Connect, and one that shuts it down.
-func ensemble() (connect func() *zk.Conn, shut func()) {
+// ensemble substitutes for a ZooKeeper of your own. It returns a function that connects to it, and
+// one that shuts it down.
+func ensemble() (connect func() *lock.Session, shut func()) {
 	server, err := tcp.Start(tcp.Config{}, "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
-	var conns []*zk.Conn
-	connect = func() *zk.Conn {
-		conn, _, err := zk.Connect(server.Addresses(), 10*time.Second, zk.WithLogger(silent{}))
+	var sessions []*lock.Session
+	connect = func() *lock.Session {
+		session, err := lock.Dial(context.Background(), server.Addresses(), 10*time.Second,
+			lock.WithClientOption(zk.WithLogger(silent{})))
 		if err != nil {
 			panic(err)
 		}
-		conns = append(conns, conn)
-		return conn
+		sessions = append(sessions, session)
+		return session
 	}
 	return connect, func() {
-		for _, conn := range conns {
-			conn.Close()
+		for _, session := range sessions {
+			session.Close()
 		}
 		server.Close()
 	}
@@ -45,10 +46,10 @@ func (silent) Printf(string, ...any) {}
 func Example() {
 	connect, shut := ensemble()
 	defer shut()
-	conn := connect()
+	session := connect()
 	ctx := context.Background()
 
-	mutex, err := lock.NewMutex(conn, "/locks/billing", 10*time.Second)
+	mutex, err := lock.NewMutex(session, "/locks/billing")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -82,7 +83,7 @@ func ExampleDial() {
 		return
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex("/locks/billing")
+	mutex, err := lock.NewMutex(session, "/locks/billing")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -100,10 +101,10 @@ func ExampleDial() {
 func ExampleLease_Context() {
 	connect, shut := ensemble()
 	defer shut()
-	conn, admin := connect(), connect()
+	session, admin := connect(), connect()
 	ctx := context.Background()
 
-	mutex, _ := lock.NewMutex(conn, "/locks/leader", 10*time.Second)
+	mutex, _ := lock.NewMutex(session, "/locks/leader")
 	lease, err := mutex.Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -147,11 +148,11 @@ func ExampleLease_Token() {
 	ctx := context.Background()
 	var account row
 
-	mutex, _ := lock.NewMutex(first, "/locks/account", 10*time.Second)
+	mutex, _ := lock.NewMutex(first, "/locks/account")
 	paused, _ := mutex.Lock(ctx)
 	second.Delete(paused.Node(), -1) // The first lease is lost, as when its session expires.
 
-	mutex, _ = lock.NewMutex(second, "/locks/account", 10*time.Second)
+	mutex, _ = lock.NewMutex(second, "/locks/account")
 	lease, _ := mutex.Lock(ctx)
 	fmt.Println("second:", account.update("100", lease.Token()))
 	fmt.Println("first: ", account.update("70", paused.Token()))
@@ -166,11 +167,11 @@ func ExampleLease_Token() {
 func ExampleLease_Write() {
 	connect, shut := ensemble()
 	defer shut()
-	conn, admin := connect(), connect()
+	session, admin := connect(), connect()
 	ctx := context.Background()
 	admin.Create("/config", nil, 0, zk.WorldACL(zk.PermAll))
 
-	mutex, _ := lock.NewMutex(conn, "/locks/config", 10*time.Second)
+	mutex, _ := lock.NewMutex(session, "/locks/config")
 	lease, _ := mutex.Lock(ctx)
 	_, err := lease.Write(ctx, &zk.SetDataRequest{
 		Path: "/config", Data: []byte("blue"),
@@ -194,8 +195,8 @@ func ExampleRWMutex() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	index, _ := lock.NewRWMutex(connect(), "/locks/index", 10*time.Second)
-	other, _ := lock.NewRWMutex(connect(), "/locks/index", 10*time.Second)
+	index, _ := lock.NewRWMutex(connect(), "/locks/index")
+	other, _ := lock.NewRWMutex(connect(), "/locks/index")
 
 	writer, _ := index.Lock(ctx)
 	_, err := other.TryRLock(ctx)
@@ -217,7 +218,7 @@ func ExampleSemaphore() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	workers, _ := lock.NewSemaphore(connect(), "/locks/workers", 3, 10*time.Second)
+	workers, _ := lock.NewSemaphore(connect(), "/locks/workers", 3)
 
 	var places []*lock.Lease
 	for {
@@ -239,8 +240,8 @@ func ExampleMutex_Revoke() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	batch, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second, lock.WithMetadata("batch"))
-	urgent, _ := lock.NewMutex(connect(), "/locks/disk", 10*time.Second,
+	batch, _ := lock.NewMutex(connect(), "/locks/disk", lock.WithMetadata("batch"))
+	urgent, _ := lock.NewMutex(connect(), "/locks/disk",
 		lock.WithMetadata("urgent"))
 
 	lease, _ := batch.Lock(ctx)
@@ -266,7 +267,7 @@ func ExampleWithOwner() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := lock.WithOwner(context.Background())
-	mutex, _ := lock.NewMutex(connect(), "/locks/stock", 10*time.Second)
+	mutex, _ := lock.NewMutex(connect(), "/locks/stock")
 
 	outer, _ := mutex.Lock(ctx)
 	inner, err := mutex.Lock(ctx)
@@ -283,11 +284,11 @@ func ExampleWithOwner() {
 func ExampleMulti() {
 	connect, shut := ensemble()
 	defer shut()
-	conn := connect()
+	session := connect()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // for both together
 	defer cancel()
-	from, _ := lock.NewMutex(conn, "/locks/accounts/7", 10*time.Second)
-	to, _ := lock.NewMutex(conn, "/locks/accounts/3", 10*time.Second)
+	from, _ := lock.NewMutex(session, "/locks/accounts/7")
+	to, _ := lock.NewMutex(session, "/locks/accounts/3")
 
 	both, _ := lock.NewMulti(from, to)
 	leases, err := both.Lock(ctx)
@@ -310,8 +311,8 @@ func ExampleElection() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	first, _ := lock.NewElection(connect(), "/elections/scheduler", 10*time.Second)
-	second, _ := lock.NewElection(connect(), "/elections/scheduler", 10*time.Second)
+	first, _ := lock.NewElection(connect(), "/elections/scheduler")
+	second, _ := lock.NewElection(connect(), "/elections/scheduler")
 
 	leadership, err := first.Campaign(ctx, "10.0.0.1:8080")
 	if err != nil {
@@ -339,8 +340,8 @@ func ExampleElection_Observe() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	candidate, _ := lock.NewElection(connect(), "/elections/primary", 10*time.Second)
-	observer, _ := lock.NewElection(connect(), "/elections/primary", 10*time.Second)
+	candidate, _ := lock.NewElection(connect(), "/elections/primary")
+	observer, _ := lock.NewElection(connect(), "/elections/primary")
 
 	leadership, err := candidate.Campaign(ctx, "starting")
 	if err != nil {
@@ -376,7 +377,7 @@ func ExampleDoubleBarrier() {
 	var done atomic.Int32
 	var workers sync.WaitGroup
 	for range 2 {
-		barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/steps", 2, 10*time.Second)
+		barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/steps", 2)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -400,7 +401,7 @@ func ExampleRound() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/solo", 1, 10*time.Second)
+	barrier, err := lock.NewDoubleBarrier(connect(), "/barriers/solo", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -422,7 +423,7 @@ func ExampleBarrier() {
 	connect, shut := ensemble()
 	defer shut()
 	ctx := context.Background()
-	barrier, err := lock.NewBarrier(connect(), "/barriers/migration", 10*time.Second)
+	barrier, err := lock.NewBarrier(connect(), "/barriers/migration")
 	if err != nil {
 		fmt.Println(err)
 		return

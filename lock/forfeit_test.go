@@ -14,27 +14,22 @@ import (
 // A contender whose link has become too slow to hold the lock forfeits its place at the head of the
 // queue, so that those behind it proceed. It queues again when the link is fast enough.
 func TestSlowHeadForfeits(t *testing.T) {
-	for name, take := range map[string]func(w *world, client slowTrip, o lock.Observer) (
-		lock.Locker, error,
-	){
-		"mutex": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
-			return lock.NewMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
+	for name, take := range map[string]func(*lock.Session, lock.Observer) (lock.Locker, error){
+		"mutex": func(s *lock.Session, o lock.Observer) (lock.Locker, error) {
+			return lock.NewMutex(s, "/lock", lock.WithObserver(o))
 		},
-		"session": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
-			return w.sessionOf(1, client).NewMutex("/lock", lock.WithObserver(o))
-		},
-		"reader": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(client, "/lock", sessionTimeout, lock.WithObserver(o))
+		"reader": func(s *lock.Session, o lock.Observer) (lock.Locker, error) {
+			rw, err := lock.NewRWMutex(s, "/lock", lock.WithObserver(o))
 			return rw.RLocker(), err
 		},
-		"place": func(w *world, client slowTrip, o lock.Observer) (lock.Locker, error) {
-			return lock.NewSemaphore(client, "/lock", 1, sessionTimeout, lock.WithObserver(o))
+		"place": func(s *lock.Session, o lock.Observer) (lock.Locker, error) {
+			return lock.NewSemaphore(s, "/lock", 1, lock.WithObserver(o))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 3, func(w *world) {
 				trip, seen := new(time.Duration(0)), new(witness)
-				locker, err := take(w, slowTrip{w.client(1), trip}, seen)
+				locker, err := take(w.sessionOf(1, slowTrip{w.client(1), trip}), seen)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,20 +71,19 @@ func TestSlowMultiBeginsAnew(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		w.create("/other", 0, 0)
 		trip := new(time.Duration(0))
-		on := func(client lock.Client, path string) *lock.Mutex {
-			return must(lock.NewMutex(client, path, sessionTimeout))
-		}
-		slow := slowTrip{w.client(1), trip}
-		both := must(lock.NewMulti(on(slow, "/lock"), on(slow, "/other")))
-		holder := w.acquire(on(w.client(2), "/other"))
+		slow := w.sessionOf(1, slowTrip{w.client(1), trip})
+		both := must(lock.NewMulti(must(lock.NewMutex(slow, "/lock")),
+			must(lock.NewMutex(slow, "/other"))))
+		holder := w.acquire(must(lock.NewMutex(w.session(2), "/other")))
 		var taken *lock.MultiLease
 		over := make(chan struct{})
 		go func() { taken, _ = both.Lock(background); close(over) }()
 		w.passFinely(time.Second)
 		first := w.start(background, w.mutex(3))
-		second := w.start(background, on(w.client(3), "/other"))
+		second := w.start(background, must(lock.NewMutex(w.session(3), "/other")))
 		w.passFinely(time.Second)
 		*trip = sessionTimeout / 5
+		w.passFinely(sessionTimeout / 3)
 		w.unlock(holder)
 		w.passFinely(3 * sessionTimeout)
 		w.wantGranted(first)
@@ -109,7 +103,7 @@ func TestSlowMultiBeginsAnew(t *testing.T) {
 func TestSlowPartyMissesRound(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip := new(time.Duration(0))
-		b := must(lock.NewDoubleBarrier(slowTrip{w.client(1), trip}, "/lock", 2, sessionTimeout))
+		b := must(lock.NewDoubleBarrier(w.sessionOf(1, slowTrip{w.client(1), trip}), "/lock", 2))
 		slow := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			_, err := b.Enter(ctx)
 			return nil, err
@@ -127,7 +121,7 @@ func TestSlowPartyMissesRound(t *testing.T) {
 func TestTryForOnSlowHead(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip := new(time.Duration(0))
-		m := must(lock.NewMutex(slowTrip{w.client(1), trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), trip}), "/lock"))
 		holder := w.acquire(w.mutex(2))
 		try := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return m.TryLockFor(ctx, 5*sessionTimeout)
@@ -151,7 +145,7 @@ func (causes) Error() string { return "several" }
 func TestTryForCause(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		trip := new(sessionTimeout / 5)
-		m := must(lock.NewMutex(slowTrip{w.client(1), trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), trip}), "/lock"))
 		ctx, cancel := context.WithCancelCause(background)
 		try := w.begin(ctx, func(ctx context.Context) (*lock.Lease, error) {
 			return m.TryLockFor(ctx, sessionTimeout)
@@ -170,7 +164,7 @@ func TestClosedWhileForfeiting(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip, seen := new(time.Duration(0)), new(witness)
 		session := w.sessionOf(1, slowTrip{w.client(1), trip})
-		m := must(session.NewMutex("/lock", lock.WithObserver(seen)))
+		m := must(lock.NewMutex(session, "/lock", lock.WithObserver(seen)))
 		holder := w.acquire(w.mutex(2))
 		slow := w.start(background, m)
 		w.passFinely(time.Second)

@@ -50,8 +50,8 @@ func (c *contender) join() (*leaseKeeper, error) {
 	if c.gathering.members != nil {
 		return c.confirmRound()
 	}
-	slow := c.proof.slowOpening()
-	session, ready := c.client.SessionID(), !c.settling()
+	slow := c.session.proof.slowOpening()
+	session, ready := c.client.SessionID(), !c.session.settling()
 	switch {
 	case c.node != "":
 	case !ready: // A round must not count it before it could begin.
@@ -246,7 +246,7 @@ func (c *contender) beginRound(members []entry, present map[string]bool) (*lease
 	if err != nil {
 		panic(err) // Strings and numbers can always be marshalled.
 	}
-	err = c.multi(c.client.(multiClient), append(operations,
+	err = c.multi(append(operations,
 		&zk.SetDataRequest{Path: c.path, Data: data, Version: g.version})...)
 	switch {
 	case isNoNode(err), errors.Is(err, zk.ErrBadVersion):
@@ -297,7 +297,7 @@ func (c *contender) awaitRound(slow <-chan struct{}) error {
 	case <-timer.C:
 	case <-slow:
 	case <-c.cancelled:
-	case <-c.closing:
+	case <-c.session.ended:
 	}
 	if !heard {
 		select {
@@ -311,10 +311,6 @@ func (c *contender) awaitRound(slow <-chan struct{}) error {
 	}
 	if err := c.checkInterrupted(); err != nil {
 		return err
-	}
-	if event.Err == zk.ErrClosing {
-		c.clientClosed = true
-		return event.Err
 	}
 	if event.Err != nil || !heard {
 		if _, err := c.verifyNode(); err != nil {

@@ -9,19 +9,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A multiClient is a client that can carry out several operations atomically, as *zk.Conn can.
-type multiClient interface {
-	Multi(operations ...any) ([]zk.MultiResponse, error)
-}
-
-// requireMulti returns an error if the client cannot send multis.
-func (q *queue) requireMulti() error {
-	if _, ok := q.client.(multiClient); !ok {
-		return fmt.Errorf("lock: the client %T of a barrier has no method Multi", q.client)
-	}
-	return nil
-}
-
 // Write carries out operations on ZooKeeper atomically, and only if the lease is valid at that
 // moment according to ZooKeeper's leader. A holder that was paused or partitioned, or whose session
 // has expired without its knowledge, therefore cannot overwrite the writes of a later holder. The
@@ -37,15 +24,11 @@ func (q *queue) requireMulti() error {
 //   - wraps [ErrNotHeld] if the lease had ended, or if ZooKeeper reports it lost, which ends it
 //     now;
 //   - is the first error of the operations, as the client returns it;
-//   - is neither if the client has no method Multi, or if an operation changes or deletes the
-//     lease's own node, which would signal to the next contender that the lock is free.
+//   - is neither if an operation changes or deletes the lease's own node, which would signal to the
+//     next contender that the lock is free.
 func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
 	if err := context.Cause(l.ctx); err != nil {
 		return nil, err
-	}
-	client, ok := l.tenure.contender.client.(multiClient)
-	if !ok {
-		return nil, fmt.Errorf("lock: the client %T has no method Multi", l.tenure.contender.client)
 	}
 	if slices.ContainsFunc(operations, l.touchesOwnNode) {
 		return nil, fmt.Errorf("lock: %s is the lease's own node, which is not to be written to",
@@ -58,7 +41,7 @@ func (l *Lease) Write(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		return nil, err
 	}
 	responses, err := await(ctx, func() ([]zk.MultiResponse, error) {
-		return client.Multi(guarded...)
+		return l.tenure.contender.client.Multi(guarded...)
 	})
 	if ctx.Err() != nil && len(responses) == 0 {
 		// Not its cause: that may be the end of the lease, which would imply that nothing was

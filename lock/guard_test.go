@@ -77,7 +77,7 @@ func inGuardedWorld(t *testing.T, test func(w *world, client *leading, lease *lo
 	inWorld(t, 2, func(w *world) {
 		w.create("/data", 0, 0)
 		client := w.leading(1)
-		lease := w.take(background, must(lock.NewMutex(client, "/lock", sessionTimeout)).Lock)
+		lease := w.take(background, must(lock.NewMutex(w.sessionOf(1, client), "/lock")).Lock)
 		test(w, client, lease)
 	})
 }
@@ -221,17 +221,6 @@ func TestWriteIsCancelled(t *testing.T) {
 		w.pass(2 * sessionTimeout)
 		if errors.Is(err, lock.ErrNotHeld) || !errors.Is(err, lock.ErrUncertain) {
 			t.Errorf("Write when the lease ended: %v, want ErrUncertain and not ErrNotHeld", err)
-		}
-	})
-}
-
-func TestWriteNeedsMulti(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		m := must(lock.NewMutex(struct{ lock.Client }{w.client(1)}, "/lock", sessionTimeout))
-		lease := w.acquire(m)
-		if _, err := lease.Write(background); err == nil ||
-			!strings.Contains(err.Error(), "Multi") {
-			t.Errorf("Write: %v", err)
 		}
 	})
 }

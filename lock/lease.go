@@ -88,7 +88,7 @@ func (l *Lease) Revoked() <-chan struct{} { return l.tenure.revoked }
 //   - the context's cause when the context ends first; the removal then continues in the
 //     background. A context of the lease does not end first by Unlock itself, which then waits with
 //     the parent and up to the deadline: it does not see a later cancel of a context between;
-//   - an error after the client is closed, at the time that [Mutex.Lock] states.
+//   - an error after the client is closed.
 //
 // With a context that does not end, Unlock waits while ZooKeeper is unreachable. Unlock may be
 // called again: a lease is released once, and the result no longer changes once the node is gone.

@@ -42,6 +42,9 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 // confirmKeeper makes certain that the node exists and that its session is alive, and grants the
 // lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
+	if c.session.settling() { // The requests would be in vain.
+		return nil, errSlowConnection
+	}
 	confirm := c.confirmNode
 	if !c.alive() {
 		confirm = func() error { return c.prove() }
@@ -52,7 +55,7 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	}
 	proven := c.provenAt()
 	switch {
-	case c.proof.unstable(c.validity):
+	case c.session.proof.unstable():
 		return nil, errSlowConnection
 	case time.Since(proven) < c.validity:
 		return c.newLeaseKeeper(), nil
@@ -69,21 +72,13 @@ func (c *contender) prove(more ...any) error {
 	if err := c.precede(); err != nil {
 		return err
 	}
-	client, ok := c.client.(multiClient)
-	if !ok {
-		if err := c.barrier(); err != nil {
-			return err
-		}
-		return c.confirmNode()
-	}
 	if c.owner == 0 || c.owner != c.client.SessionID() {
 		// The node may belong to a newer session than the one known.
 		if err := c.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
-	err := c.multi(client, append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}},
-		more...)...)
+	err := c.multi(append([]any{&zk.CheckVersionRequest{Path: c.node, Version: -1}}, more...)...)
 	switch {
 	case isNoNode(err):
 		return errNodeLost
@@ -109,9 +104,7 @@ const confirmations = 6
 
 // keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
 func (k *leaseKeeper) keep() {
-	if k.session != nil {
-		defer k.session.unregister(k.tenure)
-	}
+	defer k.session.unregister(k.tenure)
 	if k.checkCancelled() != nil {
 		return
 	}
@@ -125,16 +118,15 @@ func (k *leaseKeeper) keep() {
 		case <-k.tenure.ctx.Done():
 		case <-k.downgraded:
 			k.beginDowngrade()
-		case event := <-k.ownWatch:
-			k.handleEvent(&k.ownWatch, event)
-		case event := <-k.directoryWatch:
-			k.handleEvent(&k.directoryWatch, event)
-		case <-k.closing:
-			k.clientClosed = true
+		case <-k.ownWatch:
+			k.ownWatch = nil
+		case <-k.directoryWatch:
+			k.directoryWatch = nil
+		case <-k.session.ended:
 		case <-k.timer.C:
 		}
 		k.drainEvents()
-		if k.clientClosed {
+		if k.session.isClosed() {
 			k.tenure.end(errClosed)
 		}
 		k.tenure.checkExpired()
@@ -149,12 +141,6 @@ func (k *leaseKeeper) keep() {
 func (k *leaseKeeper) beginDowngrade() {
 	k.downgraded, k.downgrading = nil, true
 	k.observe(Event{Kind: Downgraded, Token: k.tenure.token})
-}
-
-// handleEvent handles the event of a watch.
-func (k *leaseKeeper) handleEvent(watch *<-chan zk.Event, event zk.Event) {
-	*watch = nil
-	k.clientClosed = k.clientClosed || event.Err == zk.ErrClosing
 }
 
 // withOwnWatch sends requests while it listens to the node's watch. While the connection is down, a
@@ -194,18 +180,13 @@ func (k *leaseKeeper) drainEvents() {
 	default:
 	}
 	select {
-	case event := <-k.ownWatch:
-		k.handleEvent(&k.ownWatch, event)
+	case <-k.ownWatch:
+		k.ownWatch = nil
 	default:
 	}
 	select {
-	case event := <-k.directoryWatch:
-		k.handleEvent(&k.directoryWatch, event)
-	default:
-	}
-	select {
-	case <-k.closing:
-		k.clientClosed = true
+	case <-k.directoryWatch:
+		k.directoryWatch = nil
 	default:
 	}
 }
@@ -214,7 +195,7 @@ func (k *leaseKeeper) drainEvents() {
 // watch.
 func (k *leaseKeeper) confirmDelay() time.Duration {
 	delay := k.interval
-	if k.ownWatch == nil {
+	if k.ownWatch == nil || k.directoryWatch == nil && k.rule.kind != party {
 		delay = k.timeout / recentPart
 	}
 	return delayBefore(k.deadline, delay, k.timeout)

@@ -70,9 +70,8 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				told := make(chan bool, looks)
 				for i := range looks {
-					multi := must(lock.NewMulti(must(lock.NewMutex(w.client(1),
-						fmt.Sprint("/lock/", i),
-						sessionTimeout))))
+					multi := must(lock.NewMulti(must(lock.NewMutex(w.session(1),
+						fmt.Sprint("/lock/", i)))))
 					var leases *lock.MultiLease
 					if err := w.do(func() (err error) {
 						leases,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/simzk"
-	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
 // A machine drives many clients of one lock through the steps that a list of numbers encodes:
@@ -299,16 +298,14 @@ func (m *machine) over() bool {
 }
 
 // runMachine performs the steps in a bubble and returns the first failure.
-func runMachine(t *testing.T, places int, steps []int, open func(client *model.Conn,
-	random lock.Option) []take,
-) string {
+func runMachine(t *testing.T, places int, steps []int, open func(*lock.Session, lock.Option) []take) string {
 	failure := ""
 	inWorld(t, machineClients, func(w *world) {
 		m := &machine{world: w, places: places}
-		for i, conn := range w.clients {
+		for i := range w.clients {
 			// Every run uses the same GUIDs, so that a failure can be shrunk.
 			random := lock.WithRandom(rand.NewChaCha8([32]byte{byte(i)}))
-			m.takes = append(m.takes, open(conn, random))
+			m.takes = append(m.takes, open(w.session(i+1), random))
 		}
 		for _, step := range steps {
 			machineSteps[step/machineClients](m, step%machineClients+1)
@@ -322,9 +319,7 @@ func runMachine(t *testing.T, places int, steps []int, open func(client *model.C
 }
 
 // checkMachine performs random steps.
-func checkMachine(t *testing.T, places int, open func(client *model.Conn,
-	random lock.Option) []take,
-) {
+func checkMachine(t *testing.T, places int, open func(*lock.Session, lock.Option) []take) {
 	rapid.Check(t, func(r *rapid.T) {
 		length := rapid.IntRange(0, 300).Draw(r, "length")
 		steps := rapid.SliceOfN(rapid.IntRange(0, machineClients*len(machineSteps)-1), length,
@@ -337,15 +332,15 @@ func checkMachine(t *testing.T, places int, open func(client *model.Conn,
 
 // Never two holders and no overtaking, under any fault.
 func TestMutexMachine(t *testing.T) {
-	checkMachine(t, 1, func(client *model.Conn, random lock.Option) []take {
-		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
+	checkMachine(t, 1, func(session *lock.Session, random lock.Option) []take {
+		return []take{{must(lock.NewMutex(session, "/lock", random)).Lock, false}}
 	})
 }
 
 // No holder beside a writer and no overtaking, under any fault.
 func TestRWMutexMachine(t *testing.T) {
-	checkMachine(t, 1000, func(client *model.Conn, random lock.Option) []take {
-		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout, random))
+	checkMachine(t, 1000, func(session *lock.Session, random lock.Option) []take {
+		m := must(lock.NewRWMutex(session, "/lock", random))
 		return []take{{m.Lock, false}, {m.RLock, true}}
 	})
 }
@@ -354,8 +349,8 @@ func TestRWMutexMachine(t *testing.T) {
 func TestSemaphoreMachine(t *testing.T) {
 	for places := 1; places <= 3; places++ {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			checkMachine(t, places, func(client *model.Conn, random lock.Option) []take {
-				s := must(lock.NewSemaphore(client, "/lock", places, sessionTimeout, random))
+			checkMachine(t, places, func(session *lock.Session, random lock.Option) []take {
+				s := must(lock.NewSemaphore(session, "/lock", places, random))
 				return []take{{s.Lock, true}}
 			})
 		})

@@ -34,7 +34,7 @@ func ExampleMutex_Lock_etcd() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex("/my-lock")
+	mutex, err := lock.NewMutex(session, "/my-lock")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func ExampleMutex_TryLock_etcd() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex("/my-lock")
+	mutex, err := lock.NewMutex(session, "/my-lock")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func ExampleElection_Campaign_etcd() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	election, err := session.NewElection("/my-election")
+	election, err := lock.NewElection(session, "/my-election")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func ExampleMutex_Do_redsync() {
 		panic(err)
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex("/my-global-mutex")
+	mutex, err := lock.NewMutex(session, "/my-global-mutex")
 	if err != nil {
 		panic(err)
 	}

@@ -49,7 +49,7 @@ func NewMulti(lockers ...Locker) (*Multi, error) {
 	for i, locker := range sorted {
 		for _, other := range sorted[i+1:] {
 			a, b := locker.element(), other.element()
-			if a.queue.path == b.queue.path && a.queue.identity == b.queue.identity &&
+			if a.queue.path == b.queue.path && a.queue.session == b.queue.session &&
 				(a.rule.kind == slot || b.rule.kind == slot) {
 				return nil, fmt.Errorf("lock: a multi cannot take two places of the semaphore %s",
 					locker.Path())

@@ -12,7 +12,7 @@ import (
 )
 
 func (w *world) at(client int, path string) *lock.Mutex {
-	return must(lock.NewMutex(w.client(client), path, sessionTimeout))
+	return must(lock.NewMutex(w.session(client), path))
 }
 
 // takeAll calls Lock of a multi and returns its leases once it has returned.
@@ -129,7 +129,7 @@ func TestMultiTryLockFor(t *testing.T) {
 // The same lock may be included twice, also for reading and writing, with any owner.
 func TestMultiReenters(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		rw := must(lock.NewRWMutex(w.client(1), "/a", sessionTimeout))
+		rw := must(lock.NewRWMutex(w.session(1), "/a"))
 		m := must(lock.NewMulti(rw.RLocker(), w.at(1, "/b"), rw, w.at(1, "/b")))
 		owner := lock.WithOwner(background)
 		outer := w.take(owner, w.at(1, "/b").Lock)
@@ -225,13 +225,13 @@ func TestNewMultiRefuses(t *testing.T) {
 	if _, err := lock.NewMulti(); err == nil {
 		t.Error("a multi without locks was made")
 	}
-	client := &identified{}
-	s := must(lock.NewSemaphore(client, "/s", 2, time.Second))
-	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second)), s); err == nil ||
+	session := lock.NewSession(&identified{}, nil, time.Second)
+	s := must(lock.NewSemaphore(session, "/s", 2))
+	if _, err := lock.NewMulti(s, must(lock.NewMutex(session, "/m")), s); err == nil ||
 		!strings.Contains(err.Error(), "/s") {
 		t.Errorf("two places of a semaphore: %v", err)
 	}
-	if _, err := lock.NewMulti(s, must(lock.NewMutex(client, "/m", time.Second))); err != nil {
+	if _, err := lock.NewMulti(s, must(lock.NewMutex(session, "/m"))); err != nil {
 		t.Errorf("a semaphore and a mutex: %v", err)
 	}
 }

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // A Mutex is a mutual exclusion lock between processes. Its methods may be called concurrently.
 // Each call of Lock is a contender of its own, unless its context carries an owner: see
@@ -11,16 +8,13 @@ import (
 type Mutex struct{ queue *queue }
 
 // NewMutex returns the lock whose contenders create their nodes below the path, which is created on
-// first use. The session timeout must not be longer than the one that ZooKeeper has granted, which
-// can be shorter than what the client asked for: a lease is lost after a third of it without a
-// confirmation from ZooKeeper. A [Session] knows its timeout, and a longer one has no effect.
+// first use. A lease is lost after a third of the session's timeout without a confirmation from
+// ZooKeeper.
 //
-// NewMutex returns an error if the client is nil, the path is relative or the root, or the timeout
-// is not positive. It sends no request: whether ZooKeeper accepts the path shows on first use.
-func NewMutex(client Client, path string, sessionTimeout time.Duration, options ...Option) (*Mutex,
-	error,
-) {
-	q, err := newQueue(client, path, sessionTimeout, options)
+// NewMutex returns an error if the path is relative or the root, or the session's timeout is not
+// positive. It sends no request: whether ZooKeeper accepts the path shows on first use.
+func NewMutex(session *Session, path string, options ...Option) (*Mutex, error) {
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +32,7 @@ func NewMutex(client Client, path string, sessionTimeout time.Duration, options 
 //     call;
 //   - the error of the client if ZooKeeper refuses a request (no permission, an invalid path, an
 //     ephemeral parent);
-//   - zk.ErrClosing after the client is closed: at once if the contender is waiting or the client
-//     is a [Session], otherwise after twice the session timeout.
+//   - zk.ErrClosing, at once, after the client is closed.
 //
 // In each case the contender's node is removed, in the background if necessary.
 //

@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -127,35 +126,23 @@ func TestClientClosed(t *testing.T) {
 	})
 }
 
-// A holder whose client is closed has lost the lock. It learns of it at once if its node is watched
-// or the client is a session.
+// A holder whose client is closed has lost the lock, and learns of it at once.
 func TestClientClosedByHolder(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		session bool
-		held    time.Duration
-		told    time.Duration // maximum delay after the client was closed
+		name string
+		held time.Duration
 	}{
-		{"watched", false, sessionTimeout / 2, 0},
-		{"not yet watched", false, 0, sessionTimeout / 3},
-		{"session, watched", true, sessionTimeout / 2, 0},
-		{"session, not yet watched", true, 0, 0},
+		{"watched", sessionTimeout / 2},
+		{"not yet watched", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
-				var client lock.Client = w.client(1)
-				if tc.session {
-					client = w.session(1)
-				}
-				lease := w.take(background,
-					must(lock.NewMutex(client, "/lock", sessionTimeout)).Lock)
+				lease := w.acquire(w.mutex(1))
 				w.pass(tc.held)
 				go w.client(1).Close()
 				w.flow()
 				w.wantNodes(0)
-				w.pass(tc.told)
-				if err := lease.Err(); !errors.Is(err, lock.ErrLost) || tc.told == 0 &&
-					!errors.Is(err, zk.ErrClosing) {
+				if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, zk.ErrClosing) {
 					t.Fatalf("the lease says %v", err)
 				}
 				w.pass(3 * sessionTimeout)
@@ -237,7 +224,7 @@ func TestLostOnSilence(t *testing.T) {
 func TestForeignOwner(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		foreign := &foreignOwner{Conn: w.client(1)}
-		m, err := lock.NewMutex(foreign, "/lock", sessionTimeout)
+		m, err := lock.NewMutex(w.sessionOf(1, foreign), "/lock")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,42 +264,6 @@ func (f *foreignOwner) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, err
 		stat.EphemeralOwner++
 	}
 	return data, stat, events, err
-}
-
-// A closed client is detected even if every call takes a while to fail.
-func TestClosedSlowly(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		m, err := lock.NewMutex(slowlyClosed{w.client(1)}, "/lock", sessionTimeout,
-			lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{0xff}, 16))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		if _, err := m.Lock(background); !errors.Is(err, zk.ErrClosing) ||
-			time.Since(began) > 3*sessionTimeout {
-			t.Errorf("Lock returned %v after %v, want ErrClosing", err, time.Since(began))
-		}
-	})
-}
-
-// slowlyClosed is a closed client on a busy machine.
-type slowlyClosed struct{ *model.Conn }
-
-func (slowlyClosed) State() zk.State { return zk.StateDisconnected }
-
-func (slowlyClosed) Create(string, []byte, int32, []zk.ACL) (string, error) {
-	time.Sleep(100 * time.Millisecond)
-	return "", zk.ErrConnectionClosed
-}
-
-func (slowlyClosed) Sync(string) (string, error) {
-	time.Sleep(100 * time.Millisecond)
-	return "", zk.ErrConnectionClosed
-}
-
-func (slowlyClosed) Multi(...any) ([]zk.MultiResponse, error) {
-	time.Sleep(100 * time.Millisecond)
-	return nil, zk.ErrConnectionClosed
 }
 
 // A late answer does not grant a lease that would have expired already.

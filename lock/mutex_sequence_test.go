@@ -116,7 +116,7 @@ func TestSameNameInAnEarlyListing(t *testing.T) {
 		w.cluster.Tree().SetSequence("/lock", math.MaxInt32)
 		holder := w.acquire(w.mutex(2))
 		late := &staleListing{Conn: w.client(1)}
-		returns := w.start(background, must(lock.NewMutex(late, "/lock", sessionTimeout)))
+		returns := w.start(background, must(lock.NewMutex(w.sessionOf(1, late), "/lock")))
 		w.flow()
 		late.past = w.nodes()
 		w.cluster.Expire(w.client(1).SessionID())

@@ -14,35 +14,29 @@ import (
 	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
-// The locks are made for the client of go-zookeeper/zk.
+// Sessions are made for the client of go-zookeeper/zk.
 var _ lock.Client = (*zk.Conn)(nil)
 
 var background = context.Background()
 
 func TestNewMutexRefuses(t *testing.T) {
-	client := &identified{}
 	for _, tc := range []struct {
-		client  lock.Client
 		path    string
 		timeout time.Duration
 		want    string
 	}{
-		{client, "lock", time.Second, `path "lock"`},
-		{client, "", time.Second, `path ""`},
-		{client, "/", time.Second, `path "/"`},
-		{client, "/lock/", time.Second, `path "/lock/"`},
-		{client, "/lock", 0, "session timeout 0s"},
-		{client, "/lock", -time.Second, "session timeout -1s"},
-		{lock.NewSession(client, nil, -2*time.Second), "/lock", time.Second, "session timeout -2s"},
-		{nil, "/lock", time.Second, "client is nil"},
-		{(*zk.Conn)(nil), "/lock", time.Second, "client is nil"},
-		{(*lock.Session)(nil), "/lock", time.Second, "client is nil"},
+		{"lock", time.Second, `path "lock"`},
+		{"", time.Second, `path ""`},
+		{"/", time.Second, `path "/"`},
+		{"/lock/", time.Second, `path "/lock/"`},
+		{"/lock", 0, "session timeout 0s"},
+		{"/lock", -time.Second, "session timeout -1s"},
 	} {
-		if _, err := lock.NewMutex(tc.client, tc.path, tc.timeout); err == nil ||
+		session := lock.NewSession(&identified{}, nil, tc.timeout)
+		if _, err := lock.NewMutex(session, tc.path); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {
-			t.Errorf("NewMutex(%T, %q, %v): error %v, want one that contains %q", tc.client,
-				tc.path,
-				tc.timeout, err, tc.want)
+			t.Errorf("NewMutex(%q) with %v: error %v, want one that contains %q", tc.path, tc.timeout,
+				err, tc.want)
 		}
 	}
 }
@@ -166,7 +160,7 @@ func TestCostsAfterALongWait(t *testing.T) {
 		w.unlock(second.lease)
 		w.wantGranted(third)
 		// including the second's release
-		for client, want := range map[int]struct{ requests, multis int }{2: {7, 2}, 3: {6, 1}} {
+		for client, want := range map[int]struct{ requests, multis int }{2: {8, 2}, 3: {7, 1}} {
 			if got := w.requests(client, ""); got != want.requests {
 				t.Errorf("c%d sent %d requests, want %d", client, got, want.requests)
 			}
@@ -281,7 +275,7 @@ func TestLostCreateReply(t *testing.T) {
 func TestTimeoutsInAnOutage(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		// Without an answer to its sync a call would not come to its create.
-		m := must(lock.NewMutex(unsynced{w.client(1)}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, unsynced{w.client(1)}), "/lock"))
 		w.cluster.Cut(w.client(1).Link)
 		for range 20 {
 			ctx, cancel := context.WithTimeout(background, 500*time.Millisecond)
@@ -302,7 +296,7 @@ func TestTimeoutsInAnOutage(t *testing.T) {
 
 func TestParentsAreMade(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		m, err := lock.NewMutex(w.client(1), "/a/b/c", sessionTimeout)
+		m, err := lock.NewMutex(w.session(1), "/a/b/c")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +336,7 @@ func TestRefused(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create("/e", zk.FlagEphemeral, w.client(1).SessionID())
 		for _, path := range []string{"/e", "/e/parent", "/e/parent/lock"} {
-			m := must(lock.NewMutex(w.client(1), path, sessionTimeout))
+			m := must(lock.NewMutex(w.session(1), path))
 			w.wantError(w.start(background, m), zk.ErrNoChildrenForEphemerals)
 		}
 	})
@@ -352,7 +346,7 @@ func TestACL(t *testing.T) {
 	acl := zk.WorldACL(zk.PermAll &^ zk.PermAdmin)
 	inWorld(t, 1, func(w *world) {
 		seen := &aclWitness{Conn: w.client(1)}
-		m, err := lock.NewMutex(seen, "/new/lock", sessionTimeout, lock.WithACL(acl))
+		m, err := lock.NewMutex(w.sessionOf(1, seen), "/new/lock", lock.WithACL(acl))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func TestUnlockSeveralWithContextOfLease(t *testing.T) {
 		if err := w.do(func() error { return leases.Unlock(ctx) }); err != nil {
 			t.Errorf("Unlock of several: %v", err)
 		}
-		m := must(lock.NewRWMutex(w.client(1), "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.session(1), "/lock"))
 		owner := lock.WithOwner(background)
 		exclusive := w.take(owner, m.Lock)
 		shared := w.take(owner, m.RLock)
@@ -176,7 +176,7 @@ func (refusing) Delete(string, int32) error { return zk.ErrNoAuth }
 
 func TestRemovalRefused(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		m, err := lock.NewMutex(refusing{w.client(1)}, "/lock", sessionTimeout)
+		m, err := lock.NewMutex(w.sessionOf(1, refusing{w.client(1)}), "/lock")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestUnlockAgainAfterTheEnd(t *testing.T) {
 // nodes must go.
 func TestLateDuplicate(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		m, err := lock.NewMutex(&lateCreate{Conn: w.client(1)}, "/lock", sessionTimeout)
+		m, err := lock.NewMutex(w.sessionOf(1, &lateCreate{Conn: w.client(1)}), "/lock")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestLateDuplicateIsNoRelease(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		late := &lateCreate{Conn: w.client(1), proceed: make(chan struct{})}
 		first := w.acquire(w.mutex(2))
-		second := w.start(background, must(lock.NewMutex(late, "/lock", sessionTimeout)))
+		second := w.start(background, must(lock.NewMutex(w.sessionOf(1, late), "/lock")))
 		w.pass(500 * time.Millisecond)
 		third := w.start(background, w.mutex(3))
 		w.flow()

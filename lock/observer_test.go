@@ -83,11 +83,11 @@ func TestObserver(t *testing.T) {
 		w.unlock(lease)
 		w.wantGranted(c)
 		holding.want(t, lock.Queued, lock.Granted, lock.Ended, lock.Removed)
-		waiting.want(t, lock.Queued, lock.Waiting, lock.Granted)
+		waiting.want(t, lock.Queued, lock.Waiting, lock.Waiting, lock.Granted)
 		if e := waiting.events[1]; e.Ahead != 1 || e.Path != "/lock" || e.Node != c.lease.Node() {
 			t.Errorf("%+v", e)
 		}
-		if e := waiting.events[2]; e.Token != c.lease.Token() || e.Elapsed < time.Second {
+		if e := waiting.events[3]; e.Token != c.lease.Token() || e.Elapsed < time.Second {
 			t.Errorf("%+v", e)
 		}
 		if e := holding.events[2]; e.Token != lease.Token() || e.Elapsed < time.Second ||
@@ -98,13 +98,13 @@ func TestObserver(t *testing.T) {
 		w.do(func() error { return w.mutex(1).Revoke(background) })
 		go w.client(1).Delete(c.lease.Node(), -1)
 		w.flow()
-		if got := waiting.kinds()[3:]; !slices.Equal(got, []lock.EventKind{
+		if got := waiting.kinds()[4:]; !slices.Equal(got, []lock.EventKind{
 			lock.Revoked, lock.Ended,
 			lock.Removed,
 		}) {
 			t.Errorf("events %v", got)
 		}
-		if e := waiting.events[4]; e.Err == nil {
+		if e := waiting.events[5]; e.Err == nil {
 			t.Errorf("%+v lacks the reason of the loss", e)
 		}
 	})
@@ -131,7 +131,7 @@ func TestObserverOfLossWithoutAnswer(t *testing.T) {
 func TestObserverOfAttempts(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := &witness{}
-		m := must(lock.NewRWMutex(w.client(1), "/lock", sessionTimeout, lock.WithObserver(seen)))
+		m := must(lock.NewRWMutex(w.session(1), "/lock", lock.WithObserver(seen)))
 		lease := w.take(background, m.Lock)
 		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestObserverOfAttempts(t *testing.T) {
 		if *writer != (lock.Attempt{Places: 1}) || *reader != (lock.Attempt{Shared: true, Places: 1}) {
 			t.Errorf("attempts %+v, %+v", *writer, *reader)
 		}
-		s := must(lock.NewSemaphore(w.client(1), "/pool", 3, sessionTimeout, lock.WithObserver(seen)))
+		s := must(lock.NewSemaphore(w.session(1), "/pool", 3, lock.WithObserver(seen)))
 		w.take(background, s.Lock)
 		if e := seen.events[len(seen.events)-1]; e.Attempt.Places != 3 || e.Attempt.Shared {
 			t.Errorf("a place of a semaphore: %+v", *e.Attempt)
@@ -157,7 +157,7 @@ func TestObserverOfAttempts(t *testing.T) {
 }
 
 func TestObserverOfFailures(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
+	inWorld(t, 2, func(w *world) {
 		seen := &witness{}
 		c := w.start(background, w.mutex(1, lock.WithObserver(seen)))
 		w.send()
@@ -167,7 +167,7 @@ func TestObserverOfFailures(t *testing.T) {
 		w.wantGranted(c)
 		seen.want(t, lock.Retried, lock.Queued, lock.Granted)
 		refused := &witness{}
-		m := must(lock.NewMutex(refusing{w.client(1)}, "/other", sessionTimeout,
+		m := must(lock.NewMutex(w.sessionOf(2, refusing{w.client(2)}), "/other",
 			lock.WithObserver(refused)))
 		lease := w.acquire(m)
 		go lease.Unlock(background)
@@ -193,8 +193,8 @@ func TestObserverOfAttemptsInVain(t *testing.T) {
 		defer cancel()
 		w.begin(ctx, m.Lock)
 		w.pass(1500 * time.Millisecond)
-		seen.want(t, lock.Queued, lock.Waiting, lock.Failed, lock.Removed)
-		if e := seen.events[2]; e.Err == nil || e.Err.Error() != "no time" ||
+		seen.want(t, lock.Queued, lock.Waiting, lock.Waiting, lock.Failed, lock.Removed)
+		if e := seen.events[3]; e.Err == nil || e.Err.Error() != "no time" ||
 			e.Elapsed != time.Second ||
 			e.Context.Value(contextKey{}) != 7 || e.Context.Err() != nil {
 			t.Errorf("%+v", e)
@@ -247,7 +247,7 @@ func TestLogAttributes(t *testing.T) {
 func TestObserverOfKinds(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		granted, ended := new(witness), new(witness)
-		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout,
+		m := must(lock.NewMutex(w.session(1), "/lock",
 			lock.WithObserver(granted, lock.Granted), lock.WithObserver(ended, lock.Ended)))
 		w.unlock(w.acquire(m))
 		granted.want(t, lock.Granted)

@@ -42,8 +42,7 @@ func WithObserver(o Observer, kinds ...EventKind) Option {
 func WithLogger(logger *slog.Logger) Option { return WithObserver(logObserver{logger}) }
 
 // WithContainers creates the lock's directory and its parents as container nodes, which ZooKeeper
-// removes some time after their last child is gone. It requires ZooKeeper 3.5.3 or newer and a
-// client with a method CreateContainer, as *zk.Conn has; with any other client it has no effect.
+// removes some time after their last child is gone. It requires ZooKeeper 3.5.3 or newer.
 func WithContainers() Option { return func(q *queue) { q.containers = true } }
 
 // WithRetryDelay sets the delay before a contender, a candidate or an observer retries a request

@@ -24,7 +24,7 @@ func TestRetryDelay(t *testing.T) {
 func TestRetryDelayMustBePositive(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		for _, delay := range []time.Duration{0, -time.Second} {
-			m, err := lock.NewMutex(w.client(1), "/lock", sessionTimeout,
+			m, err := lock.NewMutex(w.session(1), "/lock",
 				lock.WithRetryDelay(delay))
 			if err == nil {
 				t.Errorf("a retry delay of %v makes %v", delay, m)

@@ -11,11 +11,10 @@ type owner struct {
 	acquisitions map[lockKey]*acquisition
 }
 
-// A lockKey identifies a lock: two handles on the same path through the same client are the same
-// lock.
+// A lockKey identifies a lock: two handles on the same path and session are the same lock.
 type lockKey struct {
-	connection any
-	path       string
+	session *Session
+	path    string
 }
 
 // An acquisition is an owner's part in a queue: it waits there or holds the lock.
@@ -28,7 +27,7 @@ type ownerKey struct{}
 
 // WithOwner returns a context that identifies an owner of locks, a new one with each call. A lock
 // taken with this context or one derived from it can be taken again by the same owner without
-// waiting, even through another handle on the same path and client. It is free once each of the
+// waiting, even through another handle on the same path and session. It is free once each of the
 // leases is unlocked.
 //
 // This makes [Mutex] and [RWMutex] reentrant. An owner that writes may also read, but not the other
@@ -48,7 +47,7 @@ func ownerOf(ctx context.Context) *owner {
 // lock takes a lock that the owner may hold already. One goroutine of the owner at a time queues;
 // the others wait for its outcome, and the next one queues if it gives up.
 func (o *owner) lock(ctx context.Context, q *queue, r rule) (*Lease, error) {
-	key := lockKey{q.identity, q.path}
+	key := lockKey{q.session, q.path}
 	for {
 		o.mu.Lock()
 		a := o.acquisitions[key]

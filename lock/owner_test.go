@@ -195,7 +195,7 @@ func TestNoReentryAfterAPause(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		entered := make(chan bool, looks)
 		for i := range looks {
-			m := must(lock.NewMutex(w.client(1), fmt.Sprint("/lock/", i), sessionTimeout))
+			m := must(lock.NewMutex(w.session(1), fmt.Sprint("/lock/", i)))
 			ctx := lock.WithOwner(background)
 			w.take(ctx, m.Lock)
 			go func() {

@@ -140,8 +140,8 @@ func measureSetting(t *testing.T, timeout time.Duration) setting {
 				w.create("/lock", 0, 0)
 				mutex := func(client int) *lock.Mutex {
 					conn := w.client(client)
-					return must(lock.NewSession(connecting(conn), conn.Events(),
-						timeout).NewMutex("/lock"))
+					return must(lock.NewMutex(lock.NewSession(connecting(conn), conn.Events(),
+						timeout), "/lock"))
 				}
 				lease := w.acquire(mutex(1))
 				waiter := w.start(background, mutex(2))

@@ -48,7 +48,7 @@ func TestParticipants(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		var locks []*lock.RWMutex
 		for i := range 4 {
-			locks = append(locks, must(lock.NewRWMutex(w.client(i+1), "/lock", sessionTimeout,
+			locks = append(locks, must(lock.NewRWMutex(w.session(i+1), "/lock",
 				lock.WithMetadata(fmt.Sprintf("host %d", i+1)))))
 		}
 		w.wantParticipants(locks[0].Participants)
@@ -107,7 +107,7 @@ func TestForeignData(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		m := must(lock.NewMutex(w.client(1), "/lock", sessionTimeout,
+		m := must(lock.NewMutex(w.session(1), "/lock",
 			lock.WithMetadata("the first")))
 		lease := w.take(background, m.Lock)
 		waiter := w.start(background, w.mutex(2))
@@ -201,7 +201,7 @@ func TestRevokeAndDowngrade(t *testing.T) {
 // A holder learns of a revocation even if the watch misses it.
 func TestRevokeUnheard(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		m := must(lock.NewMutex(dataEventsLost{w.client(1)}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, dataEventsLost{w.client(1)}), "/lock"))
 		lease := w.take(background, m.Lock)
 		w.watch()
 		if err := w.do(func() error { return w.mutex(2).Revoke(background) }); err != nil {
@@ -268,7 +268,7 @@ func TestRevokedByTwo(t *testing.T) {
 		before := w.acquire(w.mutex(1))
 		slow := &secondLook{Conn: w.client(2), look: make(chan struct{})}
 		w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
-			return nil, must(lock.NewMutex(slow, "/lock", sessionTimeout)).Revoke(ctx)
+			return nil, must(lock.NewMutex(w.sessionOf(2, slow), "/lock")).Revoke(ctx)
 		})
 		w.flow()
 		w.unlock(before)

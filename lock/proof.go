@@ -16,18 +16,19 @@ import (
 // first, proves that the session was prolonged at about the time when the first was sent. The first
 // is a write or a sync, the second a write. See docs/internals/lease.md.
 //
-// Locks on the same [Session] share a proof. Its methods may be called concurrently.
+// All locks on a [Session] share its proof. Its methods may be called concurrently.
 type proof struct {
-	mu      sync.Mutex
-	timeout time.Duration // by which the client pings; 0 if unknown
-	session int64         // to which the times belong
-	slow    chan struct{} // see slowOpening; nil unless somebody listens
+	mu       sync.Mutex
+	timeout  time.Duration // by which the client pings
+	validity time.Duration // of a lease
+	session  int64         // to which the times belong
+	slow     chan struct{} // see slowOpening; nil unless somebody listens
 	sendTimes
 	connection
 }
 
 // A connection is the last one on which the client has its session. Its times are zero if they are
-// unknown, as without a [Session].
+// unknown.
 type connection struct {
 	began  time.Time // before the client asked for its session; zero if that is long ago
 	opened time.Time // when it had the answer, after which it pings
@@ -83,17 +84,17 @@ func (p *proof) times(session int64) sendTimes {
 // not ping before it has the answer. So a pair of a young connection proves no more than that the
 // session was prolonged after the connection began.
 //
-// A lease is valid for that long from then on. On a young connection it ends before the session
-// does of which the leader has heard nothing since the connection began: after 7/8 of the timeout,
-// because the clock may lose a tenth, or later if only a late ping can keep the connection young.
-func (p *proof) provenAt(session int64, validity time.Duration) time.Time {
+// A lease is valid from then on. On a young connection it ends before the session does of which the
+// leader has heard nothing since the connection began: after 7/8 of the timeout, because the clock
+// may lose a tenth, or later if only a late ping can keep the connection young.
+func (p *proof) provenAt(session int64) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if session != p.session {
 		return time.Time{}
 	}
 	age := max(p.timeout*7/12, p.proven.Sub(p.opened))
-	limit := p.began.Add(age*3/2 - validity)
+	limit := p.began.Add(age*3/2 - p.validity)
 	if p.isYoung() && limit.Before(p.proven) {
 		return limit
 	}
@@ -105,27 +106,26 @@ func (p *proof) provenAt(session int64, validity time.Duration) time.Time {
 // which that may be late, and a quarter up to the server's report.
 func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout * 2 / 3)) }
 
-// unstable reports whether a lease, which is valid for that long, could end before it is confirmed
-// by a later pair, because the connection took too long to open. The shortest lease is that of a
-// pair 7/12 after the connection was opened: 7/8 - 7/12 - the time to open. It must be half as long
-// as any other.
-func (p *proof) unstable(validity time.Duration) bool {
+// unstable reports whether a lease could end before it is confirmed by a later pair, because the
+// connection took too long to open. The shortest lease is that of a pair 7/12 after the connection
+// was opened: 7/8 - 7/12 - the time to open. It must be half as long as any other.
+func (p *proof) unstable() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isYoung() && p.openedSlowly(validity)
+	return p.isYoung() && p.openedSlowly()
 }
 
-// openedSlowly reports whether the last connection took so long to open that a lease which is valid
-// for that long could end while it is young.
-func (p *proof) openedSlowly(validity time.Duration) bool {
-	return p.opened.Sub(p.began) > p.timeout*7/24-validity/2
+// openedSlowly reports whether the last connection took so long to open that a lease could end
+// while it is young.
+func (p *proof) openedSlowly() bool {
+	return p.opened.Sub(p.began) > p.timeout*7/24-p.validity/2
 }
 
 // settling reports whether a pair that is sent now would still be unstable.
-func (p *proof) settling(validity time.Duration) bool {
+func (p *proof) settling() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Now().Before(p.opened.Add(p.timeout*2/3)) && p.openedSlowly(validity)
+	return time.Now().Before(p.opened.Add(p.timeout*2/3)) && p.openedSlowly()
 }
 
 // youngFor returns for how long the connection will still be young, but at most a sixth of the
@@ -136,11 +136,11 @@ func (p *proof) youngFor() time.Duration {
 	return max(0, min(time.Until(p.opened.Add(p.timeout*2/3)), p.timeout/6))
 }
 
-// setTimeout sets the timeout by which the client pings.
+// setTimeout sets the timeout by which the client pings, and bounds leases by it.
 func (p *proof) setTimeout(timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timeout = timeout
+	p.timeout, p.validity = timeout, min(p.validity, validity(timeout))
 }
 
 // connected notes a connection on which the client has its session.
@@ -148,7 +148,7 @@ func (p *proof) connected(one connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connection = one
-	if p.slow != nil && p.openedSlowly(validity(p.timeout)) {
+	if p.slow != nil && p.openedSlowly() {
 		close(p.slow)
 		p.slow = nil
 	}

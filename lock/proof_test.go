@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,8 +17,7 @@ import (
 func TestNoReadGrantsALock(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.cluster.Cut(w.client(1).Link)
-		c := w.start(background, must(lock.NewMutex(unsynced{w.client(1)}, "/lock",
-			sessionTimeout)))
+		c := w.start(background, must(lock.NewMutex(w.sessionOf(1, unsynced{w.client(1)}), "/lock")))
 		w.send()
 		w.cluster.Expire(w.client(1).SessionID())
 		w.cluster.Heal(w.client(1).Link)
@@ -155,7 +153,7 @@ func TestCancelledBeforeCreate(t *testing.T) {
 func TestNoGrantBySyncs(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
-		m := must(w.session(2).NewMutex("/lock"))
+		m := must(lock.NewMutex(w.session(2), "/lock"))
 		c := w.begin(background, m.Lock)
 		w.pass(sessionTimeout)
 		for range 2 {
@@ -187,7 +185,7 @@ func TestLocksOfASessionShareAProof(t *testing.T) {
 		take := func(path string, want int) {
 			t.Helper()
 			before := w.requests(1, "")
-			w.take(background, must(session.NewMutex(path)).Lock)
+			w.take(background, must(lock.NewMutex(session, path)).Lock)
 			if got := w.requests(1, "") - before; got != want {
 				t.Errorf("%s took %d requests, want %d", path, got, want)
 			}
@@ -201,81 +199,11 @@ func TestLocksOfASessionShareAProof(t *testing.T) {
 	})
 }
 
-// syncing is a client without Multi, whose syncs can be made to fail.
-type syncing struct {
-	lock.Client
-	fails *atomic.Bool
-}
-
-func newSyncing(conn *model.Conn) syncing { return syncing{conn, new(atomic.Bool)} }
-
-func (s syncing) Sync(path string) (string, error) {
-	if s.fails.Load() {
-		return "", zk.ErrConnectionClosed
-	}
-	return s.Client.Sync(path)
-}
-
-// Without Multi, a sync takes the place of the leader's confirmation: no lock is granted before one
-// has succeeded.
-func TestNoGrantWithoutSync(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		holder, client := w.acquire(w.mutex(2)), newSyncing(w.client(1))
-		waiter := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
-		w.pass(sessionTimeout)
-		client.fails.Store(true)
-		w.unlock(holder)
-		w.pass(time.Second)
-		w.wantWaiting(waiter)
-		client.fails.Store(false)
-		w.pass(time.Second)
-		w.wantGranted(waiter)
-	})
-}
-
-// Nor is a lease extended.
-func TestNoLeaseWithoutSync(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		client := newSyncing(w.client(1))
-		lease := w.acquire(must(lock.NewMutex(client, "/lock", sessionTimeout)))
-		w.pass(3 * sessionTimeout)
-		if lease.Err() != nil {
-			t.Fatalf("lost while syncs succeed: %v", lease.Err())
-		}
-		client.fails.Store(true)
-		w.pass(sessionTimeout/3 + 100*time.Millisecond)
-		if !errors.Is(lease.Err(), lock.ErrLost) {
-			t.Errorf("the lease says %v after a third of the session timeout", lease.Err())
-		}
-	})
-}
-
-// Without Multi, a contender that has lost the reply to its create finds the node behind a sync.
-func TestNodeIsFoundBehindASync(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		client := newSyncing(w.client(1))
-		c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
-		client.fails.Store(true)
-		w.serve(1)
-		w.cluster.LoseReply(w.client(1).Link)
-		w.cluster.Heal(w.client(1).Link)
-		w.pass(2 * time.Second)
-		w.wantWaiting(c)
-		if n := w.requests(1, "create"); n != 1 {
-			t.Errorf("%d creates before a sync has succeeded, want 1", n)
-		}
-		client.fails.Store(false)
-		w.pass(time.Second)
-		w.wantGranted(c)
-		w.wantNodes(1)
-	})
-}
-
 // A lock whose node ZooKeeper refuses to confirm is lost at once, with the reason.
 func TestConfirmationRefused(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		client := &unreadable{Conn: w.client(1)}
-		lease := w.acquire(must(lock.NewMutex(client, "/lock", sessionTimeout)))
+		lease := w.acquire(must(lock.NewMutex(w.sessionOf(1, client), "/lock")))
 		w.watch()
 		if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("the lease says %v, want ErrLost and ErrNoAuth", err)
@@ -288,17 +216,4 @@ type unreadable struct{ *model.Conn }
 
 func (unreadable) GetW(string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	return nil, nil, nil, zk.ErrNoAuth
-}
-
-// The same holds for the Mutex of every second client without Multi as for all: see
-// TestMutexMachine.
-func TestMutexMachineWithoutMulti(t *testing.T) {
-	clients := 0
-	checkMachine(t, 1, func(conn *model.Conn, random lock.Option) []take {
-		var client lock.Client = conn
-		if clients++; clients%2 == 0 {
-			client = struct{ lock.Client }{conn}
-		}
-		return []take{{must(lock.NewMutex(client, "/lock", sessionTimeout, random)).Lock, false}}
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -17,9 +16,8 @@ import (
 // A queue is a directory of ZooKeeper in which contenders create their nodes, with the
 // configuration of this process. Each lock of the package is a queue with rules of its own.
 type queue struct {
-	client      Client
-	session     *Session // nil unless the client is a Session
-	identity    any      // equal for queues with the same client
+	session     *Session
+	client      Client // of the session
 	path        string
 	timeout     time.Duration
 	validity    time.Duration // of a confirmation, from when its first request was sent
@@ -28,12 +26,9 @@ type queue struct {
 	containers  bool
 	retryDelay  time.Duration // see [WithRetryDelay]
 	observers   []subscription
-	proof       *proof        // of the client's session
 	idleWatches watchRegistry // of contenders that have ended
 	randomMu    sync.Mutex
 	random      io.Reader
-	// closed when the session's client is closed; nil without a session
-	closing <-chan struct{}
 }
 
 // A rule defines for whom a contender waits.
@@ -48,32 +43,18 @@ type rule struct {
 // blockedBy reports whether the contender waits for an entry before it.
 func (r *rule) blockedBy(e *entry) bool { return r.kind != shared || e.kind != shared }
 
-func newQueue(client Client, path string, sessionTimeout time.Duration, options []Option) (*queue,
-	error,
-) {
+func newQueue(session *Session, path string, options []Option) (*queue, error) {
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
 		return nil, fmt.Errorf("lock: path %q must begin with a slash and must not end with one",
 			path)
 	}
-	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errors.New("lock: the client is nil")
+	if session.timeout <= 0 {
+		return nil, fmt.Errorf("lock: session timeout %v must be positive", session.timeout)
 	}
 	q := &queue{
-		path: path, acl: zk.WorldACL(zk.PermAll), random: rand.Reader, retryDelay: retryDelay,
-		proof: new(proof),
-	}
-	if session, ok := client.(*Session); ok {
-		q.session, client, q.closing = session, session.Client, session.ended
-		q.proof = &session.proof
-		sessionTimeout = min(sessionTimeout, session.timeout)
-	}
-	if sessionTimeout <= 0 {
-		return nil, fmt.Errorf("lock: session timeout %v must be positive", sessionTimeout)
-	}
-	q.client, q.timeout, q.validity = client, sessionTimeout, validity(sessionTimeout)
-	q.identity = q
-	if reflect.ValueOf(client).Comparable() {
-		q.identity = client
+		session: session, client: session.Client, path: path, timeout: session.timeout,
+		validity: validity(session.timeout), acl: zk.WorldACL(zk.PermAll), random: rand.Reader,
+		retryDelay: retryDelay,
 	}
 	for _, option := range options {
 		option(q)
@@ -177,7 +158,7 @@ func (q *queue) list() (listing, error) {
 }
 
 // sync ensures that subsequent reads reflect everything committed before the call.
-func (q *queue) sync() error { return q.proof.sync(q.client, q.path) }
+func (q *queue) sync() error { return q.session.proof.sync(q.client, q.path) }
 
 // barrier ensures that earlier requests of this session are decided and that subsequent reads
 // reflect them.
@@ -186,15 +167,17 @@ func (q *queue) barrier() error {
 }
 
 // precede sends the first request of a pair unless one was sent recently: see [proof].
-func (q *queue) precede() error { return q.proof.precede(q.client, q.path, q.timeout/recentPart) }
+func (q *queue) precede() error {
+	return q.session.proof.precede(q.client, q.path, q.timeout/recentPart)
+}
 
 // write sends a write, whose success counts for the proof.
-func (q *queue) write(send func() error) error { return q.proof.write(q.client, send) }
+func (q *queue) write(send func() error) error { return q.session.proof.write(q.client, send) }
 
 // multi is write for several operations.
-func (q *queue) multi(client multiClient, operations ...any) error {
+func (q *queue) multi(operations ...any) error {
 	return q.write(func() error {
-		_, err := client.Multi(operations...)
+		_, err := q.client.Multi(operations...)
 		return err
 	})
 }
@@ -209,14 +192,9 @@ func syncWith(client Client, path string) error {
 // commitNoop commits a write that changes nothing. The leader accepts it only if the session is
 // alive, and it is answered only once a majority has logged it and the answering server has applied
 // it. Neither a read nor a sync proves this: a deposed leader that has not noticed yet answers a
-// sync alone (ProposalRequestProcessor). For a client without a method Multi, commitNoop falls back
-// to a sync.
+// sync alone (ProposalRequestProcessor).
 func commitNoop(client Client, path string) error {
-	multi, ok := client.(multiClient)
-	if !ok {
-		return syncWith(client, path)
-	}
-	_, err := multi.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
+	_, err := client.Multi(&zk.CheckVersionRequest{Path: path, Version: -1})
 	// The leader itself has returned these two.
 	if err != nil && !isNoNode(err) && !errors.Is(err, zk.ErrNoAuth) {
 		return err

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // An RWMutex is a lock that is held by one writer or by any number of readers. It is fair: readers
 // and writers form one queue, and a reader waits for the writers before it, so that neither
@@ -12,10 +9,8 @@ import (
 type RWMutex struct{ queue *queue }
 
 // NewRWMutex returns the lock whose contenders create their nodes below the path: see [NewMutex].
-func NewRWMutex(client Client, path string, sessionTimeout time.Duration,
-	options ...Option,
-) (*RWMutex, error) {
-	q, err := newQueue(client, path, sessionTimeout, options)
+func NewRWMutex(session *Session, path string, options ...Option) (*RWMutex, error) {
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}

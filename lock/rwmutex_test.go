@@ -13,7 +13,7 @@ import (
 )
 
 func (w *world) rwmutex(client int) *lock.RWMutex {
-	return must(lock.NewRWMutex(w.client(client), "/lock", sessionTimeout))
+	return must(lock.NewRWMutex(w.session(client), "/lock"))
 }
 
 func TestReadersTogether(t *testing.T) {
@@ -212,7 +212,7 @@ func (setRefused) Set(string, []byte, int32) (*zk.Stat, error) { return nil, zk.
 // gets in.
 func TestDowngradeRefused(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
-		m := must(lock.NewRWMutex(setRefused{w.client(1)}, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.sessionOf(1, setRefused{w.client(1)}), "/lock"))
 		lease := w.take(background, m.Lock)
 		reader := w.begin(background, w.rwmutex(2).RLock)
 		w.flow()
@@ -252,7 +252,7 @@ func (d dataEventsLost) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, er
 func TestDowngradeUnheard(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		lease := w.take(background, w.rwmutex(1).Lock)
-		m := must(lock.NewRWMutex(dataEventsLost{w.client(2)}, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.sessionOf(2, dataEventsLost{w.client(2)}), "/lock"))
 		reader := w.begin(background, m.RLock)
 		w.wantWaiting(reader)
 		if err := w.do(func() error { return lease.Downgrade(background) }); err != nil {
@@ -286,7 +286,7 @@ func TestTryRLockLeavesNoWatch(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.take(background, w.rwmutex(1).Lock)
 		client := &watchCounter{Conn: w.client(2)}
-		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.sessionOf(2, client), "/lock"))
 		for range 50 {
 			w.wantError(w.begin(background, m.TryRLock), lock.ErrNotAcquired)
 		}
@@ -302,7 +302,7 @@ func TestReadersLeaveFewWatches(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		writer := w.take(background, w.rwmutex(1).Lock)
 		client := &watchCounter{Conn: w.client(2)}
-		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.sessionOf(2, client), "/lock"))
 		for range 50 {
 			ctx, cancel := context.WithCancel(background)
 			c := w.begin(ctx, m.RLock)
@@ -327,7 +327,7 @@ func TestReaderReplacesLostWatch(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		writer := w.take(background, w.rwmutex(1).Lock)
 		client := &watchCounter{Conn: w.client(2), loses: true}
-		m := must(lock.NewRWMutex(client, "/lock", sessionTimeout))
+		m := must(lock.NewRWMutex(w.sessionOf(2, client), "/lock"))
 		ctx, cancel := context.WithCancel(background)
 		c := w.begin(ctx, m.RLock)
 		w.wantWaiting(c)

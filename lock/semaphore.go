@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // A Semaphore is a lock with a fixed number of places. One lease holds one place. Places are
@@ -18,13 +17,13 @@ type Semaphore struct {
 // [NewMutex]. It returns an error if places is less than one. All processes must pass the same
 // number of places. While they differ, as during a change of the configuration, no more leases
 // exist than the largest allows.
-func NewSemaphore(client Client, path string, places int, sessionTimeout time.Duration,
-	options ...Option,
-) (*Semaphore, error) {
+func NewSemaphore(session *Session, path string, places int, options ...Option) (*Semaphore,
+	error,
+) {
 	if places < 1 {
 		return nil, fmt.Errorf("lock: a semaphore needs at least one place, not %d", places)
 	}
-	q, err := newQueue(client, path, sessionTimeout, options)
+	q, err := newQueue(session, path, options)
 	if err != nil {
 		return nil, err
 	}

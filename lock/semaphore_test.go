@@ -12,7 +12,7 @@ import (
 )
 
 func (w *world) semaphore(client, places int) *lock.Semaphore {
-	return must(lock.NewSemaphore(w.client(client), "/lock", places, sessionTimeout))
+	return must(lock.NewSemaphore(w.session(client), "/lock", places))
 }
 
 func TestSemaphore(t *testing.T) {
@@ -97,6 +97,7 @@ func TestSemaphoreWraps(t *testing.T) {
 }
 
 func TestNewSemaphoreRefuses(t *testing.T) {
+	session := lock.NewSession(&identified{}, nil, time.Second)
 	for _, tc := range []struct {
 		path   string
 		places int
@@ -106,13 +107,12 @@ func TestNewSemaphoreRefuses(t *testing.T) {
 		{"/lock", -1, "at least one place"},
 		{"lock", 1, `path "lock"`},
 	} {
-		if _, err := lock.NewSemaphore(&identified{}, tc.path, tc.places,
-			time.Second); err == nil ||
+		if _, err := lock.NewSemaphore(session, tc.path, tc.places); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("NewSemaphore(%q, %d): %v", tc.path, tc.places, err)
 		}
 	}
-	if _, err := lock.NewRWMutex(&identified{}, "lock", time.Second); err == nil {
+	if _, err := lock.NewRWMutex(session, "lock"); err == nil {
 		t.Error("NewRWMutex accepted a relative path")
 	}
 }
@@ -141,7 +141,7 @@ func TestSemaphoreWaiterOnASession(t *testing.T) {
 		inWorld(t, 3, func(w *world) {
 			first := w.take(background, w.semaphore(1, 2).Lock)
 			second := w.take(background, w.semaphore(2, 2).Lock)
-			c := w.begin(background, must(w.session(3).NewSemaphore("/lock", 2)).Lock)
+			c := w.begin(background, must(lock.NewSemaphore(w.session(3), "/lock", 2)).Lock)
 			w.watch()
 			w.wantWaiting(c)
 			nodes := 1

@@ -45,10 +45,8 @@ type SessionEvent struct {
 	Err    error // of SessionLost: the reason, which wraps [ErrSessionLost]
 }
 
-// A Session is a [Client] that tracks the status of its ZooKeeper session. NewMutex, NewRWMutex,
-// NewSemaphore, NewElection and NewDoubleBarrier make locks on it; with a Session, a waiter of a
-// lock saves the request right before the grant, and the syncs and writes for one lock serve the
-// others. Its methods may be called concurrently.
+// A Session is a [Client] that tracks the status of its ZooKeeper session. Locks are made on it;
+// the syncs and writes for one lock serve the others. Its methods may be called concurrently.
 //
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmation was begun: see the clock bound in
@@ -138,30 +136,16 @@ func NewSession(client Client, events <-chan zk.Event, timeout time.Duration) *S
 
 func newSession(timeout time.Duration) *Session {
 	return &Session{
-		timeout: timeout, ended: make(chan struct{}), proof: proof{timeout: timeout},
+		timeout: timeout, ended: make(chan struct{}),
+		proof: proof{timeout: timeout, validity: validity(timeout)},
 		latest: &sessionChange{
 			SessionEvent: SessionEvent{Status: SessionSuspended}, ready: make(chan struct{}),
 		},
 	}
 }
 
-// NewMutex returns a [Mutex] of the session: see [NewMutex].
-func (s *Session) NewMutex(path string, options ...Option) (*Mutex, error) {
-	return NewMutex(s, path, s.timeout, options...)
-}
-
-// NewRWMutex returns an [RWMutex] of the session: see [NewRWMutex].
-func (s *Session) NewRWMutex(path string, options ...Option) (*RWMutex, error) {
-	return NewRWMutex(s, path, s.timeout, options...)
-}
-
-// NewSemaphore returns a [Semaphore] of the session: see [NewSemaphore].
-func (s *Session) NewSemaphore(path string, places int, options ...Option) (*Semaphore, error) {
-	return NewSemaphore(s, path, places, s.timeout, options...)
-}
-
-// Close ends all leases of locks on the session, and then closes the client, if it has a method
-// Close as *zk.Conn has. ZooKeeper deletes the nodes of the session at once, so the locks are free.
+// Close ends all leases of locks on the session, and then closes the client. ZooKeeper deletes the
+// nodes of the session at once, so the locks are free.
 // To learn whether the work under a lock was done in time, unlock it first. Calls under way, and
 // later ones, return zk.ErrClosing. Close may be called again.
 func (s *Session) Close() {
@@ -171,12 +155,10 @@ func (s *Session) Close() {
 		t.end(errClosed)
 	}
 	s.mu.Unlock()
-	if client, ok := s.Client.(interface{ Close() }); ok {
-		client.Close()
-		// The client's event channel may stay open: if a request fails just when the client is
-		// closed, go-zookeeper/zk 1.0.4 answers it twice and blocks.
-		s.end()
-	}
+	s.Client.Close()
+	// The client's event channel may stay open: if a request fails just when the client is closed,
+	// go-zookeeper/zk 1.0.4 answers it twice and blocks.
+	s.end()
 }
 
 // Timeout returns the session's timeout: the one given, or after [Dial] what ZooKeeper has granted,
@@ -413,8 +395,7 @@ func (s *Session) ping() {
 	if err == nil {
 		err = s.proof.write(s.Client, func() error { return commitNoop(s.Client, pingPath) })
 	}
-	s.currentEpoch() // The proof then knows the connection of the last reply.
-	proven := s.proof.provenAt(id, validity(s.timeout))
+	proven := s.provenAt(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pinging = false
@@ -422,7 +403,7 @@ func (s *Session) ping() {
 		return
 	}
 	late := time.Since(proven) >= validity(s.timeout) // The answer confirms nothing any more.
-	unstable := !time.Now().Before(s.deadline) && s.proof.unstable(validity(s.timeout))
+	unstable := !time.Now().Before(s.deadline) && s.proof.unstable()
 	if err != nil || late || unstable || id == 0 || id != s.Client.SessionID() {
 		delay := retryDelay
 		if unstable {
@@ -438,6 +419,18 @@ func (s *Session) ping() {
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)
 	}
+}
+
+// provenAt is [proof.provenAt] for the connection of the last reply.
+func (s *Session) provenAt(id int64) time.Time {
+	s.currentEpoch()
+	return s.proof.provenAt(id)
+}
+
+// settling is [proof.settling] for the last connection.
+func (s *Session) settling() bool {
+	s.currentEpoch()
+	return s.proof.settling()
 }
 
 // pingPath is a node that every ZooKeeper has. The check would also work on one that does not

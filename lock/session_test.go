@@ -140,7 +140,7 @@ func TestSessionAsksAfterAnOverflow(t *testing.T) {
 		defer close(events)
 		session := lock.NewSession(client, events, sessionTimeout)
 		w.pass(sessionTimeout) // It does not know since when the client is connected.
-		lease := w.acquire(must(lock.NewMutex(session, "/lock", sessionTimeout)))
+		lease := w.acquire(must(lock.NewMutex(session, "/lock")))
 		done := lease.Done()
 		client.by.Store(1)
 		events <- other
@@ -244,7 +244,7 @@ func TestSessionOfAClosedClient(t *testing.T) {
 		s := w.session(1)
 		l := w.listen(s)
 		ctx := w.sessionContext(s)
-		waiting := w.begin(background, must(lock.NewMutex(s, "/lock", sessionTimeout)).Lock)
+		waiting := w.begin(background, must(lock.NewMutex(s, "/lock")).Lock)
 		w.flow()
 		l.events = nil
 		go w.client(1).Close()
@@ -312,7 +312,7 @@ func TestSessionDo(t *testing.T) {
 func TestSessionSparesTheConfirmation(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
-		m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.session(2), "/lock"))
 		c := w.begin(background, m.Lock)
 		w.wantWaiting(c)
 		if got := w.requests(2, ""); got != 4 {
@@ -366,7 +366,7 @@ func TestSessionConfirms(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
 				holder := w.acquire(w.mutex(1))
-				m := must(lock.NewMutex(w.session(2), "/lock", sessionTimeout))
+				m := must(lock.NewMutex(w.session(2), "/lock"))
 				c := w.begin(background, m.Lock)
 				w.watch()
 				w.wantWaiting(c)
@@ -394,7 +394,7 @@ func TestSessionConfirms(t *testing.T) {
 func TestSessionWaiterRemovedEarly(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		holder := w.acquire(w.mutex(1))
-		c := w.begin(background, must(w.session(2).NewMutex("/lock")).Lock)
+		c := w.begin(background, must(lock.NewMutex(w.session(2), "/lock")).Lock)
 		w.wantWaiting(c)
 		for _, name := range w.nodes() {
 			if path := "/lock/" + name; path != holder.Node() {
@@ -416,7 +416,7 @@ func TestSessionClosedDuringTheGrant(t *testing.T) {
 		client := closesLate{w.client(1), make(chan struct{})}
 		defer close(client.proceed)
 		session := w.sessionOf(1, client)
-		c := w.begin(background, must(session.NewMutex("/lock")).Lock)
+		c := w.begin(background, must(lock.NewMutex(session, "/lock")).Lock)
 		w.serve(1)
 		go session.Close()
 		w.flow()
@@ -465,7 +465,7 @@ func TestSessionNewsOutOfOrder(t *testing.T) {
 			session := lock.NewSession(connecting(w.client(2)), w.client(2).Events(), timeout)
 			random := lock.WithRandom(bytes.NewReader(bytes.Repeat([]byte{byte(digits[1] * 17)},
 				16)))
-			c := w.begin(background, must(lock.NewMutex(session, "/lock", timeout, random)).Lock)
+			c := w.begin(background, must(lock.NewMutex(session, "/lock", random)).Lock)
 			// It watches its node, and has not read it recently.
 			w.pass(timeout/10 + 100*time.Millisecond)
 			w.wantWaiting(c)

@@ -60,7 +60,7 @@ func TestGrantAfterSlowConnection(t *testing.T) {
 		{3 * part / 2, 8*part + 50*time.Millisecond, 4 * part},
 	} {
 		inWorld(t, 1, func(w *world) {
-			m := must(w.session(1).NewMutex("/lock"))
+			m := must(lock.NewMutex(w.session(1), "/lock"))
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, test.delay)
 			w.pass(test.age)
@@ -73,32 +73,13 @@ func TestGrantAfterSlowConnection(t *testing.T) {
 	}
 }
 
-// The client pings in a third of the session's timeout, even if that of the lock is shorter.
-func TestGrantAfterSlowConnectionOfShorterTimeout(t *testing.T) {
-	const part = sessionTimeout / 12
-	for _, test := range []struct{ age, want time.Duration }{
-		{6 * part, part}, {7 * part, 3 * part / 4},
-	} {
-		inWorld(t, 1, func(w *world) {
-			m := must(lock.NewMutex(w.session(1), "/lock", sessionTimeout/4))
-			w.pass(sessionTimeout)
-			w.reconnectSlowly(1, 11*part/4)
-			w.pass(test.age)
-			lasted := w.lastsDisconnected(1, m)
-			if lasted < test.want-1 || lasted > test.want+2*time.Millisecond {
-				t.Errorf("locked after %v: the lease lasts %v, want %v", test.age, lasted, test.want)
-			}
-		})
-	}
-}
-
 // If the connection took so long to open that a lease would expire while it is young, the lock is
 // granted after the first pings. Neither a contender nor an active Session floods ZooKeeper before.
 func TestNoGrantAfterVerySlowConnection(t *testing.T) {
 	for _, delay := range []time.Duration{sessionTimeout / 7, sessionTimeout * 23 / 24} {
 		inWorld(t, 1, func(w *world) {
 			session, seen := w.session(1), new(witness)
-			m := must(session.NewMutex("/lock", lock.WithObserver(seen)))
+			m := must(lock.NewMutex(session, "/lock", lock.WithObserver(seen)))
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, delay)
 			opened := time.Now()
@@ -139,7 +120,7 @@ func TestNoGrantAfterVerySlowConnection(t *testing.T) {
 func TestLeaseOverConnections(t *testing.T) {
 	for _, delay := range []time.Duration{0, sessionTimeout / 12, sessionTimeout / 6} {
 		inEnsemble(t, 3, 1, func(w *world) {
-			lease := w.acquire(must(w.session(1).NewMutex("/lock")))
+			lease := w.acquire(must(lock.NewMutex(w.session(1), "/lock")))
 			w.pass(sessionTimeout)
 			w.reconnectSlowly(1, delay)
 			for range 300 {
@@ -161,7 +142,7 @@ func TestSlowLinkAfterSlowConnection(t *testing.T) {
 		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
 			inWorld(t, 1, func(w *world) {
 				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
-				m := must(w.sessionOf(1, conn).NewMutex("/lock"))
+				m := must(lock.NewMutex(w.sessionOf(1, conn), "/lock"))
 				w.pass(sessionTimeout)
 				w.reconnectSlowly(1, delay)
 				w.pass(age)
@@ -229,7 +210,7 @@ func TestNoGrantOnUnknownConnection(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				session := open(w)
 				opened := time.Now()
-				c := w.start(background, must(session.NewMutex("/lock")))
+				c := w.start(background, must(lock.NewMutex(session, "/lock")))
 				for !c.returned() && time.Since(opened) < 2*sessionTimeout {
 					w.flow()
 					w.advance(20 * time.Millisecond)

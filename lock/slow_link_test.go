@@ -76,25 +76,19 @@ func TestSlowSession(t *testing.T) {
 // A lock is granted and held, whenever another contender releases it, while a round trip takes at
 // most 1/50 of the session timeout.
 func TestSlowLink(t *testing.T) {
-	for _, onSession := range []bool{false, true} {
-		for percent := range 10 {
-			inWorld(t, 2, func(w *world) {
-				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
-				var client lock.Client = conn
-				if onSession {
-					client = w.sessionOf(1, conn)
-				}
-				holder := w.acquire(w.mutex(2))
-				c := w.start(background, must(lock.NewMutex(client, "/lock", sessionTimeout)))
-				w.passFinely(sessionTimeout * time.Duration(2*percent) / 100)
-				w.unlock(holder)
-				w.passFinely(2 * sessionTimeout)
-				w.wantGranted(c)
-				if err := c.lease.Err(); err != nil {
-					t.Errorf("released after %d %%, session %v: %v", 2*percent, onSession, err)
-				}
-			})
-		}
+	for percent := range 10 {
+		inWorld(t, 2, func(w *world) {
+			session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout / 50)})
+			holder := w.acquire(w.mutex(2))
+			c := w.start(background, must(lock.NewMutex(session, "/lock")))
+			w.passFinely(sessionTimeout * time.Duration(2*percent) / 100)
+			w.unlock(holder)
+			w.passFinely(2 * sessionTimeout)
+			w.wantGranted(c)
+			if err := c.lease.Err(); err != nil {
+				t.Errorf("released after %d %%: %v", 2*percent, err)
+			}
+		})
 	}
 }
 
@@ -103,8 +97,8 @@ func TestSlowLink(t *testing.T) {
 func TestTooSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		seen := new(witness)
-		m := must(lock.NewMutex(slowTrip{w.client(1), new(sessionTimeout / 5)}, "/lock", sessionTimeout,
-			lock.WithObserver(seen)))
+		session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout / 5)})
+		m := must(lock.NewMutex(session, "/lock", lock.WithObserver(seen)))
 		c := w.start(background, m)
 		w.passFinely(5 * sessionTimeout)
 		if c.returned() {
@@ -136,7 +130,7 @@ func TestTooSlowLink(t *testing.T) {
 func TestTooSlowToQueue(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		trip := sessionTimeout / 5
-		m := must(lock.NewMutex(slowTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
 		ctx, cancel := context.WithTimeout(background, 2*sessionTimeout)
 		defer cancel()
 		short, long := w.start(ctx, m), w.start(background, m)
@@ -167,7 +161,7 @@ func TestTooSlowToQueue(t *testing.T) {
 func TestTryOnSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		trip := sessionTimeout / 5
-		m := must(lock.NewMutex(slowTrip{w.client(1), &trip}, "/lock", sessionTimeout))
+		m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
 		try := w.begin(background, m.TryLock)
 		forAll := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
 			return m.TryLockFor(ctx, 2*sessionTimeout)

@@ -18,8 +18,8 @@ func TestTryLock(t *testing.T) {
 			w.wantError(w.begin(background, w.mutex(2).TryLock), lock.ErrNotAcquired)
 			w.wantNodes(1)
 		}
-		if got := w.requests(2, ""); got != 12 {
-			t.Errorf("three tries took %d requests, want 12", got)
+		if got := w.requests(2, ""); got != 10 { // The first sync serves the others.
+			t.Errorf("three tries took %d requests, want 10", got)
 		}
 		w.unlock(lease)
 		w.unlock(w.take(background, w.mutex(2).TryLock))

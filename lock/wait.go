@@ -247,9 +247,6 @@ func (c *contender) awaitEvent(blockers []entry) ([]entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case event.Err == zk.ErrClosing:
-		c.clientClosed = true
-		return nil, event.Err
 	case event.Err != nil:
 		// The watches are dead, and perhaps also the session and the contender's own node.
 		clear(c.watches)
@@ -308,7 +305,7 @@ func (c *contender) nextEvent(blockers []entry) (int, zk.Event, error) {
 	case <-timer:
 	case <-c.cancelled:
 		return timerFired, zk.Event{}, errCancelled
-	case <-c.closing:
+	case <-c.session.ended:
 		return timerFired, zk.Event{}, c.checkInterrupted()
 	}
 	// The event may have come at the same instant as the timer.
@@ -329,8 +326,7 @@ func (c *contender) checkInterrupted() error {
 	if err := c.checkCancelled(); err != nil {
 		return err
 	}
-	if c.session != nil && c.session.isClosed() {
-		c.clientClosed = true
+	if c.session.isClosed() {
 		return zk.ErrClosing
 	}
 	return nil
@@ -339,11 +335,11 @@ func (c *contender) checkInterrupted() error {
 // recheckDelay returns the delay after which a waiter reads a node without an event, or 0 for
 // never. If recheck is true, the node is the blocker: a reader reads it once per session timeout,
 // because go-zookeeper/zk can lose over a reconnect the event that a writer has become a reader,
-// unlike that of its end. Otherwise it is the contender's own node, which a contender on a
-// [Session] watches once it has not been seen recently.
+// unlike that of its end. Otherwise it is the contender's own node, which a contender watches once
+// it has not been seen recently.
 func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
-	case c.session != nil && c.ownWatch == nil:
+	case c.ownWatch == nil:
 		return max(1, c.timeout/recentPart-time.Since(c.lastSeen)), false
 	case c.rule.kind == shared:
 		return c.timeout, true
@@ -370,7 +366,7 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 		return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
 	cases := []reflect.SelectCase{
-		receive(c.ownWatch), receive(timer), receive(c.cancelled), receive(c.closing),
+		receive(c.ownWatch), receive(timer), receive(c.cancelled), receive(c.session.ended),
 	}
 	others := len(cases)
 	nearest := c.nearest(blockers)
@@ -388,10 +384,10 @@ func (c *contender) nextEventOf(blockers []entry) (int, zk.Event, error) {
 		c.checkInterrupted()
 }
 
-// watchOwn watches the contender's own node while it waits on a [Session]. The end of the last
-// blocker is then the only event that it needs.
+// watchOwn watches the contender's own node while it waits. The end of the last blocker is then the
+// only event that it needs.
 func (c *contender) watchOwn() error {
-	if c.session == nil || c.ownWatch != nil || c.seenRecently() {
+	if c.ownWatch != nil || c.seenRecently() {
 		return nil
 	}
 	line := c.session.currentEpoch() // before the request is sent
@@ -419,8 +415,7 @@ func (c *contender) ownNodeIntact() (bool, error) {
 		}
 		return false, nil
 	default:
-		return c.seenRecently() || c.ownWatch != nil && c.session != nil &&
-			c.session.currentEpoch() == c.ownEpoch, nil
+		return c.seenRecently() || c.ownWatch != nil && c.session.currentEpoch() == c.ownEpoch, nil
 	}
 }
 

@@ -29,9 +29,11 @@ type world struct {
 	cluster *simzk.Cluster
 	servers int
 	clients []*model.Conn
-	log     *history.Log
-	cancels []context.CancelFunc // of calls
-	began   time.Time
+	// those of the clients, by their numbers
+	sessions map[int]*lock.Session
+	log      *history.Log
+	cancels  []context.CancelFunc // of calls
+	began    time.Time
 }
 
 // inWorld runs a test in a world of one server with the given number of clients. The directory
@@ -61,7 +63,7 @@ func inConfigured(t *testing.T, config simzk.Config, clients int, test func(w *w
 		log := new(history.Log)
 		w := &world{
 			t: t, log: log, began: time.Now(), servers: config.Servers,
-			cluster: simzk.New(config, log),
+			cluster: simzk.New(config, log), sessions: make(map[int]*lock.Session),
 		}
 		for range clients {
 			w.clients = append(w.clients, model.Connect(w.cluster))
@@ -91,7 +93,7 @@ func (w *world) create(path string, flags int32, owner int64) {
 
 func (w *world) mutex(client int, options ...lock.Option) *lock.Mutex {
 	w.t.Helper()
-	m, err := lock.NewMutex(w.client(client), "/lock", sessionTimeout, options...)
+	m, err := lock.NewMutex(w.session(client), "/lock", options...)
 	if err != nil {
 		w.t.Fatal(err)
 	}

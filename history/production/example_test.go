@@ -28,14 +28,14 @@ func Example() {
 	var recorded [2]bytes.Buffer
 	var running sync.WaitGroup
 	for p := range recorded {
-		conn, _, err := zk.Connect(server.Addresses(), 10*time.Second, zk.WithLogInfo(false))
+		session, err := lock.Dial(context.Background(), server.Addresses(), 10*time.Second,
+			lock.WithClientOption(zk.WithLogInfo(false)))
 		if err != nil {
 			panic(err)
 		}
-		defer conn.Close()
+		defer session.Close()
 		recorder := record.New(&recorded[p], fmt.Sprintf("billing-%d", p+1))
-		mutex, err := lock.NewMutex(conn, "/locks/billing", 10*time.Second,
-			lock.WithObserver(recorder))
+		mutex, err := lock.NewMutex(session, "/locks/billing", lock.WithObserver(recorder))
 		if err != nil {
 			panic(err)
 		}

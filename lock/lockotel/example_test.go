@@ -20,8 +20,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	conn := new(zk.Conn) // from zk.Connect
-	_, err = lock.NewMutex(conn, "/locks/billing", 10*time.Second, lock.WithObserver(observer))
+	session := lock.NewSession(new(zk.Conn), nil, 10*time.Second) // rather from lock.Dial
+	_, err = lock.NewMutex(session, "/locks/billing", lock.WithObserver(observer))
 	fmt.Println(err)
 	// Output: <nil>
 }

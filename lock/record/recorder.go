@@ -3,7 +3,7 @@
 //
 //	recorder := record.New(file, hostname)
 //	defer recorder.Close()
-//	mutex, err := session.NewMutex("/locks/billing", lock.WithObserver(recorder))
+//	mutex, err := lock.NewMutex(session, "/locks/billing", lock.WithObserver(recorder))
 //
 // One recorder serves any number of locks of a process, of all kinds. A lease counts as a critical
 // section, from its grant to its end. [Recorder.Do] records the critical section itself, and what

@@ -39,10 +39,10 @@ func TestAllLocks(t *testing.T) {
 						}
 					}
 					observed := lock.WithObserver(r)
-					conn := s.ensembles[0].connect()
-					rw, _ := lock.NewRWMutex(conn, "/locks/table", sessionTimeout, observed)
-					pool, _ := lock.NewSemaphore(conn, "/locks/pool", 2, sessionTimeout, observed)
-					round, _ := lock.NewDoubleBarrier(conn, "/locks/round", 4, sessionTimeout, observed)
+					session := s.ensembles[0].connect()
+					rw, _ := lock.NewRWMutex(session, "/locks/table", observed)
+					pool, _ := lock.NewSemaphore(session, "/locks/pool", 2, observed)
+					round, _ := lock.NewDoubleBarrier(session, "/locks/round", 4, observed)
 					mutex := s.mutex(p, 0)
 					for range 2 {
 						go func() {
@@ -231,7 +231,7 @@ func TestOwnerAndResource(t *testing.T) {
 // Do refuses a lock that the recorder does not observe.
 func TestNotObserved(t *testing.T) {
 	inService(t, 1, func(s *service) {
-		m, err := lock.NewMutex(s.ensembles[0].connect(), "/locks/billing", sessionTimeout)
+		m, err := lock.NewMutex(s.ensembles[0].connect(), "/locks/billing")
 		if err != nil {
 			t.Fatal(err)
 		}

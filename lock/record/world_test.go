@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/lock/record"
 	"github.com/interlock-sim/interlock/simzk"
+	"github.com/interlock-sim/interlock/simzk/client"
 	"github.com/interlock-sim/interlock/simzk/client/model"
 )
 
@@ -33,9 +34,11 @@ func newEnsemble() *ensemble {
 	return e
 }
 
-func (e *ensemble) connect() *model.Conn {
-	e.clients = append(e.clients, model.Connect(e.cluster))
-	return e.clients[len(e.clients)-1]
+// connect returns the session of a new client.
+func (e *ensemble) connect() *lock.Session {
+	conn := model.Connect(e.cluster)
+	e.clients = append(e.clients, conn)
+	return lock.NewSession(client.Connecting(conn), conn.Events(), sessionTimeout)
 }
 
 // deliver delivers all messages.
@@ -124,8 +127,7 @@ func (s *service) pass(d time.Duration) {
 // mutex returns a handle of a process on the mutex of an ensemble.
 func (s *service) mutex(process, ensemble int, options ...lock.Option) *lock.Mutex {
 	options = append([]lock.Option{lock.WithObserver(s.recorders[process])}, options...)
-	m, err := lock.NewMutex(s.ensembles[ensemble].connect(), "/locks/billing", sessionTimeout,
-		options...)
+	m, err := lock.NewMutex(s.ensembles[ensemble].connect(), "/locks/billing", options...)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func Barrier() scenarios.Subject {
 		Claims:  singleBarrierClaims, Limits: productionLimits,
 		Sometimes: []history.Sometimes{check.LostCreate}, Shared: waitsAtBarrier,
 		Open: func(p *scenarios.Process) (scenarios.Locker, error) {
-			barrier, err := lock.NewBarrier(p.Client, p.Directory+"/barrier", p.SessionTimeout,
+			barrier, err := lock.NewBarrier(newSession(p, p.Client), p.Directory+"/barrier",
 				lock.WithRandom(p.Random))
 			return barrierUser{p, barrier}, err
 		},

@@ -24,8 +24,8 @@ func DoubleBarrier() scenarios.Subject {
 
 func doubleBarrier(name, summary string, participants int) scenarios.Subject {
 	s := production(name, summary, func(p *scenarios.Process) (lockFunc, error) {
-		barrier, err := lock.NewDoubleBarrier(p.Client, p.Directory, participants,
-			p.SessionTimeout, lock.WithRandom(p.Random))
+		barrier, err := lock.NewDoubleBarrier(newSession(p, p.Client), p.Directory, participants,
+			lock.WithRandom(p.Random))
 		if err != nil {
 			return nil, err
 		}

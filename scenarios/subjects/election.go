@@ -21,8 +21,7 @@ const observationRequests = 12
 func Election() scenarios.Subject {
 	s := production("election", "lock.Election: Campaign and Resign; all processes observe", nil)
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
-		election, err := lock.NewElection(p.Client, p.Directory, p.SessionTimeout,
-			options(p)...)
+		election, err := lock.NewElection(newSession(p, p.Client), p.Directory, options(p)...)
 		return candidate{p, election}, err
 	}
 	s.OneThread = true // A leader proclaims the name of its process.

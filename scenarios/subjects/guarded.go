@@ -19,11 +19,6 @@ import (
 func Guarded() scenarios.Subject {
 	return production("guarded", "lock.Mutex with Lease.Write: an earlier holder never writes "+
 		"after a later one", func(p *scenarios.Process) (lockFunc, error) {
-		if _, ok := p.Client.(interface {
-			Multi(...any) ([]zk.MultiResponse, error)
-		}); !ok {
-			return nil, fmt.Errorf("the client %T has no method Multi", p.Client)
-		}
 		mutex, err := newMutex(p)
 		if err != nil {
 			return nil, err

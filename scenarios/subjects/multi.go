@@ -16,14 +16,14 @@ import (
 func Multi() scenarios.Subject {
 	s := production("multi", "lock.Multi of up to three lock.Mutex, in different orders",
 		func(p *scenarios.Process) (lockFunc, error) {
+			session := newSession(p, p.Client)
 			var lockers []lock.Locker
 			for _, name := range [][]string{
 				{"/a", "/b", "/z"},
 				{"/z", "/b"},
 				{"/b", "/z", "/a", "/b"},
 			}[p.Number%3] {
-				mutex, err := lock.NewMutex(p.Client, p.Directory+name, p.SessionTimeout,
-					options(p, lock.Ended)...)
+				mutex, err := lock.NewMutex(session, p.Directory+name, options(p, lock.Ended)...)
 				if err != nil {
 					return nil, err
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // Mutex is the production lock.
@@ -48,6 +49,7 @@ var productionLimits = history.Limits{
 	RequestsPerSecond: 30,
 	NameLength:        len("_c_-write-") + 32 + len("-2147483648"),
 	NoExistWatches:    true,
+	Listens:           true,
 	NoLateRetries:     true,
 }
 
@@ -99,7 +101,13 @@ func (forfeits) Observe(e lock.Event) {
 }
 
 func newMutex(p *scenarios.Process) (*lock.Mutex, error) {
-	return lock.NewMutex(p.Client, p.Directory, p.SessionTimeout, options(p)...)
+	return lock.NewMutex(newSession(p, p.Client), p.Directory, options(p)...)
+}
+
+// newSession returns the session of a process, which all its locks share, on the process's client
+// or on what wraps it.
+func newSession(p *scenarios.Process, c client.Client) *lock.Session {
+	return lock.NewSession(client.Connecting(c), p.Client.Events(), p.SessionTimeout)
 }
 
 // hold returns the lease as a Hold.

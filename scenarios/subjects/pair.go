@@ -15,12 +15,12 @@ import (
 func Pair() scenarios.Subject {
 	s := production("pair", "lock.Mutex inside another lock.Mutex on the same session",
 		func(p *scenarios.Process) (lockFunc, error) {
-			other, err := lock.NewMutex(p.Client, p.Directory+"-beside", p.SessionTimeout,
-				options(p, lock.Ended)...)
+			session := newSession(p, p.Client)
+			other, err := lock.NewMutex(session, p.Directory+"-beside", options(p, lock.Ended)...)
 			if err != nil {
 				return nil, err
 			}
-			mutex, err := newMutex(p)
+			mutex, err := lock.NewMutex(session, p.Directory, options(p)...)
 			if err != nil {
 				return nil, err
 			}

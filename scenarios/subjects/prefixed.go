@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // Prefixed is the production lock on a client that adds a prefix to each path, as programs do
@@ -14,8 +15,8 @@ import (
 func Prefixed() scenarios.Subject {
 	s := production("prefixed", "lock.Mutex on a client that adds a prefix to each path",
 		func(p *scenarios.Process) (lockFunc, error) {
-			mutex, err := lock.NewMutex(prefixedClient{p.Client, p.Directory}, "/queue",
-				p.SessionTimeout, options(p)...)
+			mutex, err := lock.NewMutex(newSession(p, prefixedClient{p.Client, p.Directory}),
+				"/queue", options(p)...)
 			if err != nil {
 				return nil, err
 			}
@@ -33,10 +34,10 @@ func Prefixed() scenarios.Subject {
 	return s
 }
 
-// A prefixedClient adds a prefix to each path of a request. It offers no more than a [lock.Client],
-// and thus no multi. The path that Create returns has the prefix.
+// A prefixedClient adds a prefix to each path of a lock's requests. The path that Create returns
+// has the prefix.
 type prefixedClient struct {
-	lock.Client
+	client.Client
 	prefix string
 }
 
@@ -68,6 +69,23 @@ func (p prefixedClient) Set(path string, data []byte, version int32) (*zk.Stat, 
 
 func (p prefixedClient) Children(path string) ([]string, *zk.Stat, error) {
 	return p.Client.Children(p.prefix + path)
+}
+
+func (p prefixedClient) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	prefixed := make([]any, len(operations))
+	for i, operation := range operations {
+		switch o := operation.(type) {
+		case *zk.CheckVersionRequest:
+			prefixed[i] = &zk.CheckVersionRequest{Path: p.prefix + o.Path, Version: o.Version}
+		case *zk.SetDataRequest:
+			prefixed[i] = &zk.SetDataRequest{
+				Path: p.prefix + o.Path, Data: o.Data, Version: o.Version,
+			}
+		case *zk.DeleteRequest:
+			prefixed[i] = &zk.DeleteRequest{Path: p.prefix + o.Path, Version: o.Version}
+		}
+	}
+	return p.Client.Multi(prefixed...)
 }
 
 func (p prefixedClient) Sync(path string) (string, error) { return p.Client.Sync(p.prefix + path) }

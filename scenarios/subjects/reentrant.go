@@ -15,11 +15,12 @@ import (
 func Reentrant() scenarios.Subject {
 	s := production("reentrant", "lock.Mutex, re-entered by its owner",
 		func(p *scenarios.Process) (lockFunc, error) {
-			first, err := newMutex(p)
+			session := newSession(p, p.Client)
+			first, err := lock.NewMutex(session, p.Directory, options(p)...)
 			if err != nil {
 				return nil, err
 			}
-			second, err := newMutex(p)
+			second, err := lock.NewMutex(session, p.Directory, options(p)...)
 			if err != nil {
 				return nil, err
 			}

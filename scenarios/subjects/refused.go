@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
+	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // Refused is the production lock of processes that lack the right to list the directory in their
@@ -18,17 +19,16 @@ import (
 func Refused() scenarios.Subject {
 	s := production("refused", "lock.Mutex, acquired again after a request was refused",
 		func(p *scenarios.Process) (lockFunc, error) {
-			client := &refusingClient{Client: p.Client}
-			client.refuses.Store(true)
-			mutex, err := lock.NewMutex(client, p.Directory, p.SessionTimeout,
-				options(p)...)
+			refusing := &refusingClient{Client: p.Client}
+			refusing.refuses.Store(true)
+			mutex, err := lock.NewMutex(newSession(p, refusing), p.Directory, options(p)...)
 			if err != nil {
 				return nil, err
 			}
 			return func(ctx context.Context) (*scenarios.Hold, error) {
 				lease, err := mutex.Lock(ctx)
 				if errors.Is(err, zk.ErrNoAuth) {
-					client.refuses.Store(false)
+					refusing.refuses.Store(false)
 					lease, err = mutex.Lock(ctx)
 				}
 				return hold(lease, err)
@@ -43,7 +43,7 @@ func Refused() scenarios.Subject {
 // allows to create and delete nodes but not to read. It stops once the outcome of a create is
 // unknown: nobody could then find the node.
 type refusingClient struct {
-	lock.Client
+	client.Client
 	refuses atomic.Bool
 }
 

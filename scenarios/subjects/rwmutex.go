@@ -17,8 +17,7 @@ import (
 func RWMutex() scenarios.Subject {
 	s := production("rwmutex", "lock.RWMutex: read, then write, every second time downgraded",
 		func(p *scenarios.Process) (lockFunc, error) {
-			mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
-				options(p)...)
+			mutex, err := lock.NewRWMutex(newSession(p, p.Client), p.Directory, options(p)...)
 			if err != nil {
 				return nil, err
 			}
@@ -59,8 +58,7 @@ func ReadersWriters() scenarios.Subject {
 		"lock.RWMutex: every second process reads, every second time after a downgrade", nil)
 	s.Shared = func(process, _ int) bool { return process%2 == 0 }
 	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
-		mutex, err := lock.NewRWMutex(p.Client, p.Directory, p.SessionTimeout,
-			options(p)...)
+		mutex, err := lock.NewRWMutex(newSession(p, p.Client), p.Directory, options(p)...)
 		if err != nil {
 			return nil, err
 		}

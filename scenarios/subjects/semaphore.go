@@ -25,7 +25,7 @@ func Semaphore3() scenarios.Subject {
 
 func semaphore(name, summary string, places int) scenarios.Subject {
 	return production(name, summary, func(p *scenarios.Process) (lockFunc, error) {
-		semaphore, err := lock.NewSemaphore(p.Client, p.Directory, places, p.SessionTimeout,
+		semaphore, err := lock.NewSemaphore(newSession(p, p.Client), p.Directory, places,
 			options(p)...)
 		if err != nil {
 			return nil, err

@@ -7,7 +7,6 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/lock"
 	"github.com/interlock-sim/interlock/scenarios"
-	"github.com/interlock-sim/interlock/simzk/client"
 )
 
 // Session is the production lock on a lock.Session. A holder stays in its critical section while
@@ -17,10 +16,8 @@ func Session() scenarios.Subject {
 	s := production("session", "lock.Mutex on a lock.Session", func(
 		p *scenarios.Process,
 	) (lockFunc, error) {
-		session := lock.NewSession(client.Connecting(p.Client), p.Client.Events(),
-			p.SessionTimeout)
-		mutex, err := lock.NewMutex(session, p.Directory, p.SessionTimeout,
-			options(p)...)
+		session := newSession(p, p.Client)
+		mutex, err := lock.NewMutex(session, p.Directory, options(p)...)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +37,6 @@ func Session() scenarios.Subject {
 			return h, nil
 		}, nil
 	})
-	s.Limits.Listens = true
 	// The process confirms the session repeatedly while it waits.
 	s.Limits.Requests = history.Unbounded
 	// A session confirms itself for as long as it is open.

@@ -128,7 +128,7 @@ func gather(t *testing.T, processes ...*process) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, p := range processes {
-		b, err := p.session.NewDoubleBarrier("/barrier", len(processes), p.observed)
+		b, err := lock.NewDoubleBarrier(p.session, "/barrier", len(processes), p.observed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func gather(t *testing.T, processes ...*process) {
 }
 
 func place(p *process) (*lock.Lease, error) {
-	s, err := p.session.NewSemaphore("/locks/pool", 2, p.observed)
+	s, err := lock.NewSemaphore(p.session, "/locks/pool", 2, p.observed)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func place(p *process) (*lock.Lease, error) {
 }
 
 func reader(p *process) (*lock.Lease, error) {
-	l, err := p.session.NewRWMutex("/locks/table", p.observed)
+	l, err := lock.NewRWMutex(p.session, "/locks/table", p.observed)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func reader(p *process) (*lock.Lease, error) {
 }
 
 func writerThatReads(p *process) (*lock.Lease, error) {
-	l, err := p.session.NewRWMutex("/locks/table", p.observed)
+	l, err := lock.NewRWMutex(p.session, "/locks/table", p.observed)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func TestLostAndUnended(t *testing.T) {
 	servers := startServer(t)
 	p, q := startProcess(t, "p", servers), startProcess(t, "q", servers)
 	ended := make(endings)
-	m, err := p.session.NewMutex("/locks/billing", p.observed, lock.WithObserver(ended))
+	m, err := lock.NewMutex(p.session, "/locks/billing", p.observed, lock.WithObserver(ended))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func startProcess(t *testing.T, name string, servers []string) *process {
 }
 
 func (p *process) mutex() *lock.Mutex {
-	m, err := p.session.NewMutex("/locks/billing", p.observed)
+	m, err := lock.NewMutex(p.session, "/locks/billing", p.observed)
 	if err != nil {
 		p.Fatal(err)
 	}

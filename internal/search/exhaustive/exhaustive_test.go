@@ -43,7 +43,7 @@ func TestStateCounts(t *testing.T) {
 		{subjects.Textbook(), 2, 1, "crash=1", false, 155, 186},
 		{subjects.Textbook(), 2, 1, "expire=1", false, 702, 582},
 		{subjects.Herd(), 2, 1, "none", false, 21, 14},
-		{subjects.Mutex(), 3, 1, "none", false, 1247, 2168},
+		{subjects.Mutex(), 3, 1, "none", false, 1304, 2189},
 	} {
 		e := &exhaustive.Search{
 			Scenario: locktest.Planned(t, tc.subject, tc.clients, tc.cycles, tc.plan),

@@ -106,7 +106,7 @@ func (c *client) contend(ctx context.Context) error {
 		return err
 	}
 	defer session.Close()
-	mutex, err := session.NewMutex(directory, lock.WithObserver(recorder))
+	mutex, err := lock.NewMutex(session, directory, lock.WithObserver(recorder))
 	if err != nil {
 		return err
 	}
