@@ -23,7 +23,7 @@ type proof struct {
 	validity time.Duration // of a lease
 	session  int64         // to which the times belong
 	slow     chan struct{} // see slowOpening; nil unless somebody listens
-	trip     time.Duration // how long the last request that succeeded took
+	trip     time.Duration // how long the last request took, if the link is slow; or 0
 	sendTimes
 	connection
 }
@@ -57,7 +57,7 @@ func (p *proof) note(client Client, second bool, send func() error) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trip = time.Since(sentAt)
+	p.noteTrip(time.Since(sentAt))
 	if session == 0 || session != client.SessionID() {
 		return nil // It may have been carried out under another session.
 	}
@@ -121,7 +121,7 @@ func (p *proof) unstable() bool {
 // openedSlowly reports whether the last connection took so long to open that a lease could end
 // while it is young.
 func (p *proof) openedSlowly() bool {
-	return p.opened.Sub(p.began) > p.timeout*7/24-max(p.validity/2, 3*p.slowTripLocked())
+	return p.opened.Sub(p.began) > p.timeout*7/24-max(p.validity/2, 3*p.trip)
 }
 
 // settling reports whether a pair that is sent now would still be unstable.
@@ -182,7 +182,7 @@ func (p *proof) continues(session int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	within := 3 * p.validity / recentPart
-	if p.slowTripLocked() > 0 {
+	if p.trip > 0 {
 		within = p.validity / chainPart
 	}
 	return session == p.session && time.Since(p.asked) < within
@@ -192,22 +192,26 @@ func (p *proof) continues(session int64) bool {
 // valid from when one write is sent until the second after it is answered.
 const chainPart = 3
 
-// slowTrip returns how long the last request took if the link is so slow that a lease needs a chain,
-// and not too slow for one. Otherwise it returns 0. On a faster link a holder has the time to read
-// two nodes and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after
-// the grant, of which it waits for half. A request that took longer has waited for a connection, or
-// nothing can hold a lock on the link.
+// noteTrip notes how long a request took. The caller holds p.mu.
+//
+// A link is slow if a lease needs a chain. On a faster one a holder has the time to read two nodes
+// and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the grant,
+// of which it waits for half. A chain leaves less time, so it goes on until the link is twice as
+// fast. A request that takes too long for a chain has waited for a connection, or nothing can hold a
+// lock on the link.
+func (p *proof) noteTrip(trip time.Duration) {
+	switch {
+	case trip > p.validity/chainPart, trip <= 3*p.validity/100:
+		p.trip = 0
+	case trip > 3*p.validity/50, p.trip > 0:
+		p.trip = trip
+	}
+}
+
+// slowTrip returns how long a round trip takes if the link is slow, or 0.
 func (p *proof) slowTrip() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.slowTripLocked()
-}
-
-// slowTripLocked is slowTrip for a caller that holds p.mu.
-func (p *proof) slowTripLocked() time.Duration {
-	if p.trip <= 3*p.validity/50 || p.trip > p.validity/chainPart {
-		return 0
-	}
 	return p.trip
 }
 
@@ -221,8 +225,8 @@ func (p *proof) slowTripLocked() time.Duration {
 func (p *proof) delay(deadline time.Time, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if trip := p.slowTripLocked(); trip > 0 {
-		return max(0, min(p.validity/chainPart-time.Since(p.asked), time.Until(deadline)-trip)/2)
+	if p.trip > 0 {
+		return max(0, min(p.validity/chainPart-time.Since(p.asked), time.Until(deadline)-p.trip)/2)
 	}
 	return max(min(most, time.Until(deadline)/2), p.validity/20)
 }

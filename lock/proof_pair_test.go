@@ -126,7 +126,7 @@ func TestPrecede(t *testing.T) {
 				}
 				asked = append(asked, p.times(7).asked.Sub(began))
 				time.Sleep(test.every)
-				p.trip = test.trip
+				p.noteTrip(test.trip)
 			}
 			if !slices.Equal(asked, test.want) {
 				t.Errorf("trip %v: asked at %v, want %v", test.trip, asked, test.want)
