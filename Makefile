@@ -144,7 +144,7 @@ bench-scheduler: ## Compare schedules with and without the goroutine scheduler.
 		END { printf "%.2f × the processor time\n", least["scheduled"] / least["stock"] }'
 
 bench-zookeeper: ## Compare the lock with go-zookeeper/zk, Curator and kazoo on Debian's ZooKeeper.
-	for benchmark in ZooKeeper=20000x ZooKeeperPauses=15000x ZooKeeperLink=500x ZooKeeperDrain=9x ZooKeeperMany=1x; do \
+	for benchmark in ZooKeeper=20000x ZooKeeperPauses=15000x ZooKeeperLink=500x ZooKeeperDrain=9x ZooKeeperMany=1x ZooKeeperSlowLink=150x; do \
 		INTERLOCK_REQUIRE_ZOOKEEPER=1 go test -run='^$$' -timeout=60m ./lock \
 			-bench="$${benchmark%=*}\$$" -benchtime="$${benchmark#*=}" || exit 1; done
 

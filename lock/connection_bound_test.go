@@ -94,7 +94,7 @@ func TestConnectionsGoByGrantedTimeout(t *testing.T) {
 }
 
 // While confirmations do not move a deadline, they come sooner and sooner, up to a limit.
-func TestDelayBefore(t *testing.T) {
+func TestDelay(t *testing.T) {
 	const timeout = time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct{ left, want time.Duration }{
@@ -105,7 +105,8 @@ func TestDelayBefore(t *testing.T) {
 			{1, time.Second},
 			{-time.Second, time.Second},
 		} {
-			if d := delayBefore(time.Now().Add(test.left), timeout/6, timeout); d != test.want {
+			p := proof{validity: validity(timeout)}
+			if d := p.delay(time.Now().Add(test.left), timeout/6); d != test.want {
 				t.Errorf("%v before the deadline: the next confirmation in %v, want %v", test.left, d,
 					test.want)
 			}

@@ -241,8 +241,15 @@ func (c *contender) attempt() (*leaseKeeper, error) {
 // alive reports whether the session to which the node belongs is the client's, and certain to be
 // alive for some time. Only a pair of requests proves it: see [proof].
 func (c *contender) alive() bool {
+	most := c.validity / 2
+	if trip := c.session.proof.slowTrip(); trip > 0 {
+		if !c.session.proof.continues(c.owner) {
+			return false
+		}
+		most = c.validity - trip*5/4 // The next write takes one round trip.
+	}
 	return c.owner != 0 && c.owner == c.client.SessionID() &&
-		time.Since(c.provenAt()) < c.validity/2 && !c.session.proof.unstable()
+		time.Since(c.provenAt()) < most && !c.session.proof.unstable()
 }
 
 func (c *contender) isConnected() bool { return c.client.State() == zk.StateHasSession }
@@ -269,7 +276,7 @@ func (c *contender) create() error {
 	switch {
 	case c.checkCancelled() != nil:
 		return errCancelled // It may have been cancelled meanwhile.
-	case connected && time.Since(began) > c.validity/2:
+	case connected && time.Since(began) > c.validity/chainPart:
 		return errTooSlow // It could not prove a lease, and would block those behind it.
 	}
 	c.uncertain = true

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +58,7 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	switch {
 	case c.session.proof.unstable():
 		return nil, errSlowConnection
-	case time.Since(proven) < c.validity:
+	case time.Since(proven) < c.validity-c.session.proof.slowTrip():
 		return c.newLeaseKeeper(), nil
 	case !connected: // The requests have waited for a connection.
 		began = time.Now()
@@ -198,15 +199,7 @@ func (k *leaseKeeper) confirmDelay() time.Duration {
 	if k.ownWatch == nil || k.directoryWatch == nil && k.rule.kind != party {
 		delay = k.timeout / recentPart
 	}
-	return delayBefore(k.deadline, delay, k.timeout)
-}
-
-// delayBefore returns the delay before the next confirmation of what lasts until the deadline: half
-// of the time that is left, but at most the given one, and at least 1/60 of the timeout. Without
-// that limit there would be no end of confirmations that do not move the deadline, as on a
-// connection that was slow to open.
-func delayBefore(deadline time.Time, most, timeout time.Duration) time.Duration {
-	return max(min(most, time.Until(deadline)/2), timeout/60)
+	return k.session.proof.delay(k.deadline, delay)
 }
 
 // takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The
@@ -267,7 +260,8 @@ func (k *leaseKeeper) sendRequests() error {
 	if k.downgrading {
 		return k.markShared()
 	}
-	if k.ownWatch == nil {
+	slow := k.session.proof.slowTrip() > 0
+	if k.ownWatch == nil && !slow { // The writes of a chain check the node as often.
 		if err := k.verifyAndWatch(); err != nil {
 			return err
 		}
@@ -276,6 +270,9 @@ func (k *leaseKeeper) sendRequests() error {
 		return k.prove()
 	}
 	if k.directoryWatch == nil && !k.takeWatch() {
+		if slow {
+			return k.proveAndReadRevocation()
+		}
 		if err := k.readRevocation(); err != nil {
 			return err
 		}
@@ -290,6 +287,17 @@ func (k *leaseKeeper) sendRequests() error {
 			return err
 		}
 	}
+}
+
+// proveAndReadRevocation sends both requests without waiting in between, which takes one round trip.
+func (k *leaseKeeper) proveAndReadRevocation() error {
+	read := make(chan error, 1)
+	go func() {
+		defer close(read) // even if the client ends the goroutine
+		read <- k.readRevocation()
+	}()
+	err := k.prove()
+	return cmp.Or(<-read, err)
 }
 
 // markShared marks the node of an exclusive lock as shared. The change wakes the readers behind it.

@@ -23,6 +23,7 @@ type proof struct {
 	validity time.Duration // of a lease
 	session  int64         // to which the times belong
 	slow     chan struct{} // see slowOpening; nil unless somebody listens
+	trip     time.Duration // how long the last request took, if the link is slow; or 0
 	sendTimes
 	connection
 }
@@ -56,6 +57,7 @@ func (p *proof) note(client Client, second bool, send func() error) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.noteTrip(time.Since(sentAt))
 	if session == 0 || session != client.SessionID() {
 		return nil // It may have been carried out under another session.
 	}
@@ -108,7 +110,8 @@ func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout *
 
 // unstable reports whether a lease could end before it is confirmed by a later pair, because the
 // connection took too long to open. The shortest lease is that of a pair 7/12 after the connection
-// was opened: 7/8 - 7/12 - the time to open. It must be half as long as any other.
+// was opened: 7/8 - 7/12 - the time to open. It must be half as long as any other, and on a slow link
+// last for three round trips.
 func (p *proof) unstable() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +121,7 @@ func (p *proof) unstable() bool {
 // openedSlowly reports whether the last connection took so long to open that a lease could end
 // while it is young.
 func (p *proof) openedSlowly() bool {
-	return p.opened.Sub(p.began) > p.timeout*7/24-p.validity/2
+	return p.opened.Sub(p.began) > p.timeout*7/24-max(p.validity/2, 3*p.trip)
 }
 
 // settling reports whether a pair that is sent now would still be unstable.
@@ -164,12 +167,68 @@ func (p *proof) slowOpening() <-chan struct{} {
 	return p.slow
 }
 
-// precede sends a sync, the first request of a pair, unless one was sent within the given time.
-func (p *proof) precede(client Client, path string, within time.Duration) error {
-	if time.Since(p.times(client.SessionID()).asked) < within {
+// precede sends a sync, the first request of a pair, unless one was sent recently. On a slow link it
+// was: the last write. So each write of a chain is the second request of one pair and the first of
+// the next.
+func (p *proof) precede(client Client, path string) error {
+	if p.continues(client.SessionID()) {
 		return nil
 	}
 	return p.sync(client, path)
+}
+
+// continues reports whether a write that is sent now is the second request of a pair.
+func (p *proof) continues(session int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	within := 3 * p.validity / recentPart
+	if p.trip > 0 {
+		within = p.validity / chainPart
+	}
+	return session == p.session && time.Since(p.asked) < within
+}
+
+// chainPart is the number of writes of a chain, or of round trips, for which a lease must last: it is
+// valid from when one write is sent until the second after it is answered.
+const chainPart = 3
+
+// noteTrip notes how long a request took. The caller holds p.mu.
+//
+// A link is slow if a lease needs a chain. On a faster one a holder has the time to read two nodes
+// and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the grant,
+// of which it waits for half. A chain leaves less time, so it goes on until the link is twice as
+// fast. A request that takes too long for a chain has waited for a connection, or nothing can hold a
+// lock on the link.
+func (p *proof) noteTrip(trip time.Duration) {
+	switch {
+	case trip > p.validity/chainPart, trip <= 3*p.validity/100:
+		p.trip = 0
+	case trip > 3*p.validity/50, p.trip > 0:
+		p.trip = trip
+	}
+}
+
+// slowTrip returns how long a round trip takes if the link is slow, or 0.
+func (p *proof) slowTrip() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trip
+}
+
+// delay returns the delay before the next confirmation of what lasts until the deadline: half of
+// the time that is left, but at most the given one, and at least 1/60 of the timeout. Without that
+// limit there would be no end of confirmations that do not move the deadline, as on a connection
+// that was slow to open.
+//
+// On a slow link it is half of the time for which a write can still continue the chain and be
+// answered before the deadline.
+func (p *proof) delay(deadline time.Time, most time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trip > 0 {
+		return max(0, min(p.validity/chainPart-time.Since(p.asked), time.Until(deadline)-p.trip)/2)
+	}
+	return max(min(most, time.Until(deadline)/2), p.validity/20)
 }
 
 func later(a, b time.Time) time.Time {

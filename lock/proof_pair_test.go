@@ -103,23 +103,34 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A sync precedes a write only if no first request is recent.
+// A sync precedes a write only if no first request is recent, which on a slow link is any within a
+// ninth of the timeout.
 func TestPrecede(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, c := new(proof), &sessionClient{session: 7}
-		var asked []time.Duration
-		began := time.Now()
-		for range 5 {
-			if err := p.precede(c, "/", 3*time.Second); err != nil {
-				t.Fatal(err)
+	for _, test := range []struct {
+		trip  time.Duration // of the last request, in seconds of a timeout of 90 s
+		every time.Duration // between two calls
+		want  []time.Duration
+	}{
+		{0, 2e9, []time.Duration{0, 0, 5e9, 5e9, 10e9}},
+		{1.8e9, 2e9, []time.Duration{0, 0, 5e9, 5e9, 10e9}},
+		{1.81e9, 2e9, []time.Duration{0, 0, 0, 0, 0}},
+		{1.81e9, 9e9, []time.Duration{0, 10e9, 20e9, 30e9, 40e9}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, c := &proof{validity: 30 * time.Second}, &sessionClient{session: 7}
+			var asked []time.Duration
+			began := time.Now()
+			for range 5 {
+				if err := p.precede(c, "/"); err != nil {
+					t.Fatal(err)
+				}
+				asked = append(asked, p.times(7).asked.Sub(began))
+				time.Sleep(test.every)
+				p.noteTrip(test.trip)
 			}
-			asked = append(asked, p.times(7).asked.Sub(began))
-			time.Sleep(time.Second)
-		}
-		if want := []time.Duration{
-			0, 0, 3 * time.Second, 3 * time.Second, 6 * time.Second,
-		}; !slices.Equal(asked, want) {
-			t.Errorf("asked at %v, want %v", asked, want)
-		}
-	})
+			if !slices.Equal(asked, test.want) {
+				t.Errorf("trip %v: asked at %v, want %v", test.trip, asked, test.want)
+			}
+		})
+	}
 }

@@ -167,9 +167,7 @@ func (q *queue) barrier() error {
 }
 
 // precede sends the first request of a pair unless one was sent recently: see [proof].
-func (q *queue) precede() error {
-	return q.session.proof.precede(q.client, q.path, q.timeout/recentPart)
-}
+func (q *queue) precede() error { return q.session.proof.precede(q.client, q.path) }
 
 // write sends a write, whose success counts for the proof.
 func (q *queue) write(send func() error) error { return q.session.proof.write(q.client, send) }

@@ -391,7 +391,7 @@ func (s *Session) ping() {
 		return
 	}
 	id := s.Client.SessionID()
-	err := s.proof.precede(s.Client, pingPath, s.timeout/recentPart)
+	err := s.proof.precede(s.Client, pingPath)
 	if err == nil {
 		err = s.proof.write(s.Client, func() error { return commitNoop(s.Client, pingPath) })
 	}
@@ -414,7 +414,7 @@ func (s *Session) ping() {
 	}
 	s.updateID(id) // The client's own event can be late or dropped.
 	s.deadline = proven.Add(validity(s.timeout))
-	s.pingTimer.Reset(delayBefore(s.deadline, s.timeout/confirmations, s.timeout))
+	s.pingTimer.Reset(s.proof.delay(s.deadline, s.timeout/confirmations))
 	s.expiryTimer.Reset(time.Until(s.deadline))
 	if s.latest.Status != SessionConnected {
 		s.change(SessionConnected, nil)

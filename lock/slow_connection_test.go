@@ -134,25 +134,26 @@ func TestLeaseOverConnections(t *testing.T) {
 	}
 }
 
-// A lock that is granted after a connection that took long to open is held while a round trip takes
-// at most 1/50 of the session timeout.
+// A lock that is granted after a connection that took long to open is held, on a link on which pairs
+// keep a lease and on one that needs a chain.
 func TestSlowLinkAfterSlowConnection(t *testing.T) {
 	const part = sessionTimeout / 24
-	for _, delay := range []time.Duration{0, part, 2 * part, 3 * part, 4*part + part/2} {
-		for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
-			inWorld(t, 1, func(w *world) {
-				conn := slowTrip{w.client(1), new(sessionTimeout / 50)}
-				m := must(lock.NewMutex(w.sessionOf(1, conn), "/lock"))
-				w.pass(sessionTimeout)
-				w.reconnectSlowly(1, delay)
-				w.pass(age)
-				c := w.start(background, m)
-				w.passFinely(2 * sessionTimeout)
-				w.wantGranted(c)
-				if err := c.lease.Err(); err != nil {
-					t.Errorf("connected in %v, locked after %v: %v", delay, age, err)
-				}
-			})
+	for _, trip := range []time.Duration{sessionTimeout / 51, sessionTimeout / 11} {
+		for _, delay := range []time.Duration{0, part, 2 * part, 3 * part, 4*part + part/2} {
+			for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
+				inWorld(t, 1, func(w *world) {
+					m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
+					w.pass(sessionTimeout)
+					w.reconnectSlowly(1, delay)
+					w.pass(age)
+					c := w.start(background, m)
+					w.passFinely(2 * sessionTimeout)
+					w.wantGranted(c)
+					if err := c.lease.Err(); err != nil {
+						t.Errorf("trips of %v, connected in %v, locked after %v: %v", trip, delay, age, err)
+					}
+				})
+			}
 		}
 	}
 }

@@ -63,30 +63,73 @@ func (w *world) passFinely(duration time.Duration) {
 	w.flow()
 }
 
-// A Session stays connected while a round trip takes at most 1/24 of the session timeout.
+// slowTrips are lengths of round trips, in hundredths of the session timeout, at which a lock is
+// held and a Session stays connected.
+var slowTrips = []time.Duration{2, 4, 5, 7, 9, 10}
+
+// A Session stays connected on a slow link.
 func TestSlowSession(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		conn := slowTrip{w.client(1), new(sessionTimeout / 24)}
-		l := w.listen(w.sessionOf(1, conn))
-		w.passFinely(5 * sessionTimeout)
-		l.want(t, lock.SessionSuspended, lock.SessionConnected)
-	})
+	for _, hundredths := range slowTrips {
+		inWorld(t, 1, func(w *world) {
+			conn := slowTrip{w.client(1), new(sessionTimeout * hundredths / 100)}
+			l := w.listen(w.sessionOf(1, conn))
+			w.passFinely(5 * sessionTimeout)
+			l.want(t, lock.SessionSuspended, lock.SessionConnected)
+		})
+	}
 }
 
-// A lock is granted and held, whenever another contender releases it, while a round trip takes at
-// most 1/50 of the session timeout.
+// An eager client on a slow link loses the lock never, and has it for most of the time. The other
+// time it needs for five round trips from one release to the end of the next.
+func TestEagerOnSlowLink(t *testing.T) {
+	for _, hundredths := range slowTrips {
+		inWorld(t, 1, func(w *world) {
+			trip := sessionTimeout * hundredths / 100
+			m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
+			const holds = 10
+			var ends []error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range holds {
+					l, err := m.Lock(background)
+					if err == nil {
+						time.Sleep(sessionTimeout)
+						err = l.Err()
+						l.Unlock(background)
+					}
+					ends = append(ends, err)
+				}
+			}()
+			w.passFinely(holds * (sessionTimeout + 5*trip))
+			select {
+			case <-done:
+			default:
+				t.Errorf("trips of %d %%: only %d holds", hundredths, len(ends))
+			}
+			for _, err := range ends {
+				if err != nil {
+					t.Errorf("trips of %d %%: %v", hundredths, err)
+				}
+			}
+		})
+	}
+}
+
+// A lock is granted and held on a slow link, whenever another contender releases it.
 func TestSlowLink(t *testing.T) {
-	for percent := range 10 {
+	for n := range 10 * len(slowTrips) {
+		percent, hundredths := 3*(n%10), slowTrips[n/10]
 		inWorld(t, 2, func(w *world) {
-			session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout / 50)})
+			session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout * hundredths / 100)})
 			holder := w.acquire(w.mutex(2))
 			c := w.start(background, must(lock.NewMutex(session, "/lock")))
-			w.passFinely(sessionTimeout * time.Duration(2*percent) / 100)
+			w.passFinely(sessionTimeout * time.Duration(percent) / 100)
 			w.unlock(holder)
 			w.passFinely(2 * sessionTimeout)
 			w.wantGranted(c)
 			if err := c.lease.Err(); err != nil {
-				t.Errorf("released after %d %%: %v", 2*percent, err)
+				t.Errorf("trips of %d %%, released after %d %%: %v", hundredths, percent, err)
 			}
 		})
 	}
