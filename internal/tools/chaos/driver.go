@@ -27,7 +27,7 @@ type driver struct {
 	servers  []*conform.RealServer
 	clients  []*process
 	referee  *referee
-	killed   map[time.Duration]*conform.RealServer // by the time of the fault
+	struck   map[time.Duration]*conform.RealServer // by the time of the fault
 	restarts []func() error                        // of servers, which wait for their start
 	started  int                                   // processes
 }
@@ -61,7 +61,7 @@ func (d *driver) start(ctx context.Context, servers, clients int) (err error) {
 		nodes.Close()
 		return err
 	}
-	d.killed = make(map[time.Duration]*conform.RealServer)
+	d.struck = make(map[time.Duration]*conform.RealServer)
 	for range clients {
 		p := &process{link: newLink()}
 		for _, address := range addresses {
@@ -124,10 +124,11 @@ func (d *driver) execute(ctx context.Context, m moment) error {
 	switch f := m.fault; {
 	case f.kind == killLeader || f.kind == killServer:
 		return d.killOrStart(ctx, m)
-	case f.kind == pauseServer && m.ends:
-		return d.servers[f.target].Resume()
-	case f.kind == pauseServer:
-		return d.servers[f.target].Pause()
+	case f.kind.strikesServer() && m.ends:
+		return d.struck[f.at].Resume()
+	case f.kind.strikesServer():
+		d.struck[f.at] = d.server(f)
+		return d.struck[f.at].Pause()
 	case f.kind == endSession && m.ends:
 		return nil
 	case f.kind == endSession:
@@ -146,22 +147,29 @@ func (d *driver) execute(ctx context.Context, m moment) error {
 // killOrStart kills a server, or starts it again without waiting for it.
 func (d *driver) killOrStart(ctx context.Context, m moment) error {
 	if !m.ends {
-		s := d.servers[m.fault.target]
-		if m.fault.kind == killLeader {
-			for _, other := range d.servers {
-				if other.Leads() {
-					s = other
-					d.referee.leaderKilled()
-				}
-			}
+		s := d.server(m.fault)
+		if m.fault.kind == killLeader && s.Leads() {
+			d.referee.leaderKilled()
 		}
-		d.killed[m.fault.at] = s
+		d.struck[m.fault.at] = s
 		return s.Kill()
 	}
-	s, failure := d.killed[m.fault.at], make(chan error, 1)
+	s, failure := d.struck[m.fault.at], make(chan error, 1)
 	go func() { failure <- s.Start(ctx) }()
 	d.restarts = append(d.restarts, func() error { return <-failure })
 	return nil
+}
+
+// server returns the server that a fault strikes.
+func (d *driver) server(f fault) *conform.RealServer {
+	if f.kind == killLeader || f.kind == pauseLeader {
+		for _, s := range d.servers {
+			if s.Leads() {
+				return s
+			}
+		}
+	}
+	return d.servers[f.target]
 }
 
 // endSession ends the session of a client on the first server that answers.
@@ -202,6 +210,16 @@ func (d *driver) disturb(m moment) {
 		l.stall(!m.ends, requests)
 	case stallReplies:
 		l.stall(!m.ends, replies)
+	case slowLink, slowOpen:
+		if m.ends {
+			l.slow(0, 0)
+		} else if m.fault.kind == slowLink {
+			l.slow(sessionTimeout/40, 0)
+		} else {
+			l.slow(0, sessionTimeout/4)
+			l.cut(true) // The client connects again.
+			l.cut(false)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ type link struct {
 	changed   *sync.Cond // broadcast when isCut or stalled changes
 	isCut     bool
 	stalled   [2]bool // requests, replies
+	latency   time.Duration
+	opening   time.Duration // more latency of the first reply on a connection
 	conns     map[net.Conn]bool
 	session   sessionIdentity
 	listeners []net.Listener
@@ -90,8 +92,10 @@ func (l *link) copy(to io.Writer, from io.Reader, direction int) {
 		if err != nil {
 			return
 		}
+		answersOpening := first && direction == replies
+		time.Sleep(l.delay(answersOpening))
 		l.await(direction)
-		if first && direction == replies {
+		if answersOpening {
 			l.learn(buffer[:n])
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -156,6 +160,23 @@ func (l *link) stall(stalled bool, directions ...int) {
 		l.stalled[d] = stalled
 	}
 	l.changed.Broadcast()
+}
+
+// slow sets the latency of each direction, and that of the answer to the opening of a connection.
+func (l *link) slow(latency, opening time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency, l.opening = latency, opening
+}
+
+// delay returns how long to hold back what was read.
+func (l *link) delay(answersOpening bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if answersOpening {
+		return l.latency + l.opening
+	}
+	return l.latency
 }
 
 // latest returns the identity of the client's latest session.

@@ -13,12 +13,15 @@ type faultKind int
 
 const (
 	killLeader faultKind = iota
+	pauseLeader
 	killServer
 	pauseServer
 	cut
 	stall
 	stallRequests
 	stallReplies
+	slowLink
+	slowOpen
 	killClient
 	pauseClient
 	endSession
@@ -26,8 +29,8 @@ const (
 )
 
 var faultNames = [faultKinds]string{
-	killLeader: "kill-leader", killServer: "kill-server", pauseServer: "pause-server", cut: "cut",
-	stall: "stall", stallRequests: "stall-requests", stallReplies: "stall-replies",
+	killLeader: "kill-leader", pauseLeader: "pause-leader", killServer: "kill-server", pauseServer: "pause-server", cut: "cut",
+	slowLink: "slow-link", slowOpen: "slow-open", stall: "stall", stallRequests: "stall-requests", stallReplies: "stall-replies",
 	killClient: "kill-client", pauseClient: "pause-client", endSession: "end-session",
 }
 
@@ -40,12 +43,12 @@ func (k faultKind) strikesServer() bool { return k <= pauseServer }
 type fault struct {
 	at, duration time.Duration
 	kind         faultKind
-	target       int // the index of a server or a client; unused by killLeader
+	target       int // the index of a server or a client; unused for the leader
 }
 
 func (f fault) String() string {
 	switch {
-	case f.kind == killLeader:
+	case f.kind == killLeader || f.kind == pauseLeader:
 		return fmt.Sprintf("%v for %v", f.kind, f.duration)
 	case f.kind.strikesServer():
 		return fmt.Sprintf("%v s%d for %v", f.kind, f.target+1, f.duration)
@@ -68,9 +71,13 @@ func newPlan(seed uint64, length time.Duration, servers, clients int) []fault {
 	random := rand.New(rand.NewPCG(seed, 0))
 	busy := make([]time.Duration, clients+1) // until when; the last is for all servers
 	var plan []fault
+	var kinds []int // that are left until each has struck
 	for at := gapMax; at < length-quiet; at += drawDuration(random, gapMax/5, gapMax) {
+		if len(kinds) == 0 {
+			kinds = random.Perm(int(faultKinds))
+		}
 		f := fault{
-			at: at, kind: faultKind(random.IntN(int(faultKinds))),
+			at: at, kind: faultKind(kinds[0]),
 			duration: drawDuration(random, durationMin, durationMax),
 		}
 		f.duration = min(f.duration, length-quiet-at)
@@ -85,7 +92,7 @@ func newPlan(seed uint64, length time.Duration, servers, clients int) []fault {
 		if busy[slot]+time.Second > at {
 			continue
 		}
-		busy[slot] = at + f.duration
+		busy[slot], kinds = at+f.duration, kinds[1:]
 		plan = append(plan, f)
 	}
 	return plan
