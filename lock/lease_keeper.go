@@ -289,7 +289,7 @@ func (k *leaseKeeper) sendRequests() error {
 	}
 }
 
-// proveAndReadRevocation sends both requests without waiting in between, which takes one round trip.
+// proveAndReadRevocation sends both requests without waiting in between: one round trip.
 func (k *leaseKeeper) proveAndReadRevocation() error {
 	read := make(chan error, 1)
 	go func() {

@@ -110,8 +110,8 @@ func (p *proof) isYoung() bool { return p.proven.Before(p.opened.Add(p.timeout *
 
 // unstable reports whether a lease could end before it is confirmed by a later pair, because the
 // connection took too long to open. The shortest lease is that of a pair 7/12 after the connection
-// was opened: 7/8 - 7/12 - the time to open. It must be half as long as any other, and on a slow link
-// last for three round trips.
+// was opened: 7/8 - 7/12 - the time to open. It must be half as long as any other, and on a slow
+// link last for three round trips.
 func (p *proof) unstable() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +167,8 @@ func (p *proof) slowOpening() <-chan struct{} {
 	return p.slow
 }
 
-// precede sends a sync, the first request of a pair, unless one was sent recently. On a slow link it
-// was: the last write. So each write of a chain is the second request of one pair and the first of
+// precede sends a sync, the first request of a pair, unless one was sent recently. On a slow link
+// the last write was, so each write of a chain is the second request of one pair and the first of
 // the next.
 func (p *proof) precede(client Client, path string) error {
 	if p.continues(client.SessionID()) {
@@ -188,17 +188,17 @@ func (p *proof) continues(session int64) bool {
 	return session == p.session && time.Since(p.asked) < within
 }
 
-// chainPart is the number of writes of a chain, or of round trips, for which a lease must last: it is
-// valid from when one write is sent until the second after it is answered.
+// chainPart is the number of round trips for which a lease must last in a chain: from sending one
+// write until the second after it is answered.
 const chainPart = 3
 
 // noteTrip notes how long a request took. The caller holds p.mu.
 //
 // A link is slow if a lease needs a chain. On a faster one a holder has the time to read two nodes
-// and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the grant,
-// of which it waits for half. A chain leaves less time, so it goes on until the link is twice as
-// fast. A request that takes too long for a chain has waited for a connection, or nothing can hold a
-// lock on the link.
+// and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the
+// grant, of which it waits for half. A chain leaves less time, so it goes on until the link is
+// twice as fast. A request that takes too long for a chain has waited for a connection, or nothing
+// can hold a lock on the link.
 func (p *proof) noteTrip(trip time.Duration) {
 	switch {
 	case trip > p.validity/chainPart, trip <= 3*p.validity/100:

@@ -125,10 +125,10 @@ func (d *driver) execute(ctx context.Context, m moment) error {
 	case f.kind == killLeader || f.kind == killServer:
 		return d.killOrStart(ctx, m)
 	case f.kind.strikesServer() && m.ends:
-		return d.struck[f.at].Resume()
+		return ignoreDone(d.struck[f.at].Resume())
 	case f.kind.strikesServer():
 		d.struck[f.at] = d.server(f)
-		return d.struck[f.at].Pause()
+		return ignoreDone(d.struck[f.at].Pause()) // It may still be starting.
 	case f.kind == endSession && m.ends:
 		return nil
 	case f.kind == endSession:

@@ -29,8 +29,10 @@ const (
 )
 
 var faultNames = [faultKinds]string{
-	killLeader: "kill-leader", pauseLeader: "pause-leader", killServer: "kill-server", pauseServer: "pause-server", cut: "cut",
-	slowLink: "slow-link", slowOpen: "slow-open", stall: "stall", stallRequests: "stall-requests", stallReplies: "stall-replies",
+	killLeader: "kill-leader", pauseLeader: "pause-leader",
+	killServer: "kill-server", pauseServer: "pause-server", cut: "cut",
+	slowLink: "slow-link", slowOpen: "slow-open",
+	stall: "stall", stallRequests: "stall-requests", stallReplies: "stall-replies",
 	killClient: "kill-client", pauseClient: "pause-client", endSession: "end-session",
 }
 
