@@ -36,10 +36,10 @@
 //
 // # Clock bound
 //
-// A lease is valid for a third of the session timeout after each confirmation was begun, one in
-// each sixth of it. The process's clock may run up to a tenth slower than that of ZooKeeper's
-// leader. The clock covers pauses of the process; on Linux it stands still while the machine is
-// suspended. docs/lock.md has all conditions.
+// A lease is valid for a third of the session timeout after each confirmation was begun, at least
+// one in each sixth of it. The process's clock may run up to a tenth slower than that of
+// ZooKeeper's leader. The clock covers pauses of the process; on Linux it stands still while the
+// machine is suspended. docs/lock.md has all conditions.
 //
 // # Errors
 //

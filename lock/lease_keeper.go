@@ -58,7 +58,7 @@ func (c *contender) confirmKeeper() (*leaseKeeper, error) {
 	switch {
 	case c.session.proof.unstable():
 		return nil, errSlowConnection
-	case time.Since(proven) < c.validity-c.session.proof.slowTrip():
+	case time.Since(proven) < c.validity*2/3:
 		return c.newLeaseKeeper(), nil
 	case !connected: // The requests have waited for a connection.
 		began = time.Now()
@@ -260,19 +260,22 @@ func (k *leaseKeeper) sendRequests() error {
 	if k.downgrading {
 		return k.markShared()
 	}
-	slow := k.session.proof.slowTrip() > 0
-	if k.ownWatch == nil && !slow { // The writes of a chain check the node as often.
+	node, directory := k.ownWatch == nil, false
+	if k.rule.kind != party { // The data of their directory are rounds.
+		directory = k.directoryWatch == nil && !k.takeWatch()
+	}
+	if (node || directory) && k.session.proof.slowTrip() > 0 {
+		return k.proveAndWatch(node, directory)
+	}
+	if node {
 		if err := k.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
-	if k.rule.kind == party { // The directory's data are rounds.
+	if k.rule.kind == party {
 		return k.prove()
 	}
-	if k.directoryWatch == nil && !k.takeWatch() {
-		if slow {
-			return k.proveAndReadRevocation()
-		}
+	if directory {
 		if err := k.readRevocation(); err != nil {
 			return err
 		}
@@ -289,15 +292,30 @@ func (k *leaseKeeper) sendRequests() error {
 	}
 }
 
-// proveAndReadRevocation sends both requests without waiting in between: one round trip.
-func (k *leaseKeeper) proveAndReadRevocation() error {
-	read := make(chan error, 1)
-	go func() {
-		defer close(read) // even if the client ends the goroutine
-		read <- k.readRevocation()
-	}()
+// proveAndWatch proves the session, and reads and watches the node and the directory as wanted. The
+// requests do not wait for each other, so they take one round trip.
+func (k *leaseKeeper) proveAndWatch(node, directory bool) error {
+	begin := func(wanted bool, path string) <-chan reading {
+		answer := make(chan reading, 1)
+		if !wanted {
+			close(answer)
+			return answer
+		}
+		go func() {
+			defer close(answer) // even if the client ends the goroutine
+			answer <- k.read(path)
+		}()
+		return answer
+	}
+	ofNode, ofDirectory := begin(node, k.node), begin(directory, k.path)
 	err := k.prove()
-	return cmp.Or(<-read, err)
+	if r, ok := <-ofNode; ok {
+		err = cmp.Or(err, k.noteNode(r))
+	}
+	if r, ok := <-ofDirectory; ok {
+		err = cmp.Or(err, k.noteRevocation(r))
+	}
+	return err
 }
 
 // markShared marks the node of an exclusive lock as shared. The change wakes the readers behind it.
@@ -328,13 +346,14 @@ func (k *leaseKeeper) markShared() error {
 }
 
 // readRevocation reads and watches the directory's data.
-func (k *leaseKeeper) readRevocation() error {
-	data, stat, events, err := k.client.GetW(k.path)
-	if err != nil {
-		return err
+func (k *leaseKeeper) readRevocation() error { return k.noteRevocation(k.read(k.path)) }
+
+func (k *leaseKeeper) noteRevocation(r reading) error {
+	if r.err != nil {
+		return r.err
 	}
-	k.directoryWatch, k.version = events, stat.Version
-	requested, _ := readRevocation(data) // Foreign data revoke nothing.
+	k.directoryWatch, k.version = r.events, r.stat.Version
+	requested, _ := readRevocation(r.data) // Foreign data revoke nothing.
 	if slices.ContainsFunc(requested.Revoked,
 		func(name string) bool { return k.at(name) == k.node }) &&
 		k.tenure.revoke() {

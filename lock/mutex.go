@@ -24,7 +24,7 @@ func NewMutex(session *Session, path string, options ...Option) (*Mutex, error) 
 // Lock waits until it holds the lock and returns a lease on it. It survives lost connections and
 // lost sessions: a contender whose session has expired queues again, at the end. So does one that
 // is next, if ZooKeeper has taken too long to answer for a grant for a session timeout. Lock does
-// not queue while an answer takes longer than a sixth of it.
+// not queue while an answer takes longer than a ninth of it.
 //
 // Lock fails with
 //

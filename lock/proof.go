@@ -196,12 +196,15 @@ const chainPart = 3
 //
 // A link is slow if a lease needs a chain. On a faster one a holder has the time to read two nodes
 // and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the
-// grant, of which it waits for half. A chain leaves less time, so it goes on until the link is
-// twice as fast. A request that takes too long for a chain has waited for a connection, or nothing
-// can hold a lock on the link.
+// grant, of which it waits for half. A chain leaves less time, so it goes on until several trips
+// have been twice as fast. A request that takes too long for a chain tells nothing: it may have
+// waited for a connection.
 func (p *proof) noteTrip(trip time.Duration) {
-	switch {
-	case trip > p.validity/chainPart, trip <= 3*p.validity/100:
+	if trip > p.validity/chainPart {
+		return
+	}
+	switch trip = max(trip, p.trip/2); {
+	case trip <= 3*p.validity/100:
 		p.trip = 0
 	case trip > 3*p.validity/50, p.trip > 0:
 		p.trip = trip
@@ -220,13 +223,14 @@ func (p *proof) slowTrip() time.Duration {
 // limit there would be no end of confirmations that do not move the deadline, as on a connection
 // that was slow to open.
 //
-// On a slow link it is half of the time for which a write can still continue the chain and be
-// answered before the deadline.
+// On a slow link it is half of the time for which a write can still continue the chain, and it and
+// the next can be answered before the deadline.
 func (p *proof) delay(deadline time.Time, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.trip > 0 {
-		return max(0, min(p.validity/chainPart-time.Since(p.asked), time.Until(deadline)-p.trip)/2)
+		chained, left := p.validity/chainPart-time.Since(p.asked), time.Until(deadline)
+		return max(1, min(chained, left-2*p.trip)/2)
 	}
 	return max(min(most, time.Until(deadline)/2), p.validity/20)
 }

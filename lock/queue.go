@@ -48,6 +48,9 @@ func newQueue(session *Session, path string, options []Option) (*queue, error) {
 		return nil, fmt.Errorf("lock: path %q must begin with a slash and must not end with one",
 			path)
 	}
+	if session == nil {
+		return nil, errors.New("lock: the session is nil")
+	}
 	if session.timeout <= 0 {
 		return nil, fmt.Errorf("lock: session timeout %v must be positive", session.timeout)
 	}
@@ -155,6 +158,22 @@ func (q *queue) list() (listing, error) {
 		}
 	}
 	return listing{entries, stat.Czxid, stat.Pzxid}, nil
+}
+
+// A reading is the reply to a read that sets a watch.
+type reading struct {
+	sentAt time.Time
+	data   []byte
+	stat   *zk.Stat
+	events <-chan zk.Event
+	err    error
+}
+
+// read reads a node and watches it.
+func (q *queue) read(path string) (r reading) {
+	r.sentAt = time.Now()
+	r.data, r.stat, r.events, r.err = q.client.GetW(path)
+	return r
 }
 
 // sync ensures that subsequent reads reflect everything committed before the call.

@@ -51,8 +51,8 @@ type SessionEvent struct {
 // A session counts as lost once ZooKeeper reports its expiry, the client has opened another one, or
 // a third of its timeout has passed since the last confirmation was begun: see the clock bound in
 // the package documentation. Only in the last case can it return. To detect these losses, a Session
-// sends a sync and an empty write in each sixth of its timeout, from the first call of Events or
-// Context on.
+// sends a sync and an empty write at least in each sixth of its timeout, from the first call of
+// Events or Context on.
 //
 // A Session replaces the client's own event channel, which holds six events and drops the rest, and
 // which does not report that a new session was opened after an expiry. [Session.Events] and

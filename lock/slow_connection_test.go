@@ -138,7 +138,9 @@ func TestLeaseOverConnections(t *testing.T) {
 // keep a lease and on one that needs a chain.
 func TestSlowLinkAfterSlowConnection(t *testing.T) {
 	const part = sessionTimeout / 24
-	for _, trip := range []time.Duration{sessionTimeout / 51, sessionTimeout / 11} {
+	for _, trip := range []time.Duration{
+		sessionTimeout / 51, sessionTimeout / 20, sessionTimeout * 9 / 100, sessionTimeout / 11,
+	} {
 		for _, delay := range []time.Duration{0, part, 2 * part, 3 * part, 4*part + part/2} {
 			for age := time.Duration(0); age < sessionTimeout*3/4; age += sessionTimeout / 40 {
 				inWorld(t, 1, func(w *world) {

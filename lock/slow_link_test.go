@@ -116,6 +116,66 @@ func TestEagerOnSlowLink(t *testing.T) {
 	}
 }
 
+// A hastyMulti is a slow client of which one multi takes no time.
+type hastyMulti struct {
+	slowTrip
+	left *int // multis until that one
+}
+
+func (h hastyMulti) Multi(operations ...any) ([]zk.MultiResponse, error) {
+	if *h.left--; *h.left == 0 {
+		return h.Conn.Multi(operations...)
+	}
+	return h.slowTrip.Multi(operations...)
+}
+
+// A holder on a slow link keeps the lock although a round trip is fast once.
+func TestUnsteadyLink(t *testing.T) {
+	for nth := range 6 {
+		inWorld(t, 1, func(w *world) {
+			conn := hastyMulti{slowTrip{w.client(1), new(sessionTimeout * 9 / 100)}, new(nth)}
+			m := must(lock.NewMutex(w.sessionOf(1, conn), "/lock"))
+			w.passFinely(sessionTimeout) // The connection is no longer young.
+			c := w.start(background, m)
+			w.passFinely(4 * sessionTimeout)
+			w.wantGranted(c)
+			if err := c.lease.Err(); err != nil {
+				t.Errorf("multi %d is fast: %v", nth, err)
+			}
+		})
+	}
+}
+
+// A holder on a slow link learns within two round trips that its node is deleted, also if the directory
+// goes with it.
+func TestDeletedOnSlowLink(t *testing.T) {
+	for _, hundredths := range slowTrips {
+		for _, held := range []time.Duration{20, 25, 30, 50} {
+			withDirectory := held%20 == 0
+			inWorld(t, 2, func(w *world) {
+				trip := sessionTimeout * hundredths / 100
+				m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
+				w.passFinely(sessionTimeout) // The connection is no longer young.
+				c := w.start(background, m)
+				w.passFinely(5 * trip)
+				w.wantGranted(c)
+				w.passFinely(sessionTimeout * held / 100)
+				go w.client(2).Delete("/lock/"+w.nodes()[0], -1)
+				w.flow()
+				if withDirectory {
+					go w.client(2).Delete("/lock", -1)
+					w.flow()
+				}
+				w.passFinely(2*trip + 10*time.Millisecond)
+				if err := c.lease.Err(); !errors.Is(err, lock.ErrLost) ||
+					strings.Contains(err.Error(), "could not be reached") {
+					t.Errorf("trips of %d %%, held for %d %%: %v", hundredths, held, err)
+				}
+			})
+		}
+	}
+}
+
 // A lock is granted and held on a slow link, whenever another contender releases it.
 func TestSlowLink(t *testing.T) {
 	for n := range 10 * len(slowTrips) {
@@ -135,7 +195,7 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// If two round trips take longer than a lease lasts, a contender does not queue. An observer learns
+// If a round trip takes more than a ninth of the timeout, a contender does not queue. An observer learns
 // why, and ZooKeeper is not flooded.
 func TestTooSlowLink(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
