@@ -15,13 +15,13 @@ import (
 // A counting client counts the nodes that it creates. It has all methods of the client that it
 // embeds.
 type counting struct {
-	*zk.Conn
+	lock.Client
 	created atomic.Int32
 }
 
 func (c *counting) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
 	c.created.Add(1)
-	return c.Conn.Create(path, data, flags, acl)
+	return c.Client.Create(path, data, flags, acl)
 }
 
 func ExampleClient() {
@@ -36,7 +36,7 @@ func ExampleClient() {
 		fmt.Println(err)
 		return
 	}
-	client := &counting{Conn: conn}
+	client := &counting{Client: conn}
 	session := lock.NewSession(client, events, 10*time.Second)
 	defer session.Close()
 	mutex, _ := lock.NewMutex(session, "/billing")
