@@ -260,22 +260,19 @@ func (k *leaseKeeper) sendRequests() error {
 	if k.downgrading {
 		return k.markShared()
 	}
-	node, directory := k.ownWatch == nil, false
-	if k.rule.kind != party { // The data of their directory are rounds.
-		directory = k.directoryWatch == nil && !k.takeWatch()
-	}
-	if (node || directory) && k.session.proof.slowTrip() > 0 {
-		return k.proveAndWatch(node, directory)
-	}
-	if node {
+	slow := k.session.proof.slowTrip() > 0
+	if k.ownWatch == nil && !slow { // The writes of a chain check the node, almost as soon.
 		if err := k.verifyAndWatch(); err != nil {
 			return err
 		}
 	}
-	if k.rule.kind == party {
+	if k.rule.kind == party { // The directory's data are rounds.
 		return k.prove()
 	}
-	if directory {
+	if k.directoryWatch == nil && !k.takeWatch() {
+		if slow {
+			return k.proveAndReadRevocation()
+		}
 		if err := k.readRevocation(); err != nil {
 			return err
 		}
@@ -292,27 +289,15 @@ func (k *leaseKeeper) sendRequests() error {
 	}
 }
 
-// proveAndWatch proves the session, and reads and watches the node and the directory as wanted. The
-// requests do not wait for each other, so they take one round trip.
-func (k *leaseKeeper) proveAndWatch(node, directory bool) error {
-	begin := func(wanted bool, path string) <-chan reading {
-		answer := make(chan reading, 1)
-		if !wanted {
-			close(answer)
-			return answer
-		}
-		go func() {
-			defer close(answer) // even if the client ends the goroutine
-			answer <- k.read(path)
-		}()
-		return answer
-	}
-	ofNode, ofDirectory := begin(node, k.node), begin(directory, k.path)
+// proveAndReadRevocation sends both requests without waiting in between: one round trip.
+func (k *leaseKeeper) proveAndReadRevocation() error {
+	read := make(chan reading, 1)
+	go func() {
+		defer close(read) // even if the client ends the goroutine
+		read <- k.read(k.path)
+	}()
 	err := k.prove()
-	if r, ok := <-ofNode; ok {
-		err = cmp.Or(err, k.noteNode(r))
-	}
-	if r, ok := <-ofDirectory; ok {
+	if r, ok := <-read; ok {
 		err = cmp.Or(err, k.noteRevocation(r))
 	}
 	return err

@@ -41,7 +41,8 @@ func NewMutex(session *Session, path string, options ...Option) (*Mutex, error) 
 // unlocks. docs/costs.md tells when it costs more or less.
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
-// then on is the holder told at once that its node was deleted or that Revoke was called. The
+// then on is the holder told at once that its node was deleted or that Revoke was called. On a slow
+// link, its next confirmation tells it of the deletion. The
 // watch of a contender that has given up lasts until the watched node is gone.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true})
