@@ -276,7 +276,7 @@ func (c *contender) create() error {
 	switch {
 	case c.checkCancelled() != nil:
 		return errCancelled // It may have been cancelled meanwhile.
-	case connected && time.Since(began) > c.validity/chainPart:
+	case connected && time.Since(began) > c.validity/chainTrips:
 		return errTooSlow // It could not prove a lease, and would block those behind it.
 	}
 	c.uncertain = true

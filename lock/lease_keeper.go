@@ -43,7 +43,7 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 // confirmKeeper makes certain that the node exists and that its session is alive, and grants the
 // lock.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
-	if c.session.settling() { // The requests would be in vain.
+	if c.session.settling() { // Requests could not lead to a grant.
 		return nil, errSlowConnection
 	}
 	confirm := c.confirmNode
@@ -291,13 +291,13 @@ func (k *leaseKeeper) sendRequests() error {
 
 // proveAndReadRevocation sends both requests without waiting in between: one round trip.
 func (k *leaseKeeper) proveAndReadRevocation() error {
-	read := make(chan reading, 1)
+	answer := make(chan reading, 1)
 	go func() {
-		defer close(read) // even if the client ends the goroutine
-		read <- k.read(k.path)
+		defer close(answer) // even if the client ends the goroutine
+		answer <- k.readDirectory()
 	}()
 	err := k.prove()
-	if r, ok := <-read; ok {
+	if r, ok := <-answer; ok {
 		err = cmp.Or(err, k.noteRevocation(r))
 	}
 	return err
@@ -331,8 +331,22 @@ func (k *leaseKeeper) markShared() error {
 }
 
 // readRevocation reads and watches the directory's data.
-func (k *leaseKeeper) readRevocation() error { return k.noteRevocation(k.read(k.path)) }
+func (k *leaseKeeper) readRevocation() error { return k.noteRevocation(k.readDirectory()) }
 
+// A reading is the reply to a read of the directory that watches it.
+type reading struct {
+	data   []byte
+	stat   *zk.Stat
+	events <-chan zk.Event
+	err    error
+}
+
+func (k *leaseKeeper) readDirectory() (r reading) {
+	r.data, r.stat, r.events, r.err = k.client.GetW(k.path)
+	return r
+}
+
+// noteRevocation tells the holder if the directory's data revoke its lease.
 func (k *leaseKeeper) noteRevocation(r reading) error {
 	if r.err != nil {
 		return r.err

@@ -32,7 +32,8 @@ func NewMutex(session *Session, path string, options ...Option) (*Mutex, error) 
 //     call;
 //   - the error of the client if ZooKeeper refuses a request (no permission, an invalid path, an
 //     ephemeral parent);
-//   - zk.ErrClosing, at once, after the client is closed.
+//   - zk.ErrClosing, at once, after [Session.Close], or when the client has closed its channel of
+//     events.
 //
 // In each case the contender's node is removed, in the background if necessary.
 //
@@ -42,8 +43,8 @@ func NewMutex(session *Session, path string, options ...Option) (*Mutex, error) 
 //
 // The node is watched once the lock has been held for a twentieth of the session timeout: only from
 // then on is the holder told at once that its node was deleted or that Revoke was called. On a slow
-// link, its next confirmation tells it of the deletion. The
-// watch of a contender that has given up lasts until the watched node is gone.
+// link, its next confirmation tells it of the deletion. The watch of a contender that has given up
+// lasts until the watched node is gone.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true})
 }

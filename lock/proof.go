@@ -20,7 +20,7 @@ import (
 type proof struct {
 	mu       sync.Mutex
 	timeout  time.Duration // by which the client pings
-	validity time.Duration // of a lease
+	validity time.Duration // of a lease: a third of the session timeout
 	session  int64         // to which the times belong
 	slow     chan struct{} // see slowOpening; nil unless somebody listens
 	trip     time.Duration // how long the last request took, if the link is slow; or 0
@@ -86,9 +86,9 @@ func (p *proof) times(session int64) sendTimes {
 // not ping before it has the answer. So a pair of a young connection proves no more than that the
 // session was prolonged after the connection began.
 //
-// A lease is valid from then on. On a young connection it ends before the session does of which the
-// leader has heard nothing since the connection began: after 7/8 of the timeout, because the clock
-// may lose a tenth, or later if only a late ping can keep the connection young.
+// A lease is valid from then on. The leader may have heard nothing of the session since a young
+// connection began. So the lease then ends 7/8 of the timeout after that, because the clock may
+// lose a tenth, or later if only a late ping can keep the connection young.
 func (p *proof) provenAt(session int64) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,14 +183,14 @@ func (p *proof) continues(session int64) bool {
 	defer p.mu.Unlock()
 	within := 3 * p.validity / recentPart
 	if p.trip > 0 {
-		within = p.validity / chainPart
+		within = p.validity / chainTrips
 	}
 	return session == p.session && time.Since(p.asked) < within
 }
 
-// chainPart is the number of round trips for which a lease must last in a chain: from sending one
-// write until the second after it is answered.
-const chainPart = 3
+// chainTrips is the number of round trips for which a lease must last in a chain: from when one
+// write is sent until the second after it is answered.
+const chainTrips = 3
 
 // noteTrip notes how long a request took. The caller holds p.mu.
 //
@@ -200,7 +200,7 @@ const chainPart = 3
 // have been twice as fast. A request that takes too long for a chain tells nothing: it may have
 // waited for a connection.
 func (p *proof) noteTrip(trip time.Duration) {
-	if trip > p.validity/chainPart {
+	if trip > p.validity/chainTrips {
 		return
 	}
 	switch trip = max(trip, p.trip/2); {
@@ -224,13 +224,13 @@ func (p *proof) slowTrip() time.Duration {
 // that was slow to open.
 //
 // On a slow link it is half of the time for which a write can still continue the chain, and it and
-// the next can be answered before the deadline.
+// the next can be answered before the deadline, and at least 1/600 of the timeout.
 func (p *proof) delay(deadline time.Time, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.trip > 0 {
-		chained, left := p.validity/chainPart-time.Since(p.asked), time.Until(deadline)
-		return max(1, min(chained, left-2*p.trip)/2)
+		chained, left := p.validity/chainTrips-time.Since(p.asked), time.Until(deadline)
+		return max(min(chained, left-2*p.trip)/2, p.validity/200)
 	}
 	return max(min(most, time.Until(deadline)/2), p.validity/20)
 }

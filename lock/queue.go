@@ -160,22 +160,6 @@ func (q *queue) list() (listing, error) {
 	return listing{entries, stat.Czxid, stat.Pzxid}, nil
 }
 
-// A reading is the reply to a read that sets a watch.
-type reading struct {
-	sentAt time.Time
-	data   []byte
-	stat   *zk.Stat
-	events <-chan zk.Event
-	err    error
-}
-
-// read reads a node and watches it.
-func (q *queue) read(path string) (r reading) {
-	r.sentAt = time.Now()
-	r.data, r.stat, r.events, r.err = q.client.GetW(path)
-	return r
-}
-
 // sync ensures that subsequent reads reflect everything committed before the call.
 func (q *queue) sync() error { return q.session.proof.sync(q.client, q.path) }
 

@@ -145,9 +145,9 @@ func newSession(timeout time.Duration) *Session {
 }
 
 // Close ends all leases of locks on the session, and then closes the client. ZooKeeper deletes the
-// nodes of the session at once, so the locks are free.
-// To learn whether the work under a lock was done in time, unlock it first. Calls under way, and
-// later ones, return zk.ErrClosing. Close may be called again.
+// nodes of the session at once, so the locks are free. To learn whether the work under a lock was
+// done in time, unlock it first. Calls under way, and later ones, return zk.ErrClosing. Close may
+// be called again.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closing = true

@@ -434,18 +434,18 @@ func (c *contender) verifyNode() (*zk.Stat, error) {
 }
 
 // verifyAndWatch is verifyNode, and also watches the node.
-func (c *contender) verifyAndWatch() error { return c.noteNode(c.read(c.node)) }
-
-func (c *contender) noteNode(r reading) error {
-	if isNoNode(r.err) {
+func (c *contender) verifyAndWatch() error {
+	sentAt := time.Now()
+	_, stat, events, err := c.client.GetW(c.node)
+	if isNoNode(err) {
 		return errNodeLost
 	}
-	if r.err != nil {
-		return r.err
+	if err != nil {
+		return err
 	}
-	if r.stat.EphemeralOwner != c.client.SessionID() {
+	if stat.EphemeralOwner != c.client.SessionID() {
 		return errNodeLost
 	}
-	c.owner, c.ownWatch, c.lastSeen = r.stat.EphemeralOwner, r.events, r.sentAt
+	c.owner, c.ownWatch, c.lastSeen = stat.EphemeralOwner, events, sentAt
 	return nil
 }

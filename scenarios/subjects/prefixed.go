@@ -2,6 +2,7 @@ package subjects
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -83,6 +84,8 @@ func (p prefixedClient) Multi(operations ...any) ([]zk.MultiResponse, error) {
 			}
 		case *zk.DeleteRequest:
 			prefixed[i] = &zk.DeleteRequest{Path: p.prefix + o.Path, Version: o.Version}
+		default:
+			panic(fmt.Sprintf("%T is no operation of a lock", operation))
 		}
 	}
 	return p.Client.Multi(prefixed...)
