@@ -178,9 +178,11 @@ func (closesSilently) Close() {}
 func TestSessionClosedSilently(t *testing.T) {
 	type take = func(context.Context) (*lock.Lease, error)
 	for name, of := range map[string]func(*lock.Session) take{
-		"mutex":     func(s *lock.Session) take { return must(lock.NewMutex(s, "/lock")).Lock },
-		"reader":    func(s *lock.Session) take { return must(lock.NewRWMutex(s, "/lock")).RLock },
-		"semaphore": func(s *lock.Session) take { return must(lock.NewSemaphore(s, "/lock", 2)).Lock },
+		"mutex":  func(s *lock.Session) take { return must(lock.NewMutex(s, "/lock")).Lock },
+		"reader": func(s *lock.Session) take { return must(lock.NewRWMutex(s, "/lock")).RLock },
+		"semaphore": func(s *lock.Session) take {
+			return must(lock.NewSemaphore(s, "/lock", 2)).Lock
+		},
 		"double barrier": func(s *lock.Session) take {
 			return func(ctx context.Context) (*lock.Lease, error) {
 				_, err := must(lock.NewDoubleBarrier(s, "/barrier", 2)).Enter(ctx)

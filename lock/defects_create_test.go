@@ -214,7 +214,9 @@ func (p prefixed) Multi(operations ...any) ([]zk.MultiResponse, error) {
 		case *zk.CheckVersionRequest:
 			rooted[i] = &zk.CheckVersionRequest{Path: p.prefix + o.Path, Version: o.Version}
 		case *zk.SetDataRequest:
-			rooted[i] = &zk.SetDataRequest{Path: p.prefix + o.Path, Data: o.Data, Version: o.Version}
+			rooted[i] = &zk.SetDataRequest{
+				Path: p.prefix + o.Path, Data: o.Data, Version: o.Version,
+			}
 		case *zk.DeleteRequest:
 			rooted[i] = &zk.DeleteRequest{Path: p.prefix + o.Path, Version: o.Version}
 		}

@@ -298,7 +298,9 @@ func (m *machine) over() bool {
 }
 
 // runMachine performs the steps in a bubble and returns the first failure.
-func runMachine(t *testing.T, places int, steps []int, open func(*lock.Session, lock.Option) []take) string {
+func runMachine(t *testing.T, places int, steps []int,
+	open func(*lock.Session, lock.Option) []take,
+) string {
 	failure := ""
 	inWorld(t, machineClients, func(w *world) {
 		m := &machine{world: w, places: places}

@@ -134,8 +134,8 @@ func TestLeaseOverConnections(t *testing.T) {
 	}
 }
 
-// A lock that is granted after a connection that took long to open is held, on a link on which pairs
-// keep a lease and on one that needs a chain.
+// A lock that is granted after a connection that took long to open is held, both on a link on which
+// pairs keep a lease and on a link that needs a chain.
 func TestSlowLinkAfterSlowConnection(t *testing.T) {
 	const part = sessionTimeout / 24
 	for _, trip := range []time.Duration{
@@ -152,7 +152,8 @@ func TestSlowLinkAfterSlowConnection(t *testing.T) {
 					w.passFinely(2 * sessionTimeout)
 					w.wantGranted(c)
 					if err := c.lease.Err(); err != nil {
-						t.Errorf("trips of %v, connected in %v, locked after %v: %v", trip, delay, age, err)
+						t.Errorf("trips of %v, connected in %v, locked after %v: %v", trip, delay,
+							age, err)
 					}
 				})
 			}

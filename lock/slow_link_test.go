@@ -63,15 +63,18 @@ func (w *world) passFinely(duration time.Duration) {
 	w.flow()
 }
 
-// slowTrips are lengths of round trips, in hundredths of the session timeout, at which a lock is
-// held and a Session stays connected.
-var slowTrips = []time.Duration{2, 4, 5, 7, 9, 10}
+const percent = sessionTimeout / 100
+
+// slowTrips are lengths of round trips at which a lock is held and a Session stays connected.
+var slowTrips = []time.Duration{
+	2 * percent, 4 * percent, 5 * percent, 7 * percent, 9 * percent, 10 * percent,
+}
 
 // A Session stays connected on a slow link.
 func TestSlowSession(t *testing.T) {
-	for _, hundredths := range slowTrips {
+	for _, trip := range slowTrips {
 		inWorld(t, 1, func(w *world) {
-			conn := slowTrip{w.client(1), new(sessionTimeout * hundredths / 100)}
+			conn := slowTrip{w.client(1), &trip}
 			l := w.listen(w.sessionOf(1, conn))
 			w.passFinely(5 * sessionTimeout)
 			l.want(t, lock.SessionSuspended, lock.SessionConnected)
@@ -79,12 +82,11 @@ func TestSlowSession(t *testing.T) {
 	}
 }
 
-// An eager client on a slow link loses the lock never, and has it for most of the time. The other
-// time it needs for five round trips from one release to the end of the next.
+// A contender on a slow link that locks again after each release never loses the lock. A release
+// and the next grant take at most five round trips.
 func TestEagerOnSlowLink(t *testing.T) {
-	for _, hundredths := range slowTrips {
+	for _, trip := range slowTrips {
 		inWorld(t, 1, func(w *world) {
-			trip := sessionTimeout * hundredths / 100
 			m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
 			const holds = 10
 			var ends []error
@@ -105,18 +107,18 @@ func TestEagerOnSlowLink(t *testing.T) {
 			select {
 			case <-done:
 			default:
-				t.Errorf("trips of %d %%: only %d holds", hundredths, len(ends))
+				t.Errorf("trips of %v: only %d holds", trip, len(ends))
 			}
 			for _, err := range ends {
 				if err != nil {
-					t.Errorf("trips of %d %%: %v", hundredths, err)
+					t.Errorf("trips of %v: %v", trip, err)
 				}
 			}
 		})
 	}
 }
 
-// A hastyMulti is a slow client of which one multi takes no time.
+// A hastyMulti is a slow client, except that one of its multis takes no time.
 type hastyMulti struct {
 	slowTrip
 	left *int // multis until that one
@@ -133,7 +135,7 @@ func (h hastyMulti) Multi(operations ...any) ([]zk.MultiResponse, error) {
 func TestUnsteadyLink(t *testing.T) {
 	for nth := range 6 {
 		inWorld(t, 1, func(w *world) {
-			conn := hastyMulti{slowTrip{w.client(1), new(sessionTimeout * 9 / 100)}, new(nth)}
+			conn := hastyMulti{slowTrip{w.client(1), new(9 * percent)}, new(nth)}
 			m := must(lock.NewMutex(w.sessionOf(1, conn), "/lock"))
 			w.passFinely(sessionTimeout) // The connection is no longer young.
 			c := w.start(background, m)
@@ -146,20 +148,19 @@ func TestUnsteadyLink(t *testing.T) {
 	}
 }
 
-// A holder on a slow link learns by the next write of the chain that its node is deleted, also if the
-// directory goes with it.
+// A holder on a slow link learns by the next write of the chain that its node was deleted, also if
+// the directory was deleted too.
 func TestDeletedOnSlowLink(t *testing.T) {
-	for _, hundredths := range slowTrips {
-		for _, held := range []time.Duration{20, 25, 30, 50} {
-			withDirectory := held%20 == 0
+	for _, trip := range slowTrips {
+		for n, held := range []time.Duration{20 * percent, 25 * percent, 30 * percent, 50 * percent} {
+			withDirectory := n%2 == 0
 			inWorld(t, 2, func(w *world) {
-				trip := sessionTimeout * hundredths / 100
 				m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
 				w.passFinely(sessionTimeout) // The connection is no longer young.
 				c := w.start(background, m)
 				w.passFinely(5 * trip)
 				w.wantGranted(c)
-				w.passFinely(sessionTimeout * held / 100)
+				w.passFinely(held)
 				go w.client(2).Delete("/lock/"+w.nodes()[0], -1)
 				w.flow()
 				if withDirectory {
@@ -169,7 +170,7 @@ func TestDeletedOnSlowLink(t *testing.T) {
 				w.passFinely(2*trip + sessionTimeout/18)
 				if err := c.lease.Err(); !errors.Is(err, lock.ErrLost) ||
 					strings.Contains(err.Error(), "could not be reached") {
-					t.Errorf("trips of %d %%, held for %d %%: %v", hundredths, held, err)
+					t.Errorf("trips of %v, held for %v: %v", trip, held, err)
 				}
 			})
 		}
@@ -179,53 +180,58 @@ func TestDeletedOnSlowLink(t *testing.T) {
 // A lock is granted and held on a slow link, whenever another contender releases it.
 func TestSlowLink(t *testing.T) {
 	for n := range 10 * len(slowTrips) {
-		percent, hundredths := 3*(n%10), slowTrips[n/10]
+		waited, trip := time.Duration(n%10)*3*percent, slowTrips[n/10]
 		inWorld(t, 2, func(w *world) {
-			session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout * hundredths / 100)})
+			session := w.sessionOf(1, slowTrip{w.client(1), &trip})
 			holder := w.acquire(w.mutex(2))
 			c := w.start(background, must(lock.NewMutex(session, "/lock")))
-			w.passFinely(sessionTimeout * time.Duration(percent) / 100)
+			w.passFinely(waited)
 			w.unlock(holder)
 			w.passFinely(2 * sessionTimeout)
 			w.wantGranted(c)
 			if err := c.lease.Err(); err != nil {
-				t.Errorf("trips of %d %%, released after %d %%: %v", hundredths, percent, err)
+				t.Errorf("trips of %v, released after %v: %v", trip, waited, err)
 			}
 		})
 	}
 }
 
-// If a round trip takes more than a ninth of the timeout, a contender does not queue. An observer learns
-// why, and ZooKeeper is not flooded.
+// If a round trip takes more than a ninth of the timeout, a contender does not queue. An observer
+// learns why, and ZooKeeper is not flooded.
 func TestTooSlowLink(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		seen := new(witness)
-		session := w.sessionOf(1, slowTrip{w.client(1), new(sessionTimeout / 5)})
-		m := must(lock.NewMutex(session, "/lock", lock.WithObserver(seen)))
-		c := w.start(background, m)
-		w.passFinely(5 * sessionTimeout)
-		if c.returned() {
-			t.Fatalf("the lock was granted, error %v", c.err)
-		}
-		if n := w.requests(1, "create"); n != 0 {
-			t.Errorf("%d creates, want none", n)
-		}
-		retried := 0
-		for _, e := range seen.events {
-			if e.Kind != lock.Retried {
-				continue
+	for _, test := range []struct {
+		trip     time.Duration
+		requests int // at most, in five session timeouts
+	}{{12 * percent, 40}, {20 * percent, 30}} {
+		inWorld(t, 1, func(w *world) {
+			seen := new(witness)
+			session := w.sessionOf(1, slowTrip{w.client(1), &test.trip})
+			m := must(lock.NewMutex(session, "/lock", lock.WithObserver(seen)))
+			c := w.start(background, m)
+			w.passFinely(5 * sessionTimeout)
+			if c.returned() {
+				t.Fatalf("trips of %v: the lock was granted, error %v", test.trip, c.err)
 			}
-			if retried++; !strings.Contains(e.Err.Error(), "takes too long to answer") {
-				t.Error(e.Err)
+			if n := w.requests(1, "create"); n != 0 {
+				t.Errorf("trips of %v: %d creates, want none", test.trip, n)
 			}
-		}
-		if retried == 0 {
-			t.Error("the observer has not heard of a retry")
-		}
-		if sent := w.requests(1, ""); sent > 30 {
-			t.Errorf("%d requests in five session timeouts", sent)
-		}
-	})
+			retried := 0
+			for _, e := range seen.events {
+				if e.Kind != lock.Retried {
+					continue
+				}
+				if retried++; !strings.Contains(e.Err.Error(), "takes too long to answer") {
+					t.Error(e.Err)
+				}
+			}
+			if retried == 0 {
+				t.Error("the observer has not heard of a retry")
+			}
+			if sent := w.requests(1, ""); sent > test.requests {
+				t.Errorf("trips of %v: %d requests in five session timeouts", test.trip, sent)
+			}
+		})
+	}
 }
 
 // A contender whose link is too slow waits outside the queue, in which others proceed, until the

@@ -34,7 +34,8 @@ func TestKindsByNameOnly(t *testing.T) {
 	for k := range faults.AnyKinds {
 		want = slices.DeleteFunc(want, func(name string) bool { return name == k.String() })
 	}
-	_, sentence, _ := strings.Cut(documentation(t)["docs/faults.md"], "\n`any` stands for every kind ")
+	page := documentation(t)["docs/faults.md"]
+	_, sentence, _ := strings.Cut(page, "\n`any` stands for every kind ")
 	sentence, _, _ = strings.Cut(sentence, "which must be named")
 	var got []string
 	for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(sentence, -1) {

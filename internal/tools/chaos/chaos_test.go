@@ -217,7 +217,9 @@ func TestLinkStalls(t *testing.T) {
 
 // A slow link holds back each byte, and more so the answer to the opening of a connection.
 func TestLinkIsSlow(t *testing.T) {
-	for direction, want := range []time.Duration{requests: 3 * time.Second, replies: 8 * time.Second} {
+	for direction, want := range []time.Duration{
+		requests: 3 * time.Second, replies: 8 * time.Second,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			l, arrived, began := newLink(), new(bytes.Buffer), time.Now()
 			l.slow(time.Second, 5*time.Second)
@@ -230,8 +232,8 @@ func TestLinkIsSlow(t *testing.T) {
 			}()
 			l.copy(arrived, from, direction)
 			if took := time.Since(began); arrived.Len() != 3 || took != want {
-				t.Errorf("direction %d: %d bytes after %v, want 3 after %v", direction, arrived.Len(), took,
-					want)
+				t.Errorf("direction %d: %d bytes after %v, want 3 after %v", direction,
+					arrived.Len(), took, want)
 			}
 		})
 	}
