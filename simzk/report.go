@@ -27,6 +27,8 @@ type contacts struct {
 	silent    bool // the client learns late that it has a connection; see [Cluster.SlowOpen]
 	reported  bool // a report contains the contact at contactAt, whatever the time
 	waits     bool // a report that waits to reach the leader contains the session
+	// A ping that the paused client had to send before contactAt waits; see [Cluster.touchSession].
+	pingWaits bool
 }
 
 // attach assigns a connection to the session, of which the leader, or the only server that knows
@@ -123,9 +125,9 @@ func (c *Cluster) resumeContact(s *session) {
 		return
 	}
 	ping := s.lastPing(c.now)
-	late := ping > s.contactAt
+	late := s.pingWaits || ping > s.contactAt
 	if late {
-		s.pingStart = ping + PingInterval(s.timeout)
+		s.pingStart, s.pingWaits = ping+PingInterval(s.timeout), false
 	}
 	c.settleBefore(s, server)
 	if late {
@@ -143,6 +145,9 @@ func (c *Cluster) touchSession(s *session, l *Link) {
 	if s.unreachable && !onItsWay && (l.pingsBlocked() || !cutOff) ||
 		cutOff && s.link == nil && s.reporter == 0 {
 		return
+	}
+	if l.pingsBlocked() && s.pingStart <= c.now {
+		s.pingWaits = s.pingWaits || LastPing(s.pingStart, c.now, s.timeout) > s.contactAt
 	}
 	c.settleBefore(s, l.server)
 	s.contactAt, s.reported = c.now, false

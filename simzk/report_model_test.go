@@ -214,14 +214,14 @@ func (o *observed) brief() bool {
 func (o *observed) pass(t failer, duration time.Duration) bool {
 	o.now += duration
 	for {
-		if next, ok := o.Deadline(); ok && next <= o.now {
+		if next := o.NextInstant(o.Now()); next <= o.now && o.brief() {
+			o.Advance(next)
+		} else if next, ok := o.Deadline(); ok && next <= o.now {
 			moving := o.link.InTransit()
 			o.Advance(next)
 			if o.Sessions() != 0 && o.Serving(0) && !moving {
 				t.Fatalf("nothing happens at the deadline %v", next)
 			}
-		} else if next := o.NextInstant(o.Now()); next <= o.now && o.brief() {
-			o.Advance(next)
 		} else {
 			break
 		}

@@ -142,6 +142,9 @@ func (c *Cluster) sessionHash(s *session) uint64 {
 	// The input of detach and of resumeContact: the age of the last ping, and that of a later
 	// request. ensembleHash covers the rest in an ensemble with lag.
 	every := PingInterval(s.timeout)
+	if s.pingWaits {
+		h = mix(h, 2)
+	}
 	return mix(h, uint64((c.now-s.pingStart)%every)<<32^uint64(min(c.now-s.contactAt, every)))
 }
 
