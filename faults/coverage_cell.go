@@ -23,7 +23,7 @@ func (c CoverageCell) MarshalText() ([]byte, error) { return []byte(c.String()),
 // UnmarshalText parses the name of a cell.
 func (c *CoverageCell) UnmarshalText(text []byte) error {
 	name, key, _ := strings.Cut(string(text), "@")
-	kind, ok := kindNamed(name)
+	kind, ok := KindNamed(name)
 	phase, known := phaseNamed(key)
 	if !ok || !known {
 		return fmt.Errorf("%q is not the name of a cell", text)
@@ -50,7 +50,7 @@ func ParseCoverageCells(text string, kinds []Kind) ([]CoverageCell, error) {
 	var cells []CoverageCell
 	for part := range strings.SplitSeq(text, ",") {
 		name, key, phased := strings.Cut(strings.TrimSpace(part), "@")
-		kind, ok := kindNamed(name)
+		kind, ok := KindNamed(name)
 		phase, known := phaseNamed(key)
 		switch {
 		case name == "all" && !phased:

@@ -3,6 +3,8 @@
 // of the simulated service.
 package faults
 
+import "strings"
+
 // A Kind is a kind of fault. Plans and coverage tables enumerate the kinds in the order of their
 // constants; the order has no other meaning.
 type Kind uint8
@@ -89,6 +91,11 @@ func (k Kind) Meaning() string {
 		return kindTable[k].meaning + "; only with " + string(needs)
 	}
 	return kindTable[k].meaning
+}
+
+// Effect returns a clause that says what the fault has done to its victim, such as "c1" or "s1-s2".
+func (k Kind) Effect(victim string) string {
+	return strings.ReplaceAll(kindTable[k].effect, "%s", victim)
 }
 
 // Needs returns what a run must have for the fault to be possible, or "" for nothing.

@@ -88,7 +88,7 @@ func parseEntry(name string) (a Entry, err error) {
 	}
 	name, target, targeted := strings.Cut(name, ":")
 	known := false
-	switch a.Kind, known = kindNamed(name); {
+	switch a.Kind, known = KindNamed(name); {
 	case name != Any.String():
 	case targeted:
 		return a, fmt.Errorf("any takes no target: name the fault for %q", target)
@@ -178,8 +178,8 @@ func (p *Plan) Targeted() iter.Seq2[int, Entry] {
 	}
 }
 
-// kindNamed returns the kind with the name.
-func kindNamed(name string) (Kind, bool) {
+// KindNamed returns the kind with the name.
+func KindNamed(name string) (Kind, bool) {
 	for k := range Kinds {
 		if kindTable[k].name == name {
 			return k, true

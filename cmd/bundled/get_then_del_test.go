@@ -74,9 +74,9 @@ func checkGetThenDel(t *testing.T, events []history.Event, v *history.Violation)
 		t.Errorf("%q is missing in\n%s", want, report.Whys[0].Text)
 	}
 	for _, want := range []string{
-		`lock set at the server by c2 \[get_then_del_test.go:\d+\]\n`,
+		`key "lock" set at the server by c2 \[get_then_del_test.go:\d+\]\n`,
 		`c1 learns from the server: GET lock gives c1 \[get_then_del_test.go:\d+\]\n`,
-		`lock deleted at the server by c1 \[get_then_del_test.go:\d+\]\n`,
+		`key "lock" deleted at the server by c1 \[get_then_del_test.go:\d+\]\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text.String()) {
 			t.Errorf("%q is missing in\n%s", want, &text)

@@ -168,22 +168,20 @@ func (f *finding) explain(w io.Writer, schedules int) {
 	}
 	if len(f.Failures) == 0 {
 		explained.Decisive(w)
+		explained.WriteLikelihood(w)
 	}
 	if f.directory != "" {
 		fmt.Fprintf(w, "\ncounterexample  %s\nreplay          %s\n", f.directory, f.replay)
 	}
 }
 
-// writeWhy prints why a violation came about, and how likely it was if it is the first one.
+// writeWhy prints why a violation came about.
 func writeWhy(w io.Writer, explained *explain.Report, n int, s *scenarios.Scenario,
 	r *engine.Result,
 ) {
 	fmt.Fprintln(w)
 	explained.Why(w, explained.Whys[n])
 	writeOutOfContract(w, s, r, explained.Whys[n].Violation)
-	if n == 0 {
-		explained.WriteLikelihood(w)
-	}
 }
 
 // distinctSteps is how many deviations are printed of each of several counterexamples.

@@ -279,6 +279,7 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 	if err := show(w); err != nil {
 		return err
 	}
+	explained.WriteLikelihood(w)
 	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(result, r.recording))
 	return nil
 }

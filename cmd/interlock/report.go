@@ -75,9 +75,12 @@ func writeOutOfContract(w io.Writer, s *scenarios.Scenario, r *engine.Result,
 ) {
 	if r.OutOfContract(s, v) {
 		fmt.Fprintf(w, "  Out of contract: %s guarantees this for %v, and the scenario exceeds "+
-			"that.\n"+
-			"  Fencing tokens protect the resource even then: see the property fencing.\n",
-			s.Subject.Name, s.DescribeContract())
+			"that.\n", s.Subject.Name, s.DescribeContract())
+		if slices.Contains(s.Subject.Claims, history.Fencing) {
+			fmt.Fprintln(w, "  Its fencing tokens protect the resource even then.")
+		} else {
+			fmt.Fprintln(w, "  Only fencing tokens would protect the resource even then.")
+		}
 	}
 }
 

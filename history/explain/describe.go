@@ -15,14 +15,12 @@ const DescribedWidth = 100
 func (r *Report) Describe() string {
 	var text strings.Builder
 	r.Timeline.Width = DescribedWidth
-	for n, why := range r.Whys {
+	for _, why := range r.Whys {
 		fmt.Fprintf(&text, "%s: %s\n%s", why.Violation.Signature(), why.Violation.Detail,
 			timeline.Wrap(why.Text, DescribedWidth, "  "))
-		if n == 0 {
-			r.WriteLikelihood(&text) // A strings.Builder does not fail.
-		}
 		text.WriteByte('\n')
 	}
 	r.Decisive(&text) // A strings.Builder does not fail.
+	r.WriteLikelihood(&text)
 	return text.String()
 }

@@ -78,6 +78,9 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 			s.say("%s: %s.", upper(v.Reason), s.detail())
 			s.cited = append(s.cited, v.Event)
 		}
+		if n == 0 {
+			s.sayFaults()
+		}
 		slices.Sort(s.cited)
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
@@ -90,6 +93,11 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		}
 	}
 	x.Show = graph.Complete(graph.Slice(x.Show), timeline.Waits(graph.Events, violations))
+	for _, why := range x.Whys {
+		x.Show = append(x.Show, why.Events...)
+	}
+	slices.Sort(x.Show)
+	x.Show = slices.Compact(x.Show)
 	return x
 }
 

@@ -30,9 +30,36 @@ func (s *story) serverMutualExclusion() bool {
 	if s.v.Evidence.Count > 1 {
 		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(names, ", "))
 	}
+	s.behind(holder)
 	s.overwrote(grant, holder)
 	s.basis(grant, path)
 	return true
+}
+
+// behind tells that a process was granted the lock by a znode although another, older one waited,
+// and which older znode of its own it had given up.
+func (s *story) behind(grant int) {
+	e := &s.Events[grant]
+	queue := history.QueueAfter(s.Events[:grant])
+	n := queue.Granted(e)
+	if n < 0 {
+		return
+	}
+	older := queue.Older(n, e, 0)
+	if older < 0 {
+		return
+	}
+	own, rival := &queue.Nodes[n], &queue.Nodes[older]
+	s.say("%s had been granted it although %s of %s, created earlier (event %d), was before %s.",
+		process(e.Process), s.node(rival.Path), process(rival.Process),
+		s.cite(rival.Created), s.node(own.Path))
+	for m := range queue.Nodes {
+		gone := &queue.Nodes[m]
+		if gone.Process == e.Process && gone.Deleted > 0 && gone.Precedes(rival) {
+			s.say("Its own place before that, %s, it had given up (event %d).",
+				s.node(gone.Path), s.cite(gone.Deleted))
+		}
+	}
 }
 
 // holders returns the grants by which other processes hold the lock just before a grant, in order.
@@ -65,6 +92,11 @@ func (s *story) basis(grant int, rival string) {
 	}
 	s.say("%s's last listing before that showed %s %s.", p, s.children(listing), s.in(listing))
 	listed, known := s.Listed(listing)
+	if known && own != "" && s.Events[listing].Path+"/"+base(own) == own &&
+		!slices.Contains(listed, own) && s.Created(own, listing) >= 0 {
+		s.lead("%s took the lock (event %d) although its own %s was not in its last listing "+
+			"(event %d).", p, s.cite(grant), s.node(own), s.cite(listing))
+	}
 	inputs := s.inputs(e.Process, listing, grant)
 	assumed := known && len(inputs) > 0 && slices.Contains(listed, rival) &&
 		s.assumed(e.Process, inputs[len(inputs)-1], rival, own)
@@ -287,7 +319,7 @@ func (s *story) fifo() bool {
 	}
 	older := queue.Older(n, e, 0)
 	if older < 0 {
-		return false
+		return s.overtookHolder(queue, n)
 	}
 	own, rival := &queue.Nodes[n], &queue.Nodes[older]
 	q := process(rival.Process)
@@ -296,5 +328,25 @@ func (s *story) fifo() bool {
 		s.node(own.Path), q, q, s.node(rival.Path), s.at(rival.Created), s.node(own.Path),
 		s.at(own.Created))
 	s.basis(grant, rival.Path)
+	return true
+}
+
+// overtookHolder explains a grant by a deleted znode while a process held the lock by an older one.
+func (s *story) overtookHolder(queue *history.Queue, n int) bool {
+	own := &queue.Nodes[n]
+	older := slices.IndexFunc(queue.Nodes, func(o history.QueueNode) bool {
+		return o.Path == s.v.Evidence.Path && o.Held()
+	})
+	if older < 0 || own.Deleted == 0 {
+		return false
+	}
+	holder := &queue.Nodes[older]
+	p, q := process(s.Events[s.v.Event].Process), process(holder.Process)
+	s.lead("%s took the lock (event %d) by %s, which had been deleted %s, while %s held the lock "+
+		"by %s (event %d).", p, s.cite(s.v.Event), s.node(own.Path), s.demise(own.Deleted), q,
+		s.node(holder.Path), s.cite(holder.Created))
+	s.say("%s had created %s before %s created %s (event %d).", q, s.node(holder.Path), p,
+		s.node(own.Path), s.cite(own.Created))
+	s.basis(s.v.Event, holder.Path)
 	return true
 }

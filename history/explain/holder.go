@@ -101,7 +101,7 @@ func (s *story) notified(holder int32, grant, deleted, by int) {
 			q, s.at(gone), span(s.Events[deleted].At-s.Events[gone].At))
 	}
 	if over := s.lastState(holder, by, "expired"); over > deleted {
-		s.say("It reported the end of the session at %s.", s.at(over))
+		s.say("%s's client reported the end of the session at %s.", q, s.at(over))
 	}
 	if lost := s.next(holder, deleted, of(history.Lost)); lost > by {
 		s.say("%s's lock notified its holder %s after the deletion.", q,

@@ -16,7 +16,7 @@ func (s *story) ownRelease() bool {
 		return false
 	}
 	p, q := process(e.Process), process(s.Events[theirs].Process)
-	s.lead("%s released a lock that was not its own: it deleted the key %s%s (event %d), which %s "+
+	s.lead("%s released a lock that was not its own: it deleted the key %q%s (event %d), which %s "+
 		"had set (event %d).", p, e.Path, onServer(e), s.cite(deletion), q, s.cite(theirs))
 	mine := s.last(e.Process, theirs, func(set *history.Event) bool {
 		return set.Kind == history.KeySet && set.Path == e.Path && set.Server == e.Server
@@ -54,7 +54,7 @@ func (s *story) unlocked() bool {
 	}
 	expiry, known := s.earlier()
 	if known {
-		s.lead("%s's Unlock returned without an error (event %d), but its key %s was free only "+
+		s.lead("%s's Unlock returned without an error (event %d), but its key %q was free only "+
 			"when it expired (event %d).", p, s.cite(s.v.Event), s.v.Evidence.Path, s.cite(expiry))
 		s.say("No command since the call of Unlock has changed the key or set its expiry.")
 	}
@@ -99,8 +99,7 @@ func keyEnd(e *history.Event, owner int32) string {
 	return "was deleted by " + process(e.Process)
 }
 
-// lostKeys tells how keys that a holder had set were gone before an event, and which faults had
-// struck until then.
+// lostKeys tells how keys that a holder had set were gone before an event.
 func (s *story) lostKeys(holder int32, grant, before int) {
 	q, set := process(holder), map[int64]int{}
 	s.takenOver(holder, grant, before)
@@ -116,15 +115,10 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
-		s.lead("%s did not notice that it had lost the lock: its key %s %s (event %d).", q, e.Path,
+		s.lead("%s did not notice that it had lost the lock: its key %q %s (event %d).", q, e.Path,
 			keyEnd(e, holder), s.cite(i))
-		s.say("The key %s, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
+		s.say("The key %q, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
 			keyEnd(e, holder), s.in(i))
-	}
-	for i := range s.Events[:before] {
-		if e := &s.Events[i]; e.Kind == history.Fault && (e.Process == 0 || e.Process == holder) {
-			s.show(i)
-		}
 	}
 }
 
@@ -143,7 +137,7 @@ func (s *story) takenOver(holder int32, grant, before int) {
 			continue
 		}
 		if e.Kind == history.KeySet {
-			s.lead("%s did not notice that it had lost the lock: %s took over its key %s (event "+
+			s.lead("%s did not notice that it had lost the lock: %s took over its key %q (event "+
 				"%d).", q, process(e.Process), e.Path, s.cite(i))
 			s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
 		}
@@ -186,10 +180,10 @@ func (s *story) waitsForKey(p int32, call int) bool {
 	}
 	key := &s.Events[change]
 	q := process(key.Process)
-	s.say("The key %s is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
+	s.say("The key %q is %s's, set at %s, and was neither deleted nor did it expire.", key.Path, q,
 		s.at(change))
 	if crashed := s.next(key.Process, change, of(history.Crashed)); crashed >= 0 {
-		s.lead("%s crashed (event %d) after it had set the key %s (event %d), which never "+
+		s.lead("%s crashed (event %d) after it had set the key %q (event %d), which never "+
 			"expires: %s waits for ever.", q, s.cite(crashed), key.Path, s.cite(change), process(p))
 		return true
 	}
@@ -198,13 +192,8 @@ func (s *story) waitsForKey(p int32, call int) bool {
 		return e.Kind == history.Answer && e.Op == s.Events[executed].Op &&
 			e.Name == s.Events[executed].Name
 	}) < 0 {
-		s.lead("%s never learned that it had set the key %s (event %d), which never expires: %s "+
+		s.lead("%s never learned that it had set the key %q (event %d), which never expires: %s "+
 			"waits for ever.", q, key.Path, s.cite(change), process(p))
-	}
-	for i := range s.Events {
-		if f := &s.Events[i]; f.Kind == history.Fault && f.Process == key.Process {
-			s.show(i)
-		}
 	}
 	return true
 }

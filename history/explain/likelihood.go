@@ -47,20 +47,20 @@ func (l *Likelihood) Rise() int {
 	return found
 }
 
-// WriteLikelihood writes the curve of the report's likelihood as a line of bars, and in words, in
-// lines of the report's width. Without a likelihood it writes nothing.
+// WriteLikelihood writes, after an empty line, the curve of the report's likelihood as a line of
+// bars, and in words, in lines of the report's width. Without a likelihood it writes nothing.
 func (r *Report) WriteLikelihood(w io.Writer) error {
 	l := r.Likelihood
 	if l == nil || len(l.Curve) == 0 {
 		return nil
 	}
 	width := r.Timeline.EffectiveWidth()
-	text := ""
+	text := "\n"
 	if len(l.Curve) > 1 {
-		label := fmt.Sprintf("  likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)
-		text = label + l.bars(width-utf8.RuneCountInString(label)) + "\n"
+		label := fmt.Sprintf("likelihood, steps 0 to %d  ", l.Curve[len(l.Curve)-1].Step)
+		text += label + l.bars(width-utf8.RuneCountInString(label)) + "\n"
 	}
-	_, err := io.WriteString(w, text+timeline.Wrap(r.LikelihoodText(), width, "  "))
+	_, err := io.WriteString(w, text+timeline.Wrap(r.LikelihoodText(), width, ""))
 	return err
 }
 
@@ -70,16 +70,16 @@ func (r *Report) LikelihoodText() string {
 	var text strings.Builder
 	l := r.Likelihood
 	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
-		fmt.Fprintf(&text, "Before %s, `%s`, this violation occurs in %d of %d random "+
-			"continuations; after it, in %s.", r.step(l.Jump.Step), l.Jump.Taken, l.count(rise),
-			l.Samples, l.countAfter(rise+1))
+		fmt.Fprintf(&text, "The first violation occurs in %d of %d random continuations before %s, "+
+			"`%s`, and in %s after it.", l.count(rise), l.Samples, r.step(l.Jump.Step),
+			l.Jump.Taken, l.countAfter(rise+1))
 	} else {
-		fmt.Fprintf(&text, "This violation occurs in %d of %d random schedules.", l.count(0),
+		fmt.Fprintf(&text, "The first violation occurs in %d of %d random schedules.", l.count(0),
 			l.Samples)
 	}
 	if a := l.Avoidable; a != nil {
-		fmt.Fprintf(&text, " The last decision that could have avoided it, with the default "+
-			"policy from there on: %s, `%s` instead of `%s`.", r.step(a.Step), a.Instead, a.Taken)
+		fmt.Fprintf(&text, " It can last be avoided at %s, by `%s` instead of `%s`.",
+			r.step(a.Step), a.Instead, a.Taken)
 	}
 	return text.String()
 }

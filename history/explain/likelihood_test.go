@@ -41,10 +41,10 @@ func TestLikelihood(t *testing.T) {
 				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
-			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
-				"  Before step 2, `serve c1`, this violation occurs in 25 of 50 random\n" +
-				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
-				"  with the default policy from there on: step 1, `leave c1` instead of `tick`.\n",
+			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
+				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
+				"`serve c1`, and in all after it. It can last be avoided at step 1, by `leave c1`\n" +
+				"instead of `tick`.\n",
 			nil,
 		},
 		{
@@ -53,11 +53,10 @@ func TestLikelihood(t *testing.T) {
 				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
-			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
-				"  Before step 2 (event 5), `serve c1`, this violation occurs in 25 of 50 random\n" +
-				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
-				"  with the default policy from there on: step 1 (event 4), `leave c1` instead of\n" +
-				"  `tick`.\n",
+			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
+				"The first violation occurs in 25 of 50 random continuations before step 2 (event\n" +
+				"5), `serve c1`, and in all after it. It can last be avoided at step 1 (event 4),\n" +
+				"by `leave c1` instead of `tick`.\n",
 			[]int{3, 4, 5},
 		},
 		{
@@ -66,10 +65,10 @@ func TestLikelihood(t *testing.T) {
 				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
 				Avoidable: &explain.Decision{Step: 3, Taken: "tick", Instead: "leave c1"},
 			},
-			"  likelihood, steps 0 to 3  ▁▂▄█\n" +
-				"  Before step 2, `serve c1`, this violation occurs in 25 of 50 random\n" +
-				"  continuations; after it, in all. The last decision that could have avoided it,\n" +
-				"  with the default policy from there on: step 3, `leave c1` instead of `tick`.\n",
+			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
+				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
+				"`serve c1`, and in all after it. It can last be avoided at step 3, by `leave c1`\n" +
+				"instead of `tick`.\n",
 			[]int{3, 4, 9, 9},
 		},
 		{
@@ -77,15 +76,15 @@ func TestLikelihood(t *testing.T) {
 			&explain.Likelihood{
 				Samples: 100, Curve: curve(0, 0, 0.29, 0.99, 1), Jump: jump,
 			},
-			"  likelihood, steps 0 to 4  ▁▁▃▇█\n" +
-				"  Before step 2, `serve c1`, this violation occurs in 29 of 100 random\n" +
-				"  continuations; after it, in 99.\n",
+			"\nlikelihood, steps 0 to 4  ▁▁▃▇█\n" +
+				"The first violation occurs in 29 of 100 random continuations before step 2,\n" +
+				"`serve c1`, and in 99 after it.\n",
 			nil,
 		},
 		{
 			"certain from the start",
 			&explain.Likelihood{Samples: 100, Curve: curve(1)},
-			"  This violation occurs in 100 of 100 random schedules.\n",
+			"\nThe first violation occurs in 100 of 100 random schedules.\n",
 			nil,
 		},
 	} {
@@ -111,7 +110,7 @@ func TestLikelihoodWidth(t *testing.T) {
 	for width := 1; width <= 130; width++ {
 		var text bytes.Buffer
 		reportOf(l, width).WriteLikelihood(&text) // A buffer takes everything.
-		bars, _, _ := strings.Cut(text.String(), "\n")
+		bars, _, _ := strings.Cut(text.String()[1:], "\n")
 		if !strings.HasSuffix(bars, "▁█") {
 			t.Errorf("width %d: the bars are %q", width, bars)
 		}

@@ -261,6 +261,12 @@ func (s *story) received(number int32, call int) {
 func (s *story) noGoroutineLeak() bool {
 	s.say("After all processes had finished, a goroutine of the code under test stays blocked: %s.",
 		s.message())
+	switch on := s.v.Evidence.Message; {
+	case strings.HasPrefix(on, "chan send"):
+		s.say("Nothing receives from its channel any more.")
+	case strings.HasPrefix(on, "chan receive"):
+		s.say("Nothing sends on its channel any more, or closes it.")
+	}
 	for i := range s.Events {
 		e := &s.Events[i]
 		if e.Kind != history.WatchEvent || e.Watch == 0 || s.waits(e.Process, i) {
@@ -280,9 +286,10 @@ func (s *story) noGoroutineLeak() bool {
 		if r := &s.Events[returned]; r.Err != "" {
 			how = fmt.Sprintf("with the error %q", r.Err)
 		}
-		s.say("%s had set watch %d on %s (event %d). Its Lock returned at %s, %s, and the event "+
-			"of the watch came only at %s: by then the call that had set it was over.", p,
-			e.Watch, s.node(e.Path), s.cite(set), s.at(returned), how, s.at(i))
+		s.say("If it passes on what a watch reports, that was too late for the caller: %s had set "+
+			"watch %d on %s (event %d), its Lock returned at %s, %s, and the event of the watch "+
+			"came only at %s.", p, e.Watch, s.node(e.Path), s.cite(set), s.at(returned), how,
+			s.at(i))
 	}
 	return true
 }

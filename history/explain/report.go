@@ -35,22 +35,20 @@ func (r *Report) Decisive(w io.Writer) error {
 	return r.Timeline.Decisive(w)
 }
 
-// Write writes the title, the explanation and the whole history.
+// Write writes the title, the explanation, the whole history and the likelihood.
 func (r *Report) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if r.Title != "" {
 		fmt.Fprintf(out, "%s\n\n", r.Title) // Flush returns the first error.
 	}
-	for n, why := range r.Whys {
+	for _, why := range r.Whys {
 		r.Why(out, why)
-		if n == 0 {
-			r.WriteLikelihood(out)
-		}
 		out.WriteByte('\n')
 	}
 	if err := r.Timeline.Write(out); err != nil {
 		return err
 	}
+	r.WriteLikelihood(out)
 	return out.Flush()
 }
 

@@ -1,25 +1,18 @@
 package explain_test
 
 import (
-	"bytes"
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
-
-// cited matches the number of an event in a text.
-var cited = regexp.MustCompile(`events? (\d+)(?: and (\d+))?`)
 
 // Failures of random schedules, which are longer than counterexamples, are explained too: the
 // texts are about events of the history, and the timeline shows those of the first.
@@ -42,39 +35,10 @@ func TestRandomFailures(t *testing.T) {
 					if len(result.Violations) == 0 {
 						continue
 					}
-					checkExplained(t, explain.NewReport("", result.Events, result.Violations))
+					everylock.CheckExplained(t,
+						explain.NewReport("", result.Events, result.Violations))
 				}
 			})
 		}
-	}
-}
-
-func checkExplained(t *testing.T, report *explain.Report) {
-	t.Helper()
-	for n, why := range report.Whys {
-		if strings.Contains(why.Text, "%!") || strings.Contains(why.Text, "  ") ||
-			!strings.HasSuffix(why.Text, ".") {
-			t.Errorf("%s: %q", why.Violation.Property, why.Text)
-		}
-		for _, match := range cited.FindAllStringSubmatch(why.Text, -1) {
-			for _, number := range match[1:] {
-				event, err := strconv.Atoi(number)
-				if err == nil && event >= len(report.Timeline.Events) {
-					t.Errorf("%s: no event %d: %s", why.Violation.Property, event, why.Text)
-				}
-			}
-		}
-		for _, event := range why.Events {
-			if n == 0 && !slices.Contains(report.Show, event) {
-				t.Errorf("%s: event %d is not shown: %s", why.Violation.Property, event, why.Text)
-			}
-		}
-	}
-	var text bytes.Buffer
-	if err := report.Write(&text); err != nil {
-		t.Error(err)
-	}
-	if err := report.Decisive(&text); err != nil {
-		t.Error(err)
 	}
 }

@@ -326,13 +326,13 @@ func ofServer(e *history.Event) string {
 	case history.Answer:
 		return fmt.Sprintf("%s learns from %s: %s gives %s", p, server, e.Op, e.Name)
 	case history.KeySet:
-		return fmt.Sprintf("%s set at %s by %s", e.Path, server, p)
+		return fmt.Sprintf("key %q set at %s by %s", e.Path, server, p)
 	case history.KeyDeleted:
-		return fmt.Sprintf("%s deleted at %s by %s", e.Path, server, p)
+		return fmt.Sprintf("key %q deleted at %s by %s", e.Path, server, p)
 	case history.KeyExpired:
-		return fmt.Sprintf("%s EXPIRES at %s", e.Path, server)
+		return fmt.Sprintf("key %q EXPIRES at %s", e.Path, server)
 	case history.KeyLost:
-		return fmt.Sprintf("%s IS LOST at %s", e.Path, server)
+		return fmt.Sprintf("key %q IS LOST at %s", e.Path, server)
 	}
 	return e.Kind.String()
 }

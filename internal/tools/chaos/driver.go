@@ -121,14 +121,19 @@ func (d *driver) run(ctx context.Context, plan []fault, length time.Duration) er
 }
 
 func (d *driver) execute(ctx context.Context, m moment) error {
+	if m.fault.kind.strikesServer() && !m.ends {
+		if err := d.awaitRestarts(); err != nil {
+			return err
+		}
+	}
 	switch f := m.fault; {
 	case f.kind == killLeader || f.kind == killServer:
 		return d.killOrStart(ctx, m)
 	case f.kind.strikesServer() && m.ends:
-		return ignoreDone(d.struck[f.at].Resume())
+		return d.struck[f.at].Resume()
 	case f.kind.strikesServer():
 		d.struck[f.at] = d.server(f)
-		return ignoreDone(d.struck[f.at].Pause()) // It may still be starting.
+		return d.struck[f.at].Pause()
 	case f.kind == endSession && m.ends:
 		return nil
 	case f.kind == endSession:
@@ -158,6 +163,15 @@ func (d *driver) killOrStart(ctx context.Context, m moment) error {
 	go func() { failure <- s.Start(ctx) }()
 	d.restarts = append(d.restarts, func() error { return <-failure })
 	return nil
+}
+
+// awaitRestarts waits until no server is starting any more.
+func (d *driver) awaitRestarts() (failure error) {
+	for _, await := range d.restarts {
+		failure = errors.Join(failure, await())
+	}
+	d.restarts = nil
+	return failure
 }
 
 // server returns the server that a fault strikes.
@@ -247,9 +261,7 @@ func (d *driver) stop() (score, error) {
 	for _, s := range d.servers {
 		s.Resume() // It may not run.
 	}
-	for _, await := range d.restarts {
-		failure = errors.Join(failure, await())
-	}
+	failure = errors.Join(failure, d.awaitRestarts())
 	for _, s := range d.servers {
 		failure = errors.Join(failure, s.Kill())
 	}

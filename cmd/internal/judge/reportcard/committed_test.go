@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -280,5 +281,6 @@ func replay(t *testing.T, path string) *engine.Result {
 			return nil
 		}
 	}
+	everylock.CheckExplained(t, result.Explain(scenario))
 	return result
 }
