@@ -70,8 +70,8 @@ func (r *Report) LikelihoodText() string {
 	var text strings.Builder
 	l := r.Likelihood
 	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
-		fmt.Fprintf(&text, "The first violation occurs in %d of %d random continuations before %s, "+
-			"`%s`, and in %s after it.", l.count(rise), l.Samples, r.step(l.Jump.Step),
+		fmt.Fprintf(&text, "The first violation occurs in %d of %d random continuations before "+
+			"%s, `%s`, and in %s after it.", l.count(rise), l.Samples, r.step(l.Jump.Step),
 			l.Jump.Taken, l.countAfter(rise+1))
 	} else {
 		fmt.Fprintf(&text, "The first violation occurs in %d of %d random schedules.", l.count(0),
