@@ -35,8 +35,9 @@ func run(t *testing.T, arguments []string) int {
 func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stderr io.Writer) int {
 	root := newRoot(t)
 	root.SetArgs(arguments)
-	out := &errorWriter{w: stdout}
+	out := &errorWriter{w: folded(stdout)}
 	root.SetOut(out)
+	stderr = folded(stderr)
 	root.SetErr(stderr)
 	command, err := checkTopic(root, arguments)
 	if err == nil {

@@ -427,17 +427,17 @@ func writeFaultCoverage(w io.Writer, planned []faults.Kind, coverage *engine.Fau
 		return
 	}
 	fmt.Fprintln(w, "\nfault coverage, by phase of the process")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\t")
 	for phase := range faults.Phases {
-		fmt.Fprintf(table, "%v\t", phase)
+		fmt.Fprintf(table, "%s\t", phase.Key())
 	}
 	fmt.Fprintln(table, "total\t")
 	for kind := range faults.Kinds {
 		if coverage.Total(kind) == 0 && !slices.Contains(planned, kind) {
 			continue
 		}
-		fmt.Fprintf(table, "  %v\t", kind)
+		fmt.Fprintf(table, "%v\t", kind)
 		for phase := range faults.Phases {
 			fmt.Fprintf(table, "%d\t", coverage[kind][phase])
 		}

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 )
 
 // fitTerminal sets the width of a report to that of the terminal to which it is written, if that is
@@ -27,9 +31,64 @@ func terminalOf(w io.Writer) *os.File {
 	if remembers, ok := w.(*errorWriter); ok {
 		w = remembers.w
 	}
+	if folds, ok := w.(*folder); ok {
+		w = folds.terminal
+	}
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil
 	}
 	return file
+}
+
+// A folder folds lines that are longer than the width of a terminal.
+type folder struct {
+	terminal *os.File
+	line     []byte // the beginning of a line that has not ended
+}
+
+// folded returns a writer that folds lines if w is a terminal, or w itself.
+func folded(w io.Writer) io.Writer {
+	if terminal := terminalOf(w); terminal != nil {
+		return &folder{terminal: terminal}
+	}
+	return w
+}
+
+// Write implements io.Writer. It writes the lines that end in p. JSON stays as it is.
+func (f *folder) Write(p []byte) (int, error) {
+	width, _, err := term.GetSize(int(f.terminal.Fd()))
+	if err != nil || len(f.line) == 0 && bytes.HasPrefix(p, []byte("{")) {
+		return f.terminal.Write(p)
+	}
+	f.line = append(f.line, p...)
+	end := bytes.LastIndexByte(f.line, '\n') + 1
+	var text strings.Builder
+	for line := range strings.Lines(string(f.line[:end])) {
+		text.WriteString(fold(line, width))
+	}
+	f.line = append(f.line[:0], f.line[end:]...)
+	if _, err := f.terminal.WriteString(text.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// fold folds a line at blanks, and indents what follows more deeply. Escape sequences have no
+// width, so a line with one, which is made for the terminal, stays as it is; and so does a command
+// that is to be copied.
+func fold(line string, width int) string {
+	text := strings.TrimLeft(line, " ")
+	if utf8.RuneCountInString(line)-1 <= width || strings.ContainsRune(line, '\x1b') ||
+		strings.HasPrefix(text, "replay ") {
+		return line
+	}
+	indent := strings.Repeat(" ", min(len(line)-len(text), width/2))
+	first, rest, _ := strings.Cut(timeline.Wrap(strings.TrimSpace(text), width-2, indent), "\n")
+	var lines strings.Builder
+	lines.WriteString(first + "\n")
+	for follows := range strings.Lines(rest) {
+		lines.WriteString("  " + follows)
+	}
+	return lines.String()
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// Text fits a terminal of 80 columns, and uses one of 120. Only a command to copy is longer.
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	executable, err := exec.LookPath("interlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []uint16{80, 120} {
+		for _, line := range []string{
+			"check --lock late-notice --max-pause 300ms --out OUT", "check --help", "locks",
+			"locks mutex redlock", "help faults", "help strategies",
+		} {
+			arguments := strings.Fields(strings.ReplaceAll(line, "OUT", t.TempDir()))
+			longest, text := 0, onTerminal(t, columns, exec.Command(executable, arguments...))
+			for line := range strings.Lines(text) {
+				line = escapes.ReplaceAllString(strings.TrimRight(line, "\r\n"), "")
+				if !strings.HasPrefix(line, "replay ") {
+					longest = max(longest, utf8.RuneCountInString(line))
+				}
+			}
+			if longest > int(columns) || longest <= 80 && columns > 80 && arguments[0] == "check" &&
+				len(arguments) > 2 {
+				t.Errorf("%s in %d columns: the longest line has %d\n%s", line, columns, longest,
+					text)
+			}
+		}
+	}
+}
+
+// onTerminal runs a program on a terminal and returns what it prints there.
+func onTerminal(t *testing.T, columns uint16, command *exec.Cmd) string {
+	t.Helper()
+	ours, its := openTerminal(t)
+	if err := unix.IoctlSetWinsize(int(its.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: 40, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	name, value := raceOptions()
+	command.Env = append(os.Environ(), "TERM=xterm", name+"="+value)
+	command.Stdout, command.Stderr = its, its
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	its.Close()
+	text, _ := io.ReadAll(ours) // It ends with an error once the program has closed its end.
+	command.Wait()              // check finds a violation.
+	return string(text)
+}
