@@ -36,7 +36,7 @@ var recipes = []recipe{
 			{"faults/kind.go", "Any", "DropLink Kind = iota"},
 			{
 				"faults/kind_table.go", "kindTable",
-				`DropLink: {name: "drop-link", meaning: "the connection breaks"}`,
+				`DropLink: {name: "drop-link", meaning: "it breaks", effect: "%s broke"}`,
 			},
 		},
 		suite: []string{"./faults", "./internal/run/zookeeper"},
