@@ -238,7 +238,7 @@ func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, 
 			return nil, err
 		}
 	} else if test.Interlock = sourceDirectory(); test.Interlock == "" &&
-		(!strings.HasPrefix(test.Version, "v") || strings.Contains(test.Version, "+")) {
+		!released(test.Version) {
 		return nil, errors.New("this program is no release, and its source is gone: name it " +
 			"by --interlock")
 	}
