@@ -145,7 +145,7 @@ func (f *firstTest) next(module *ownModule) string {
 		fmt.Fprintf(&text, "      in package %s, because the package declares %s\n", f.Package,
 			f.hidden)
 	}
-	text.WriteString("\nPut your lock into lockUnderTest there, and choose its claims. Then run\n\n")
+	text.WriteString("\nPut your lock into lockUnderTest there, and choose claims. Then run\n\n")
 	if module == nil {
 		text.WriteString("  go mod init MODULE\n")
 	}
