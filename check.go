@@ -107,7 +107,7 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	note(childNote{Seed: c.Seed, Searches: numbers})
 	found := search(t, c, verdict)
 	runs := found.Common()
-	verdict.ran(c.Seed, runs)
+	verdict.ran(c, found)
 	if runs.Nondeterministic != nil && runs.Failure == nil && len(runs.Distinct) == 0 {
 		t.Fatalf("%v, seed %d: nothing found in %d schedules, but that says too little: %s\n%v",
 			&c.Scenario, c.Seed, runs.Schedules, runs.DescribeDiffering(),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/supervise"
+	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -37,8 +38,13 @@ func newVerdictOf(t testing.TB, lock string) *verdict {
 }
 
 // ran notes what a search has run.
-func (v *verdict) ran(seed uint64, r *report.Runs) {
-	v.Seed, v.Schedules, v.Steps = seed, r.Schedules, r.Steps
+func (v *verdict) ran(c *campaign.Campaign, found report.Report) {
+	r := found.Common()
+	v.Seed, v.Schedules, v.Steps = c.Seed, r.Schedules, r.Steps
+	v.Coverage = r.Coverage.ByName(c.FaultKinds())
+	if searched, ok := found.(*report.Campaign); ok {
+		v.Margins = searched.Totals.Margins.ByName()
+	}
 }
 
 // failed notes a failure.

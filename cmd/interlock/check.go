@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -91,7 +93,14 @@ Exit status:
 		Example: `  interlock check
   interlock check --lock no-recheck
   interlock check --clients 4 --faults expire=1,cut=2 --seed 7 --json report.json`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				if err := notOwn(arguments[0]); err != nil {
+					return err
+				}
+			}
+			return cobra.NoArgs(cmd, arguments)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.lock == allLocks {
 				return f.checkAll(cmd.Context(), t, subjects.Correct(), cmd.Flags().Changed,
@@ -216,7 +225,7 @@ func scenarioNamed(lock, plan, client string, given func(string) bool) (
 	s scenarios.Scenario, err error,
 ) {
 	if s.Subject, err = bundled.Named(lock); err != nil {
-		return s, fmt.Errorf("--lock: %w", err)
+		return s, fmt.Errorf("--lock: %w", cmp.Or(notOwn(lock), err))
 	}
 	if s.Faults, err = faults.Parse(plan); err != nil {
 		return s, fmt.Errorf("--faults: %w", err)
@@ -228,6 +237,15 @@ func scenarioNamed(lock, plan, client string, given func(string) bool) (
 		s.Client = scenarios.Real
 	}
 	return s, nil
+}
+
+// notOwn returns an error that names interlock test if a lock is the name of a directory.
+func notOwn(lock string) error {
+	if info, err := os.Stat(lock); err != nil || !info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("%[1]s is a directory and no bundled lock: interlock test %[1]s runs the "+
+		"tests of a lock of your own", shellQuote(lock))
 }
 
 // campaign returns the campaign that the flags describe, or an error that names a wrong flag.

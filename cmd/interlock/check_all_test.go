@@ -27,8 +27,8 @@ func TestMarginTable(t *testing.T) {
 	negative[check.LossToGrant] = check.Margin{Times: 1, Smallest: -time.Nanosecond}
 	checked := []*checkReport{
 		{Lock: "trylock", CampaignReport: new(CampaignReport)},
-		{Lock: "textbook-guarded", CampaignReport: &CampaignReport{Margins: marginReports(&some)}},
-		{Lock: "herd", CampaignReport: &CampaignReport{Margins: marginReports(&negative)}},
+		{Lock: "textbook-guarded", CampaignReport: &CampaignReport{Margins: some.ByName()}},
+		{Lock: "herd", CampaignReport: &CampaignReport{Margins: negative.ByName()}},
 	}
 	var text bytes.Buffer
 	writeMarginTable(&text, checked)

@@ -18,7 +18,10 @@ var completions = map[string]func() []string{
 	"client": func() []string {
 		return []string{scenarios.Model.String(), scenarios.Real.String()}
 	},
-	"faults": faultNames,
+	"faults":  faultNames,
+	"service": services,
+	"shape":   func() []string { return shapes("") },
+	"ci":      workflowNames,
 }
 
 func lockNames() (names []string) {

@@ -85,8 +85,8 @@ Exit status:
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(suggestFlag)
-	addGroup(root, "Search for violations:", newCheck(t), newTest(), newHunt(t), newMerge(t),
-		newWorker(t))
+	addGroup(root, "Search for violations:", newCheck(t), newInit(), newTest(), newHunt(t),
+		newMerge(t), newWorker(t))
 	addGroup(root, "Examine a schedule or a history:", newReplay(t), newRegress(), newExplore(t),
 		newVerify())
 	addGroup(root, "Judge locks:", newLocks(), newReportCard(t), newCertify(t))

@@ -159,17 +159,6 @@ type violationReport struct {
 	shownBy *finding // nil if there is no counterexample
 }
 
-// marginReports returns the margins that were measured, by name.
-func marginReports(margins *check.Margins) map[string]check.Margin {
-	reports := make(map[string]check.Margin)
-	for i := range margins {
-		if margins[i].Times > 0 {
-			reports[check.MarginNames[i]] = margins[i]
-		}
-	}
-	return reports
-}
-
 // json returns the JSON report.
 func (r *result) json() *checkReport {
 	runs := r.Common()
@@ -182,7 +171,7 @@ func (r *result) json() *checkReport {
 		Seconds: runs.Elapsed.Seconds(), TraceDigest: r.traceDigest(),
 		NeverCovered: r.NeverCovered(r.Report), MissingCoverage: r.MissingCoverage(r.Report),
 		Severity: r.Scenario.EffectiveSeverity(), OutOfContract: runs.OutOfContractSchedules,
-		Coverage: make(map[string]map[string]int), Violations: []violationReport{},
+		Violations: []violationReport{},
 	}
 	switch found := r.Report.(type) {
 	case *report.Campaign:
@@ -190,7 +179,7 @@ func (r *result) json() *checkReport {
 			StatesCapped: found.StatesCapped, Histories: found.Histories,
 			Strategies: append([]report.StrategyStats{}, found.Strategies...),
 			Cost:       costReport(found.Totals.Cost),
-			Margins:    marginReports(&found.Totals.Margins), Sometimes: r.SometimesCounts(found),
+			Margins:    found.Totals.Margins.ByName(), Sometimes: r.SometimesCounts(found),
 			NeverReached: r.NeverReached(found), CheckShare: found.Effort.CheckingShare(),
 			Strength: r.Strength(found),
 		}
@@ -208,13 +197,11 @@ func (r *result) json() *checkReport {
 			out.Bitstate = &bitstateReport{b.Bytes, b.Omissions, b.Omits()}
 		}
 	}
+	var kinds []faults.Kind
 	for kind := range faults.Kinds {
-		phases := make(map[string]int)
-		for phase := range faults.Phases {
-			phases[phase.String()] = runs.Coverage[kind][phase]
-		}
-		out.Coverage[kind.String()] = phases
+		kinds = append(kinds, kind)
 	}
+	out.Coverage = runs.Coverage.ByName(kinds)
 	for _, p := range check.Claimable() {
 		out.Properties = append(out.Properties, r.property(p))
 	}

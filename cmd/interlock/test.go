@@ -23,7 +23,6 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
@@ -32,6 +31,8 @@ import (
 
 // testFlags are the flags of the command test.
 type testFlags struct {
+	reportFlags
+
 	run       string
 	glue      []string
 	schedules int
@@ -41,8 +42,7 @@ type testFlags struct {
 	strategy  string
 	keepGoing bool
 	replay    string
-	out       string
-	json      string
+	tags      string
 	timeout   time.Duration
 	verbose   bool
 	interlock string
@@ -66,7 +66,9 @@ used. --glue adds test files to the package from elsewhere. The flags of the
 search have the same meaning as for interlock check.
 
 A test that fails leaves a counterexample below --out, and prints the command
-that replays it.
+that replays it. --junit has a suite for each search, --sarif a result for each
+violation at its line of the lock's code. With -v, the faults that struck and
+the smallest margins follow the tests.
 
 Exit status:
   0  nothing found
@@ -89,10 +91,14 @@ Exit status:
 			if flags.NArg() > 1 {
 				return fmt.Errorf("test takes one directory, not %q", flags.Args())
 			}
+			if err := f.reportFlags.validate(flags.Changed); err != nil {
+				return err
+			}
 			return f.runTest(cmd, append(flags.Args(), ".")[0])
 		},
 	}
 	f.define(command.Flags())
+	f.reportFlags.define(command)
 	return command
 }
 
@@ -109,8 +115,7 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
 		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
-	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
-	flags.StringVar(&f.json, "json", "", "write a report as JSON to `file`")
+	flags.StringVar(&f.tags, "tags", "", "build tags of the package, separated by commas")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
@@ -171,10 +176,12 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	report, err := file.OpenReport("--json", f.json, nil)
+	o, err := f.openOutputs(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
+	output := watch(o, pattern)
+	defer output.end()
 	ctx := cmd.Context()
 	build, err := f.build(ctx, pattern)
 	switch {
@@ -185,7 +192,7 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	}
 	defer build.Close()
 	if build.Unscheduled != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v; going on without\n", build.Unscheduled)
+		fmt.Fprintf(o.warnings, "%v; going on without\n", build.Unscheduled)
 	}
 	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
 	if err != nil {
@@ -200,8 +207,9 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	var printed bytes.Buffer
 	command := build.Command(ctx)
 	command.Env = append(command.Env, environment...)
-	command.Stdout, command.Stderr = io.MultiWriter(cmd.OutOrStdout(), &printed), cmd.ErrOrStderr()
+	command.Stdout, command.Stderr = io.MultiWriter(output, &printed), o.warnings
 	ended := command.Run()
+	output.end()
 	content, err := io.ReadAll(verdicts)
 	if err != nil {
 		return exit.With(exit.Internal, err)
@@ -210,21 +218,25 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err != nil {
 		return exit.With(exit.Internal, err)
 	}
-	if err := report.WriteJSON(outcome); err != nil {
+	status := outcome.status(ended, printed.String())
+	if ctx.Err() != nil {
+		status = exit.With(exit.Interrupted, errors.New("interrupted"))
+	}
+	if err := outcome.write(o, build.Root(), status); err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
-	if ctx.Err() != nil {
-		return exit.With(exit.Interrupted, errors.New("interrupted"))
+	if f.verbose {
+		outcome.writeCoverage(o.text)
 	}
-	return outcome.status(ended, printed.String())
+	return status
 }
 
 // build prepares the tests.
 func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, error) {
 	test := &gobuild.Test{
 		Pattern: pattern, Glue: f.glue, Interlock: f.interlock, Version: program.Version(),
-		Scheduler: f.scheduler,
-		Flags:     []string{"-timeout=" + f.timeout.String()},
+		Scheduler: f.scheduler, Tags: f.tags,
+		Flags: []string{"-timeout=" + f.timeout.String()},
 	}
 	if f.run != "" {
 		test.Flags = append(test.Flags, "-run="+f.run)
@@ -238,7 +250,7 @@ func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, 
 			return nil, err
 		}
 	} else if test.Interlock = sourceDirectory(); test.Interlock == "" &&
-		(!strings.HasPrefix(test.Version, "v") || strings.Contains(test.Version, "+")) {
+		!released(test.Version) {
 		return nil, errors.New("this program is no release, and its source is gone: name it " +
 			"by --interlock")
 	}
@@ -296,6 +308,9 @@ func (f *testFlags) command(pattern string) string {
 	if f.claims != "" {
 		words = append(words, "--claims", shellQuote(f.claims))
 	}
+	if f.tags != "" {
+		words = append(words, "--tags", shellQuote(f.tags))
+	}
 	if f.scheduler {
 		words = append(words, "--"+schedulerFlag)
 	}
@@ -352,7 +367,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 	case o.has(recording.Violation):
 		return exit.With(exit.Violation, nil)
 	case o.has(recording.Refused):
-		return errors.New("a test is refused, as its output says")
+		return exit.With(exit.Usage, errors.New("a test is refused, as its output says"))
 	case o.has(recording.Unsound), strings.Contains(printed, "panic: interlock:"):
 		return exit.With(exit.Internal, nil)
 	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"),

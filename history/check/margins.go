@@ -44,6 +44,17 @@ var MarginStatements = [marginKinds]string{
 	LossToGrant:    "from a loss inside to the grant after the session's end",
 }
 
+// ByName returns the margins that were measured, by name.
+func (m *Margins) ByName() map[string]Margin {
+	named := make(map[string]Margin)
+	for i := range m {
+		if m[i].Times > 0 {
+			named[MarginNames[i]] = m[i]
+		}
+	}
+	return named
+}
+
 // note counts a measurement.
 func (m *Margin) note(d time.Duration) {
 	if m.Times == 0 || d < m.Smallest {

@@ -28,6 +28,19 @@ func (l *FaultCoverage) Total(kind faults.Kind) int {
 	return total
 }
 
+// ByName returns the counts of kinds by the names of kinds and phases.
+func (l *FaultCoverage) ByName(kinds []faults.Kind) map[string]map[string]int {
+	named := make(map[string]map[string]int, len(kinds))
+	for _, kind := range kinds {
+		phases := make(map[string]int, int(faults.Phases))
+		for phase := range faults.Phases {
+			phases[phase.String()] = l[kind][phase]
+		}
+		named[kind.String()] = phases
+	}
+	return named
+}
+
 // TargetCoverage counts the faults that struck a target named in the plan, in the order of the
 // plan.
 type TargetCoverage [faults.TargetedFaultsMax]int

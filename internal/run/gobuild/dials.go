@@ -17,8 +17,10 @@ import (
 // net.DialTimeout, in which these calls lead to the simulated servers. Some programs find out in
 // this way whether a server is there, before they open a client.
 func (b *Build) replaceDials(ctx context.Context) error {
-	listed, err := b.goOutput(ctx, "list", "-e", "-deps", "-f",
-		"{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}", b.pattern)
+	arguments := slices.Concat([]string{"list", "-e", "-deps"}, b.tagFlags(), []string{
+		"-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}", b.pattern,
+	})
+	listed, err := b.goOutput(ctx, arguments...)
 	if err != nil || b.module == modulePath {
 		return err
 	}

@@ -49,6 +49,7 @@ type Test struct {
 	Interlock string
 	Version   string   // of Interlock's module
 	Scheduler bool     // schedules decide the order of goroutines; see package scheduler
+	Tags      string   // build tags, separated by commas
 	Flags     []string // further flags of go test
 }
 
@@ -66,12 +67,15 @@ type Build struct {
 	goVersion string // of the user's go.mod, as "go1.N"
 	overlay   map[string]string
 	seeds     bool     // math/rand/v2 can be seeded
-	tags      []string // flags of the go command for the build tags
+	tags      []string // build tags
 }
 
 // Prepare makes a test ready to run. An error is one line. The caller closes the build.
 func Prepare(ctx context.Context, test *Test) (*Build, error) {
 	b := &Build{test: test}
+	if test.Tags != "" {
+		b.tags = []string{test.Tags}
+	}
 	if err := b.locate(); err != nil {
 		return nil, err
 	}
@@ -94,6 +98,9 @@ func Prepare(ctx context.Context, test *Test) (*Build, error) {
 // Close removes the build's temporary files.
 func (b *Build) Close() { os.RemoveAll(b.temporary) }
 
+// Root returns the directory of the module.
+func (b *Build) Root() string { return b.root }
+
 // Directory returns the directory of the package, or of the first if there are several.
 func (b *Build) Directory() string {
 	return filepath.Join(b.root, strings.TrimSuffix(b.pattern, "..."))
@@ -108,12 +115,20 @@ func (b *Build) Command(ctx context.Context) *exec.Cmd {
 	if lang := b.language(); lang != "" {
 		arguments = append(arguments, "-gcflags="+b.module+"/...=-lang="+lang)
 	}
-	arguments = slices.Concat(arguments, b.tags, b.test.Flags, []string{b.pattern})
+	arguments = slices.Concat(arguments, b.tagFlags(), b.test.Flags, []string{b.pattern})
 	command := b.goCommand(ctx, arguments...)
 	command.Env = append(command.Env, "GODEBUG="+debugSettings())
 	processgroup.Interrupt(command)
 	command.WaitDelay = 5 * time.Second
 	return command
+}
+
+// tagFlags returns the flags of the go command for the build tags.
+func (b *Build) tagFlags() []string {
+	if len(b.tags) == 0 {
+		return nil
+	}
+	return []string{"-tags=" + strings.Join(b.tags, ",")}
 }
 
 // debugSettings returns the value of GODEBUG with which lock code's math/rand can be seeded.

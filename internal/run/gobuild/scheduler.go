@@ -42,6 +42,6 @@ func (b *Build) addScheduler(ctx context.Context) error {
 		}
 		b.overlay[path] = with
 	}
-	b.tags = []string{"-tags=" + overlay.Tag}
+	b.tags = append(b.tags, overlay.Tag)
 	return nil
 }

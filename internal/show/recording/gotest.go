@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/interlock-sim/interlock/history/check"
 )
 
 // ReplayVariable is the environment variable that names the counterexample which a test is to
@@ -33,6 +35,9 @@ type Verdict struct {
 	Steps     int       `json:"steps,omitempty"`
 	Outcome   string    `json:"outcome"` // one of those below
 	Failures  []Failure `json:"failures,omitempty"`
+	// of a search: the faults that struck, of planned kinds, by name; margins that were measured
+	Coverage map[string]map[string]int `json:"fault_coverage,omitempty"`
+	Margins  map[string]check.Margin   `json:"margins,omitempty"`
 }
 
 // A Failure is a distinct failure that a Check has found or replayed.

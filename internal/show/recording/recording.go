@@ -281,8 +281,8 @@ func (c *Counterexample) Why(signature string) *explain.Why {
 	return nil
 }
 
-// A reportedViolation is the form of a violation in report.json.
-type reportedViolation struct {
+// A ReportedViolation is the form of a violation in report.json.
+type ReportedViolation struct {
 	Property  history.Property `json:"property"`
 	Signature string           `json:"signature"`
 	Detail    string           `json:"detail"`
@@ -291,6 +291,30 @@ type reportedViolation struct {
 	Evidence  history.Evidence `json:"evidence,omitzero"`
 
 	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
+}
+
+// ReadReport reads the violations and the events of the counterexample in a directory.
+func ReadReport(directory string) ([]ReportedViolation, []history.Event, error) {
+	content, err := os.ReadFile(filepath.Join(directory, reportName))
+	if err != nil {
+		return nil, nil, err
+	}
+	var r struct {
+		Violations []ReportedViolation `json:"violations"`
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, nil, err
+	}
+	trace, err := os.Open(filepath.Join(directory, "trace.jsonl"))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer trace.Close()
+	log, err := history.Read(trace)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Violations, log.Events(), nil
 }
 
 // Write writes the counterexample to a new directory below the given one and returns its path. The
@@ -330,10 +354,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		return err
 	}
 	explained := c.Explain()
-	violations := make([]reportedViolation, len(c.Result.Violations))
+	violations := make([]ReportedViolation, len(c.Result.Violations))
 	for i, why := range explained.Whys {
 		v := why.Violation
-		violations[i] = reportedViolation{
+		violations[i] = ReportedViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
 			Event: v.Event, Evidence: v.Evidence,
 		}
