@@ -44,6 +44,9 @@ func (v *verdict) ran(c *campaign.Campaign, found report.Report) {
 	v.Coverage = r.Coverage.ByName(c.FaultKinds())
 	if searched, ok := found.(*report.Campaign); ok {
 		v.Margins = searched.Totals.Margins.ByName()
+		if cost := &searched.Totals.Cost; cost.Acquires > 0 {
+			v.Requests = float64(cost.Requests) / float64(cost.Acquires)
+		}
 	}
 }
 

@@ -139,6 +139,9 @@ func (c *certificateReport) write(w io.Writer) {
 	if len(c.Card.Locks) > 0 {
 		writeCard(w, c.Card, c.out)
 	}
+	for i := range c.Sources {
+		fmt.Fprintf(w, "%v\n", &c.Sources[i])
+	}
 	for _, l := range c.Card.Locks {
 		for i := range l.Searches {
 			fmt.Fprintf(w, "  %s: %v\n", l.Name, &l.Searches[i])
@@ -147,8 +150,8 @@ func (c *certificateReport) write(w io.Writer) {
 	for i := range c.Tests {
 		t := &c.Tests[i]
 		fmt.Fprintf(w, "test %s: %s\n", t.Name(), t.Result)
-		for _, said := range t.Said {
-			fmt.Fprintf(w, "  %.200s\n", said)
+		for _, line := range t.Lines() {
+			fmt.Fprintf(w, "  %s\n", line)
 		}
 	}
 	failing := 0

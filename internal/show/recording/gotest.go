@@ -38,6 +38,7 @@ type Verdict struct {
 	// of a search: the faults that struck, of planned kinds, by name; margins that were measured
 	Coverage map[string]map[string]int `json:"fault_coverage,omitempty"`
 	Margins  map[string]check.Margin   `json:"margins,omitempty"`
+	Requests float64                   `json:"requests_per_acquisition,omitempty"` // to ZooKeeper
 }
 
 // A Failure is a distinct failure that a Check has found or replayed.

@@ -25,6 +25,7 @@ type Certificate struct {
 	Partial  bool      `json:"partial"` // not all of the plan was run
 	Failures []Failure `json:"failures"`
 	Versions Versions  `json:"versions"`
+	Sources  []Source  `json:"sources"`
 	// Card has the verdicts, and how much each search has run.
 	Card     *reportcard.Card `json:"card"`
 	Locks    []*Lock          `json:"locks"`
@@ -34,7 +35,7 @@ type Certificate struct {
 	Against  *Comparison      `json:"against,omitempty"`
 }
 
-const certificateVersion = 4
+const certificateVersion = 5
 
 // Versions are the versions of everything that affects the verdicts.
 type Versions struct {

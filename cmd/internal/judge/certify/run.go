@@ -40,6 +40,9 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 	if c.Versions, err = versions(); err != nil {
 		return nil, err
 	}
+	if c.Sources, err = p.sources(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.search(ctx, p, c); err != nil {
 		return nil, err
 	}

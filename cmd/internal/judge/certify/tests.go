@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // Tests are tests of a package, which call interlock.Check or another of its functions.
@@ -46,11 +47,11 @@ type Tested struct {
 	Package string `json:"package"` // as the plan names it
 	Test    string `json:"test"`    // empty if the package could not be tested
 	Result  string `json:"result"`
-	// Said is what the test said of its search, or why it failed: one line each.
-	Said []string `json:"said"`
-	// Violated are the violations, and Counterexamples the directories that show them.
-	Violated        []string `json:"violated,omitempty"`
-	Counterexamples []string `json:"counterexamples,omitempty"` // relative to the package
+	// Checks are what the calls of interlock.Check have run and found; counterexamples are relative
+	// to the package.
+	Checks []recording.Verdict `json:"checks"`
+	// Said is what a test printed that failed, unless a check says why: one line each.
+	Said []string `json:"said,omitempty"`
 }
 
 // The results of tests.
@@ -66,19 +67,53 @@ func (t *Tested) Name() string { return strings.TrimSpace(t.Package + " " + t.Te
 // Skipped reports whether the test was skipped.
 func (t *Tested) Skipped() bool { return t.Result == skipped }
 
+// violated reports whether a check has found a violation.
+func (t *Tested) violated() bool {
+	return slices.ContainsFunc(t.Checks, func(v recording.Verdict) bool {
+		return len(v.Failures) > 0
+	})
+}
+
+// Lines returns what was run and found, or why the test failed.
+func (t *Tested) Lines() []string {
+	lines := slices.Clone(t.Said)
+	for i := range t.Checks {
+		v := &t.Checks[i]
+		text := v.Scenario + ": " + v.Outcome // of the replay of a counterexample
+		if v.Schedules > 0 {
+			text = fmt.Sprintf("%s, seed %d: %s in %d schedules of %d steps", v.Scenario, v.Seed,
+				v.Outcome, v.Schedules, v.Steps)
+		}
+		lines = append(lines, text)
+		for _, f := range v.Failures {
+			lines = append(lines, "violates "+f.Signature)
+			if f.Counterexample != "" {
+				lines = append(lines, "counterexample "+f.Counterexample)
+			}
+			if f.Replay != "" {
+				lines = append(lines, "replay "+f.Replay)
+			}
+		}
+	}
+	return lines
+}
+
 // reason returns why the test failed, in a line.
 func (t *Tested) reason() string {
-	text := t.Name() + " fails"
-	switch {
-	case len(t.Violated) > 0:
-		text = t.Name() + " violates " + t.Violated[0]
-	case len(t.Said) > 0:
-		text += ": " + t.Said[len(t.Said)-1]
+	for _, v := range t.Checks {
+		if len(v.Failures) == 0 {
+			continue
+		}
+		text := t.Name() + " violates " + v.Failures[0].Signature
+		if shown := v.Failures[0].Counterexample; shown != "" {
+			text += ", as " + shown + " shows"
+		}
+		return text
 	}
-	if len(t.Counterexamples) > 0 {
-		text += ", as " + t.Counterexamples[0] + " shows"
+	if len(t.Said) > 0 {
+		return t.Name() + " fails: " + t.Said[0]
 	}
-	return text
+	return t.Name() + " fails"
 }
 
 // test runs the tests of the plan.
@@ -101,12 +136,33 @@ func (r *Runner) test(ctx context.Context, p *Plan) ([]Tested, error) {
 // interruptTimeout is the time that go test has to end after an interrupt.
 const interruptTimeout = 10 * time.Second
 
+// directory returns the directory in which the go command tests the package, and what it is called
+// there: a package may be outside the module of the plan.
+func (t *Tests) directory(p *Plan) (directory, pattern string) {
+	directory = filepath.Dir(p.file.Path)
+	if !strings.HasPrefix(t.Package, ".") {
+		return directory, t.Package
+	}
+	below, all := strings.CutSuffix(t.Package, "/...")
+	if all {
+		return filepath.Join(directory, below), "./..."
+	}
+	return filepath.Join(directory, t.Package), "."
+}
+
 // run runs the tests. If the context ends, it returns those that have ended.
 func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
+	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(verdicts.Name())
+	defer verdicts.Close()
+	directory, pattern := t.directory(p)
 	command := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=0",
-		"-run="+t.Run, t.Package)
-	command.Dir = filepath.Dir(p.file.Path)
-	command.Env = os.Environ()
+		"-run="+t.Run, pattern)
+	command.Dir = directory
+	command.Env = append(os.Environ(), recording.VerdictsVariable+"="+verdicts.Name())
 	if p.Seed != 0 {
 		command.Env = append(command.Env, "INTERLOCK_SEED="+strconv.FormatUint(p.Seed, 10))
 	}
@@ -122,15 +178,39 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	if err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		return nil, fmt.Errorf("%s: %w", t.Package, err)
 	}
-	results := readTestEvents(output, t.Package)
+	checks, readErr := readVerdicts(verdicts)
+	if readErr != nil {
+		return nil, fmt.Errorf("%s: %w", t.Package, readErr)
+	}
+	results := readTestEvents(output, t.Package, checks)
 	if ctx.Err() == nil && len(results) == 0 {
 		reason := fmt.Sprintf("no test matches %q", t.Run)
 		if err != nil {
 			reason = p.relative(firstLine(stderr.String() + buildOutput(output)))
 		}
-		results = []Tested{{Package: t.Package, Result: failed, Said: []string{reason}}}
+		results = []Tested{{
+			Package: t.Package, Result: failed, Checks: []recording.Verdict{},
+			Said: []string{reason},
+		}}
 	}
 	return results, nil
+}
+
+// readVerdicts reads the verdicts of the checks, in an order that does not depend on how tests ran
+// side by side.
+func readVerdicts(file io.Reader) (checks []recording.Verdict, err error) {
+	decoder := json.NewDecoder(file)
+	for decoder.More() {
+		var v recording.Verdict
+		if err := decoder.Decode(&v); err != nil {
+			return nil, err
+		}
+		checks = append(checks, v)
+	}
+	slices.SortStableFunc(checks, func(a, b recording.Verdict) int {
+		return strings.Compare(a.Test, b.Test)
+	})
+	return checks, nil
 }
 
 // relative makes the paths in a text relative to the plan's directory, so that a certificate does
@@ -146,8 +226,8 @@ func (p *Plan) relative(text string) string {
 // A testEvent is a line of go test -json; see the command test2json.
 type testEvent struct{ Action, Test, Output string }
 
-// readTestEvents returns the top-level tests that have ended, in order.
-func readTestEvents(output []byte, pkg string) []Tested {
+// readTestEvents returns the top-level tests that have ended, in order, with their checks.
+func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tested {
 	results := map[string]string{"pass": passed, "fail": failed, "skip": skipped}
 	said := make(map[string]string)
 	var all []Tested
@@ -157,8 +237,15 @@ func readTestEvents(output []byte, pkg string) []Tested {
 		case e.Action == "output" && name != "":
 			said[name] += e.Output
 		case result != "" && name != "" && !sub:
-			one := Tested{Package: pkg, Test: name, Result: result, Said: []string{}}
-			one.read(said[name])
+			one := Tested{Package: pkg, Test: name, Result: result, Checks: []recording.Verdict{}}
+			for i := range checks {
+				if of, _, _ := strings.Cut(checks[i].Test, "/"); of == name {
+					one.Checks = append(one.Checks, checks[i])
+				}
+			}
+			if result == failed && !one.violated() {
+				one.Said = messages(said[name])
+			}
 			all = append(all, one)
 		}
 	}
@@ -197,28 +284,15 @@ func firstLine(text string) string {
 	return "the package cannot be tested"
 }
 
-var (
-	logged         = regexp.MustCompile(`^    \w+\.go:\d+: (.*)`)
-	violationLine  = regexp.MustCompile(`^ {4,}([a-z-]+): `)
-	counterexample = regexp.MustCompile(`^ +counterexample (.*)`)
-)
-
-// read reads the output of the test.
-func (t *Tested) read(output string) {
+// messages returns what a test has printed, without the lines of go test itself.
+func messages(output string) (lines []string) {
 	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\n")
-		violation := violationLine.FindStringSubmatch(line)
-		switch {
-		case logged.MatchString(line):
-			t.Said = append(t.Said, logged.FindStringSubmatch(line)[1])
-		case counterexample.MatchString(line):
-			t.Counterexamples = append(t.Counterexamples,
-				counterexample.FindStringSubmatch(line)[1])
-		case violation != nil &&
-			slices.Contains(check.Claimable(), history.Property(violation[1])):
-			t.Violated = append(t.Violated, strings.TrimSpace(line))
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			lines = append(lines, line)
 		}
 	}
+	return lines
 }
 
 // tests compares the tests with those of an older certificate.
@@ -229,8 +303,57 @@ func (c *Comparison) tests(old, now *Certificate) {
 		switch {
 		case n >= 0:
 			c.add(was.Name(), "test", was.Result, now.Tests[n].Result, was.Result == passed)
+			c.checks(was, &now.Tests[n])
 		case !now.Partial:
 			c.add(was.Name(), "test", was.Result, unplanned, true)
+		}
+	}
+}
+
+// checks compares what the checks of a test have run and found. Those of one lock are compared in
+// their order.
+func (c *Comparison) checks(was, is *Tested) {
+	left := slices.Clone(is.Checks)
+	for i := range was.Checks {
+		before := &was.Checks[i]
+		name := was.Package + " " + before.Test + ", " + before.Lock
+		n := slices.IndexFunc(left, func(v recording.Verdict) bool {
+			return v.Test == before.Test && v.Lock == before.Lock
+		})
+		if n < 0 {
+			c.add(name, "check", before.Outcome, unplanned, true)
+			continue
+		}
+		after := left[n]
+		left = slices.Delete(left, n, n+1)
+		c.check(name, before, &after)
+	}
+}
+
+// check compares two runs of a check. Requests and margins of other schedules differ by chance.
+func (c *Comparison) check(name string, was, is *recording.Verdict) {
+	c.add(name, "outcome", was.Outcome, is.Outcome, was.Outcome == recording.Passed)
+	for _, pair := range [...]struct {
+		from, to *recording.Verdict
+		old, now string
+	}{{is, was, "not violated", "violated"}, {was, is, "violated", "not violated"}} {
+		for _, f := range pair.from.Failures {
+			if !slices.ContainsFunc(pair.to.Failures, func(o recording.Failure) bool {
+				return o.Signature == f.Signature
+			}) {
+				c.add(name, f.Signature, pair.old, pair.now, pair.now == "violated")
+			}
+		}
+	}
+	c.add(name, "scenario", was.Scenario, is.Scenario, false)
+	c.add(name, "schedules", fmt.Sprint(was.Schedules), fmt.Sprint(is.Schedules),
+		is.Schedules < was.Schedules && is.Outcome == recording.Passed)
+	c.add(name, "requests per acquisition", fmt.Sprintf("%.2f", was.Requests),
+		fmt.Sprintf("%.2f", is.Requests), false)
+	for _, margin := range slices.Sorted(maps.Keys(was.Margins)) {
+		if now, measured := is.Margins[margin]; measured {
+			c.add(name, "smallest margin "+margin, was.Margins[margin].Smallest.String(),
+				now.Smallest.String(), false)
 		}
 	}
 }
