@@ -202,7 +202,7 @@ func verifyNothingIsLost(t *testing.T, line string) {
 // Every flag that names a file or a directory is one of writingCommands, or is listed here.
 func TestWritingFlags(t *testing.T) {
 	others := map[string]string{
-		"test --json": "by the same function, after minutes", "test --out": "by package recording",
+		"test":           "by the same functions, after minutes",
 		"conform --json": "by the same function", "worker --json": "by the same function",
 		"merge": "as check", "explore --out": "by package recording",
 		"serve --requests": "grows", "serve --control": "a socket",
