@@ -140,14 +140,15 @@ const interruptTimeout = 10 * time.Second
 // there: a package may be outside the module of the plan.
 func (t *Tests) directory(p *Plan) (directory, pattern string) {
 	directory = filepath.Dir(p.file.Path)
-	if !strings.HasPrefix(t.Package, ".") {
-		return directory, t.Package
-	}
 	below, all := strings.CutSuffix(t.Package, "/...")
-	if all {
+	_, err := os.Stat(filepath.Join(directory, below))
+	switch {
+	case err != nil || !strings.HasPrefix(t.Package, "."):
+		return directory, t.Package
+	case all:
 		return filepath.Join(directory, below), "./..."
 	}
-	return filepath.Join(directory, t.Package), "."
+	return filepath.Join(directory, below), "."
 }
 
 // run runs the tests. If the context ends, it returns those that have ended.
