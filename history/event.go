@@ -172,6 +172,12 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown kind of event %q", text)
 }
 
+// InServer reports whether an event of the kind happens in a server: in ZooKeeper's ensemble, or in
+// another server ([Kind.AtServer]).
+func (k Kind) InServer() bool {
+	return Serve <= k && k <= Leading || k == Executed || KeySet <= k && k <= KeyLost
+}
+
 // ConnectionLost is the Name of an Executed that ends a transaction because the server has lost the
 // connection of the process.
 const ConnectionLost = "connection lost"

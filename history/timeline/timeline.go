@@ -251,7 +251,7 @@ const noLane = -1
 // laneOf returns the process in whose lane an event is, 0 for the ensemble.
 func laneOf(e *history.Event) int {
 	switch {
-	case e.Kind >= history.Serve && e.Kind <= history.Leading:
+	case e.Kind.InServer():
 		return 0
 	case e.Kind == history.Tick || e.Kind == history.FairPhase:
 		return noLane

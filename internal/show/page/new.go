@@ -101,7 +101,7 @@ func (d *Data) laneOf(e *history.Event) int {
 	switch {
 	case e.Kind == history.Tick || e.Kind == history.FairPhase:
 		return -1
-	case e.Kind >= history.Serve && e.Kind <= history.Leading:
+	case e.Kind.InServer():
 		return d.lane(Server, e.Server)
 	case e.Process != 0:
 		return d.lane(Process, e.Process)
@@ -138,9 +138,18 @@ func (b *builder) arrows() {
 		}
 		b.Arrows = append(b.Arrows, Arrow{Request, r.Send, reached, b.Steps[reached].Lane})
 	}
-	committed := make(map[int64]int)
+	committed, executed := make(map[int64]int), make(map[int]int)
 	for i := range events {
 		switch e := &events[i]; e.Kind {
+		case history.Executed:
+			if sent := b.graph.Command(i); sent >= 0 {
+				executed[sent] = i
+				b.Arrows = append(b.Arrows, Arrow{Request, sent, i, b.Steps[i].Lane})
+			}
+		case history.Answer:
+			if from, ok := executed[b.graph.Command(i)]; ok {
+				b.Arrows = append(b.Arrows, Arrow{Reply, from, i, b.Steps[i].Lane})
+			}
 		case history.NodeCreated, history.NodeDeleted, history.NodeChanged, history.SessionOpened,
 			history.SessionExpired, history.SessionClosed:
 			if _, ok := committed[e.Zxid]; !ok {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
+	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/internal/show/page"
@@ -306,5 +307,26 @@ func TestSize(t *testing.T) {
 	t.Logf("%d bytes", size)
 	if size > sizeMax {
 		t.Errorf("%d bytes, want at most %d", size, sizeMax)
+	}
+}
+
+// A lock on Redis has arrows for its commands and their answers, and what happens in a server is in
+// the lane of the server.
+func TestMessagesOfRedis(t *testing.T) {
+	result, report := randomRun(t, redislocks.SetNXRenew(), 2, 1, 1, 3)
+	data := page.New(page.About{}, report)
+	consistent(t, data, result.Events)
+	arrows := map[string]int{}
+	for _, a := range data.Arrows {
+		arrows[a.Kind]++
+	}
+	if arrows[page.Request] == 0 || arrows[page.Reply] == 0 {
+		t.Errorf("arrows %v", arrows)
+	}
+	for i := range result.Events {
+		if of := data.Lanes[max(0, data.Steps[i].Lane)]; result.Events[i].Kind.InServer() &&
+			of.Kind == page.Process {
+			t.Errorf("event %d, %s, is in the lane of %s", i, data.Steps[i].Text, of.Name)
+		}
 	}
 }
