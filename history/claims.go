@@ -30,7 +30,7 @@ func FencedLock() []Property {
 
 // ExpiringLock returns what a lock can claim whose key or row expires by itself, as on Redis and in
 // SQL: no contender that waits for ever, and no release of a lock that another process holds by
-// then. It does not contain [ClientMutualExclusion], which no such lock keeps if a holder pauses for
-// longer than the expiry. [Validity], [Extension], [Fencing] and [NoLostUpdate] say what it can keep
-// instead.
+// then. It does not contain [ClientMutualExclusion], which no such lock keeps if a holder pauses
+// for longer than the expiry. [Validity], [Extension], [Fencing] and [NoLostUpdate] say what it can
+// keep instead.
 func ExpiringLock() []Property { return []Property{Progress, OwnRelease} }
