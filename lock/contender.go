@@ -440,13 +440,14 @@ func (c *contender) checkCancelled() error {
 	}
 }
 
-// pause waits before a request is retried.
+// pause waits before a request is retried. A try does not wait for a connection to get older, nor
+// without a node.
 func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
 	}
 	closed := c.session.isClosed()
-	if !closed && c.rule.try && c.node == "" && !c.uncertain {
+	if !closed && c.rule.try && (err == errSlowConnection || c.node == "" && !c.uncertain) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.observe(Event{Kind: Retried, Err: err})

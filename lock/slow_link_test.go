@@ -293,3 +293,29 @@ func TestTryOnSlowLink(t *testing.T) {
 		w.unlock(w.take(background, m.TryLock))
 	})
 }
+
+// A try on a link that is slow for a young connection does not wait until the connection is older.
+func TestTryOnYoungConnection(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		trip := 9 * percent
+		m := must(lock.NewMutex(w.sessionOf(1, slowTrip{w.client(1), &trip}), "/lock"))
+		w.pass(sessionTimeout)
+		w.reconnectSlowly(1, sessionTimeout/10)
+		try := w.begin(background, m.TryLock)
+		for n := 0; !try.returned(); n++ {
+			before := w.requests(1, "")
+			w.passFinely(trip + 4*time.Millisecond)
+			if !try.returned() && w.requests(1, "") == before {
+				t.Fatalf("the try waits after %d requests", before)
+			}
+			if n > 20 {
+				t.Fatal("the try goes on")
+			}
+		}
+		w.wantError(try, lock.ErrUnavailable)
+		w.wantNodes(0)
+		trip = 0
+		w.passFinely(sessionTimeout)
+		w.unlock(w.take(background, m.TryLock))
+	})
+}
