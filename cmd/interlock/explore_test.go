@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore/site"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -66,7 +67,7 @@ func cutInTime(t *testing.T) explore.Path {
 }
 
 // startOf returns the path with which a page begins.
-func startOf(t *testing.T, url string) (scenario explore.Scenario) {
+func startOf(t *testing.T, url string) (scenario site.Scenario) {
 	t.Helper()
 	r, err := http.Get(url + "api/scenario")
 	if err != nil {

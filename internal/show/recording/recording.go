@@ -77,6 +77,7 @@ const (
 	recordingVersion = 3
 	recordingName    = "schedule.json"
 	reportName       = "report.json"
+	traceName        = "trace.jsonl"
 )
 
 // Read reads a schedule from a file or from the directory of a counterexample. The error
@@ -281,18 +282,6 @@ func (c *Counterexample) Why(signature string) *explain.Why {
 	return nil
 }
 
-// A reportedViolation is the form of a violation in report.json.
-type reportedViolation struct {
-	Property  history.Property `json:"property"`
-	Signature string           `json:"signature"`
-	Detail    string           `json:"detail"`
-	Why       string           `json:"why"` // in words
-	Event     int              `json:"event"`
-	Evidence  history.Evidence `json:"evidence,omitzero"`
-
-	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
-}
-
 // Write writes the counterexample to a new directory below the given one and returns its path. The
 // directory appears atomically. It holds report.json, schedule.json, trace.jsonl, timeline.txt and
 // timeline.html.
@@ -366,5 +355,5 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := file.Write(filepath.Join(draft, "timeline.html"), shown.Write); err != nil {
 		return err
 	}
-	return file.Write(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)
+	return file.Write(filepath.Join(draft, traceName), history.NewLog(c.Result.Events).Write)
 }

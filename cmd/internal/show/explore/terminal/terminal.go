@@ -13,9 +13,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -208,7 +208,7 @@ func (m *Model) render() string {
 func (m *Model) head() []line {
 	s := m.state
 	lines := []line{
-		{m.explorer.Scenario().String(), bold},
+		{m.explorer.Scenario().Text, bold},
 		{fmt.Sprintf("after decision %d of %d, %s", s.Length, m.path.Length, clock(s.At)), plain},
 	}
 	switch {
