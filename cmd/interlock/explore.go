@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -44,8 +45,8 @@ go back, try another branch, and save the schedule for interlock replay.
 
 A lock of your own runs in its test, which explore starts. --schedule names a
 counterexample of the test; schedules are saved where the test keeps those,
-unless --out is given. Or DIR is the package of the test and --run its name, and
-the test is built as by interlock test.
+unless --out is given. With DIR, the package of the test, and --run, its name,
+or --schedule, the test is built as by interlock test.
 
 The server accepts connections from this machine only, and the URL contains a
 secret. It runs until it is interrupted. Port 0 of --listen is any free port.
@@ -57,7 +58,12 @@ Exit status:
 		Example: `  interlock explore --lock no-recheck --faults cut=1
   interlock explore --schedule interlock-failures/no-recheck-fifo-0123456789abcdef
   interlock explore ./lease --run TestLease`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, arguments []string) error {
+			if len(arguments) > 1 || strings.HasSuffix(strings.Join(arguments, ""), "...") {
+				return fmt.Errorf("explore takes the directory of one package, not %q", arguments)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			return f.runExplore(cmd, t, arguments)
 		},

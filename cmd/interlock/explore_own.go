@@ -232,15 +232,21 @@ func (p *servingProcess) Read(into []byte) (int, error) {
 		return n, err
 	}
 	p.Close()
-	for line := range strings.Lines(p.printed.String()) {
-		for _, cause := range []string{"panic: ", "fatal error: ", "exit status ", "signal: "} {
-			if strings.HasPrefix(line, cause) {
-				return n, fmt.Errorf("the code of the lock has ended the test's process: %s; the "+
-					"next request starts it again", strings.TrimSpace(line))
-			}
+	return n, fmt.Errorf("the test's process has ended%s; the next request starts it again",
+		howEnded(p.printed.String()))
+}
+
+// howEnded returns how the process of a test has ended, from what it has printed.
+func howEnded(printed string) string {
+	for line := range strings.Lines(printed) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return ": " + strings.TrimSpace(line)
 		}
 	}
-	return n, errors.New("the test has ended: the next request starts it again")
+	if strings.Contains(printed, "\n--- ") {
+		return " with the test"
+	}
+	return ", as by os.Exit"
 }
 
 // Close ends the process.

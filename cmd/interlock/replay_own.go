@@ -66,8 +66,7 @@ func (n *notBundled) test() (*ownLock, error) {
 	}
 	own, err := newOwnLock(n.path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: no bundled lock %q, and no test: %w", n.path,
-			n.recording.Lock, err)
+		return nil, fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
 	}
 	return own, nil
 }
@@ -90,7 +89,7 @@ func (n *notBundled) replay(ctx context.Context, f *replayFlags, stdout, stderr 
 func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
 	explained, err := n.recording.ReadReport(n.path)
 	if err != nil {
-		return fmt.Errorf("%s: no bundled lock %q, and no report: %w", n.path, n.recording.Lock, err)
+		return fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
 	}
 	defer ignorePipe()()
 	text, reportOut, err := file.OpenJSON(f.json, stdout, stderr)
