@@ -135,7 +135,7 @@ type servedTest struct {
 	stderr   io.Writer
 }
 
-// servedTimeout bounds how long a test is explored. With a timeout, runs that stand still are noticed.
+// servedTimeout bounds how long a test serves. With a timeout, runs that stand still are noticed.
 const servedTimeout = 24 * time.Hour
 
 // servedFlags are flags of go test. The output then says why a test does nothing.

@@ -42,6 +42,12 @@ func interrupt(t *testing.T, c *child) {
 // ask sends a request to the page's server and decodes the answer.
 func ask(t *testing.T, url string, path explore.Path, answer any) {
 	t.Helper()
+	asked(t, url, path, http.StatusOK, answer)
+}
+
+// asked is ask for an answer with a status.
+func asked(t *testing.T, url string, path explore.Path, status int, answer any) {
+	t.Helper()
 	body, err := json.Marshal(path)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +57,7 @@ func ask(t *testing.T, url string, path explore.Path, answer any) {
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	if err := json.NewDecoder(r.Body).Decode(answer); err != nil || r.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(r.Body).Decode(answer); err != nil || r.StatusCode != status {
 		t.Fatalf("%s: status %d, %v", url, r.StatusCode, err)
 	}
 }

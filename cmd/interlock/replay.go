@@ -273,15 +273,19 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 		writeWhy(w, explained, n, r.scenario, result)
 	}
 	fmt.Fprintln(w)
-	show := explained.Timeline.Decisive
-	if full {
-		show = explained.Timeline.Write
-	}
-	if err := show(w); err != nil {
+	if err := writeTimeline(w, explained, full); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(result, r.recording))
 	return nil
+}
+
+// writeTimeline prints the whole timeline, or its decisive part.
+func writeTimeline(w io.Writer, explained *explain.Report, full bool) error {
+	if full {
+		return explained.Timeline.Write(w)
+	}
+	return explained.Decisive(w)
 }
 
 // comparison compares a run with the recorded one, in words.

@@ -53,7 +53,7 @@ func (n *notBundled) Error() string {
 		"in report.json", n.path, n.unknown, "replay")
 }
 
-// isCounterexample reports whether the path is that of a directory, which has a report.
+// isCounterexample reports whether the path is that of a directory, and not only of a schedule.
 func (n *notBundled) isCounterexample() bool {
 	info, err := os.Stat(n.path)
 	return err == nil && info.IsDir()
@@ -124,11 +124,7 @@ func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) er
 		}
 	}
 	fmt.Fprintln(w)
-	show := explained.Decisive
-	if full {
-		show = explained.Timeline.Write
-	}
-	if err := show(w); err != nil {
+	if err := writeTimeline(w, explained, full); err != nil {
 		return err
 	}
 	own, err := n.test()

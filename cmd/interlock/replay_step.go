@@ -25,7 +25,10 @@ func runStep(ctx context.Context, t *testing.T, path string, stderr io.Writer) e
 		return errors.New("--step needs a terminal; interlock explore --schedule shows a page")
 	}
 	e, err := exploreRecorded(ctx, t, path, "", stderr)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	defer e.close()
