@@ -26,7 +26,7 @@ func explored(t *testing.T, scenario *scenarios.Scenario) bool {
 		return false
 	}
 	if path := os.Getenv(replayVariable); path != "" {
-		test, err := recording.TestOf(path)
+		test, _, err := recording.TestOf(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -155,7 +155,7 @@ func (f *exploreFlags) start(ctx context.Context, e *explored) (*site.Server, er
 	}
 	var skipped []engine.Deviation
 	var err error
-	s.Start, skipped, err = s.Explorer.Load(ctx, e.deviations)
+	s.Start, skipped, err = s.Explorer.Load(ctx, e.recorded)
 	if err == nil && len(skipped) > 0 {
 		err = fmt.Errorf("step %d, %v, is not possible any more", skipped[0].Index, skipped[0].Step)
 	}

@@ -18,15 +18,16 @@ import (
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
+	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // An explored is what a person explores.
 type explored struct {
-	runs       explore.Runs
-	deviations []engine.Deviation // of the schedule to begin with
-	build      *gobuild.Build     // of a test in a user's module, or nil
+	runs     explore.Runs
+	recorded explore.Path   // of the schedule to begin with
+	build    *gobuild.Build // of a test in a user's module, or nil
 }
 
 // close ends what has been started.
@@ -53,8 +54,8 @@ func exploreRecorded(ctx context.Context, t *testing.T, path, out string, stderr
 	}
 	save := explore.Below(cmp.Or(out, defaultOut), replayCommand)
 	return &explored{
-		runs:       explore.NewLocal(engine.NewRunner(t), *r.scenario, save),
-		deviations: r.recording.Deviations,
+		runs:     explore.NewLocal(engine.NewRunner(t), *r.scenario, save),
+		recorded: explore.Path{Length: engine.StepsMax, Deviations: r.recording.Deviations},
 	}, nil
 }
 
@@ -82,8 +83,23 @@ func (n *notBundled) explore(ctx context.Context, out string, stderr io.Writer) 
 			return command
 		},
 	}
+	_, recorded, err := recordedTest(n.path, n.recording)
+	if err != nil {
+		return nil, err
+	}
 	runs, err := explore.NewRemote(served.connect)
-	return &explored{runs: runs, deviations: n.recording.Deviations}, err
+	return &explored{runs: runs, recorded: recorded}, err
+}
+
+// recordedTest returns the test that has written a counterexample, and the path of its schedule. If
+// that ends the program, the path ends before the last decision.
+func recordedTest(directory string, r *recording.Recording) (string, explore.Path, error) {
+	test, steps, err := recording.TestOf(directory)
+	path := explore.Path{Length: engine.StepsMax, Deviations: r.Deviations}
+	if _, reason, _ := strings.Cut(r.Signature, ": "); supervise.Deadly(reason) {
+		path = path.To(steps - 1)
+	}
+	return test, path, err
 }
 
 // exploreBuilt explores the lock of a test as interlock test builds it, from the recorded schedule
@@ -94,16 +110,16 @@ func (f *testFlags) exploreBuilt(ctx context.Context, pattern string, stderr io.
 	served := &servedTest{ctx: ctx, stderr: stderr, packaged: pattern}
 	e := new(explored)
 	if f.replay != "" {
-		recorded, err := recording.Read(f.replay)
+		r, err := recording.Read(f.replay)
 		if err != nil {
 			return nil, fmt.Errorf("--schedule: %w", err)
 		}
-		test, err := recording.TestOf(f.replay)
+		test, path, err := recordedTest(f.replay, r)
 		if err != nil {
 			return nil, fmt.Errorf("--schedule: %w", err)
 		}
 		f.run = cmp.Or(f.run, recording.Pattern(test))
-		served.lock, e.deviations = recorded.Lock, recorded.Deviations
+		served.lock, e.recorded = r.Lock, path
 	}
 	f.schedules, f.timeout, f.verbose, served.name = 1, servedTimeout, true, f.run
 	environment, err := f.environment(pattern, "")

@@ -98,20 +98,31 @@ func TestExploreOwnLock(t *testing.T) {
 }
 
 // exploreDying explores a lock whose code ends the process: the request fails, and the next one
-// starts the process again.
+// starts the process again. The counterexample begins before the last decision.
 func (m *userModule) exploreDying(t *testing.T) {
 	t.Helper()
-	c, url := exploreOn(t, filepath.Join(m.root, "own"), "--run", "TestDies")
-	var s explore.State
-	for range 2 {
-		ask(t, url+"api/state", explore.Path{}, &s)
-		var failed struct{ Error string }
-		asked(t, url+"api/run", explore.Path{}, http.StatusInternalServerError, &failed)
-		if !strings.Contains(failed.Error, "the test's process has ended: panic: on its own") {
-			t.Errorf("error %q", failed.Error)
-		}
+	if printed, passed := m.test(t, "own", "TestDies"); passed {
+		t.Fatalf("the lock that panics passed:\n%s", printed)
 	}
-	endExplore(t, c)
+	found := m.only(t, "own/testdata/interlock/TestDies/dies-no-panic-*")
+	for least, arguments := range [][]string{
+		{filepath.Join(m.root, "own"), "--run", "TestDies"},
+		{"--schedule", filepath.Join(m.root, found)},
+	} {
+		c, url := exploreOn(t, arguments...)
+		start := startOf(t, url).Start
+		for range 2 {
+			var s explore.State
+			ask(t, url+"api/state", start, &s)
+			var failed struct{ Error string }
+			asked(t, url+"api/run", start, http.StatusInternalServerError, &failed)
+			if s.Length < least || s.Ended || !strings.Contains(failed.Error,
+				"the test's process has ended: panic: on its own") {
+				t.Errorf("after %d decisions: ended %v, error %q", s.Length, s.Ended, failed.Error)
+			}
+		}
+		endExplore(t, c)
+	}
 }
 
 // endExplore interrupts interlock explore.

@@ -32,7 +32,7 @@ func runStep(ctx context.Context, t *testing.T, path string, stderr io.Writer) e
 		return err
 	}
 	defer e.close()
-	model, err := terminal.New(ctx, explore.New(e.runs), e.deviations)
+	model, err := terminal.New(ctx, explore.New(e.runs), e.recorded)
 	if err != nil {
 		return exit.With(exit.Internal, err)
 	}

@@ -139,14 +139,14 @@ func (e *Explorer) firstViolation(ctx context.Context, holds int, broken *State)
 	return broken, nil
 }
 
-// Load returns the path of a recorded schedule to the end of its run, and the deviations that are
-// not enabled or not reached.
-func (e *Explorer) Load(ctx context.Context, deviations []engine.Deviation) (path Path,
+// Load returns the path of a recorded schedule, to the end of its run if that comes first, and the
+// deviations that are not enabled or not reached.
+func (e *Explorer) Load(ctx context.Context, recorded Path) (path Path,
 	skipped []engine.Deviation, err error,
 ) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	state, skipped, err := e.runs.Follow(ctx, Path{engine.StepsMax, deviations}, true)
+	state, skipped, err := e.runs.Follow(ctx, recorded, true)
 	if err != nil {
 		return Path{}, nil, err
 	}

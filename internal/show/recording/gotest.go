@@ -119,6 +119,7 @@ type reportedReplay struct {
 	Test   string `json:"test"`
 	Replay string `json:"replay"`
 	By     string `json:"by"`
+	Steps  int    `json:"steps"`
 }
 
 // readReplay reads a report, which must be that of a test.
@@ -138,13 +139,14 @@ func readReplay(directory string) (*reportedReplay, error) {
 	return r, nil
 }
 
-// TestOf returns the name of the test that has written the counterexample in a directory.
-func TestOf(directory string) (string, error) {
+// TestOf returns the name of the test that has written the counterexample in a directory, and the
+// number of decisions in it.
+func TestOf(directory string) (test string, steps int, err error) {
 	r, err := readReplay(directory)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return r.Test, nil
+	return r.Test, r.Steps, nil
 }
 
 // Package returns the directory of the test's package, from that of the counterexample. It returns

@@ -138,9 +138,9 @@ func TestNoRecheckByHand(t *testing.T) {
 
 	// A recording begins where it was saved.
 	e := newExplorer(t, "no-recheck", 3, "cut=1")
-	path, skipped, err := e.Load(t.Context(), append(r.Deviations, engine.Deviation{
-		Index: 11, Step: step(t, "cut c1"),
-	}))
+	recorded := explore.Path{Length: engine.StepsMax, Deviations: append(r.Deviations,
+		engine.Deviation{Index: 11, Step: step(t, "cut c1")})}
+	path, skipped, err := e.Load(t.Context(), recorded)
 	if err != nil || len(skipped) != 1 || len(path.Deviations) != 1 {
 		t.Errorf("loaded %v, skipped %v, %v", path, skipped, err)
 	}
@@ -169,7 +169,8 @@ func TestSavePassing(t *testing.T) {
 		path.Deviations) {
 		t.Errorf("recorded %+v", r)
 	}
-	loaded, skipped, err := e.Load(t.Context(), r.Deviations)
+	loaded, skipped, err := e.Load(t.Context(),
+		explore.Path{Length: engine.StepsMax, Deviations: r.Deviations})
 	if err != nil || len(skipped) > 0 {
 		t.Fatalf("loaded with %v skipped, %v", skipped, err)
 	}

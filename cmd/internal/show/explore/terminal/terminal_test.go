@@ -35,7 +35,8 @@ func newModel(t *testing.T) *terminal.Model {
 		{Index: 12, Step: sim.Step{Kind: sim.Resume, Process: 1}},
 	}
 	runs := explore.NewLocal(engine.NewRunner(t), scenario, nil)
-	m, err := terminal.New(t.Context(), explore.New(runs), deviations)
+	m, err := terminal.New(t.Context(), explore.New(runs),
+		explore.Path{Length: engine.StepsMax, Deviations: deviations})
 	if err != nil {
 		t.Fatal(err)
 	}
