@@ -72,8 +72,8 @@ func (r *Recording) readTrace(path string) ([]history.Event, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	case engine.TraceHash(log.Hash()) != r.TraceHash:
-		return nil, fmt.Errorf("%s is not the history of the schedule: its trace hash is %v, not %v",
-			path, engine.TraceHash(log.Hash()), r.TraceHash)
+		return nil, fmt.Errorf("%s is not the history of the schedule: its trace hash is %v, "+
+			"not %v", path, engine.TraceHash(log.Hash()), r.TraceHash)
 	}
 	return log.Events(), nil
 }
