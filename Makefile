@@ -17,7 +17,7 @@ test: ## Run the tests of all modules.
 # tests of workers, threads, cancellations and servers.
 connections = ./history ./lock/... ./lock/lockotel ./sim/... ./sim/simredis ./sim/simsql ./simzk ./simzk/client/... ./simzk/tcp \
 	./internal/run/supervise ./cmd/internal/show/dashboard
-searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore ./cmd/internal/workqueue \
+searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore/site ./cmd/internal/workqueue \
 	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy)
 concurrent = Workers|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|ThreadDefects|ThreadsOfProduction|SearchShardsMerge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
@@ -166,4 +166,4 @@ page-check: ## Rebuild the page's bundle and verify that it is the one checked i
 		cmp "$$built/$$file" "../$$file" || { echo "run make page and commit internal/show/page/$$file"; exit 1; }; done
 
 page-images: ## Take the screenshots in docs/images; needs Chromium.
-	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./cmd/internal/show/page ./cmd/internal/show/explore -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images
+	INTERLOCK_REQUIRE_CHROMIUM=1 go test ./cmd/internal/show/page ./cmd/internal/show/explore/site -count=1 -run='^TestImages$$' -args -images=$(CURDIR)/docs/images

@@ -67,6 +67,9 @@ func note(n childNote) {
 // survives the code. See package supervise. It writes the verdict of the call.
 func isolate(t *testing.T, scenario *scenarios.Scenario, call func(*verdict)) {
 	t.Helper()
+	if explored(t, scenario) {
+		return
+	}
 	number := supervise.NextCall(t)
 	if job := supervise.Current(); job != nil {
 		if job.Test == t.Name() && job.Call == number {

@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore/site"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -41,6 +42,12 @@ func interrupt(t *testing.T, c *child) {
 // ask sends a request to the page's server and decodes the answer.
 func ask(t *testing.T, url string, path explore.Path, answer any) {
 	t.Helper()
+	asked(t, url, path, http.StatusOK, answer)
+}
+
+// asked is ask for an answer with a status.
+func asked(t *testing.T, url string, path explore.Path, status int, answer any) {
+	t.Helper()
 	body, err := json.Marshal(path)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +57,7 @@ func ask(t *testing.T, url string, path explore.Path, answer any) {
 		t.Fatal(err)
 	}
 	defer r.Body.Close()
-	if err := json.NewDecoder(r.Body).Decode(answer); err != nil || r.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(r.Body).Decode(answer); err != nil || r.StatusCode != status {
 		t.Fatalf("%s: status %d, %v", url, r.StatusCode, err)
 	}
 }
@@ -66,7 +73,7 @@ func cutInTime(t *testing.T) explore.Path {
 }
 
 // startOf returns the path with which a page begins.
-func startOf(t *testing.T, url string) (scenario explore.Scenario) {
+func startOf(t *testing.T, url string) (scenario site.Scenario) {
 	t.Helper()
 	r, err := http.Get(url + "api/scenario")
 	if err != nil {

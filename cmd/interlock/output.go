@@ -54,7 +54,7 @@ func (f *reportFlags) define(command *cobra.Command) {
 	flags.StringVar(&f.json, "json", "", file.JSONUsage)
 	flags.StringVar(&f.junit, "junit", "", "`file` for the report as JUnit XML")
 	flags.StringVar(&f.sarif, "sarif", "", "`file` for the report as SARIF 2.1.0")
-	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	flags.StringVar(&f.out, "out", defaultOut, "`directory` for counterexamples")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 
@@ -110,6 +110,9 @@ func (f *reportFlags) openOutputs(stdout, stderr io.Writer) (o *outputs, err err
 	o.sarif, err = file.OpenReport("--sarif", f.sarif, nil)
 	return o, err
 }
+
+// defaultOut is the directory for counterexamples unless the user names another.
+const defaultOut = "interlock-failures"
 
 // checkWritable returns an error if no directory can be made in the given directory or, if that
 // does not exist, in its nearest existing parent.

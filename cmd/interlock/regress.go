@@ -146,7 +146,7 @@ func (r *regression) ofBundled(packaged string) error {
 
 // ofOwn sets where the test of a user's own lock goes: to the test that found it.
 func (r *regression) ofOwn(packaged string) error {
-	own, err := newOwnLock(r.source, r.Recording.Lock)
+	own, err := newOwnLock(r.source)
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,10 @@ has changed. With --step it shows the schedule in a terminal, step by step, with
 the state of the processes and of ZooKeeper.
 
 The schedule of a lock of your own is replayed by the test that found it.
-Replay prints its command, and runs it with --run: go test executes code of the
-directory, and a counterexample may come from someone else. It runs only the
-command that the test writes, in the package where the test wrote it.
+Replay shows what was recorded, with the status of that, and the command of the
+test. --run and --step run the test: go test executes code of the directory, and
+a counterexample may come from someone else. They run only the command that the
+test writes, in the package where the test wrote it.
 
 Exit status:
   0  no violation, or --step
@@ -71,7 +72,7 @@ Exit status:
 			case f.step && (f.full || f.json != "" || cmd.Flags().Changed("times")):
 				return errors.New("--step cannot be combined with --full, --json or --times")
 			case f.step:
-				return runStep(cmd.Context(), t, arguments[0])
+				return runStep(cmd.Context(), t, arguments[0], cmd.ErrOrStderr())
 			}
 			if err := f.validateRun(cmd); err != nil {
 				return err
@@ -117,7 +118,7 @@ func newReplayer(path string) (*replayer, error) {
 	}
 	subject, err := bundled.Named(recorded.Lock)
 	if err != nil {
-		return nil, notBundled(path, recorded.Lock, err)
+		return nil, &notBundled{path, recorded, err}
 	}
 	scenario, err := recorded.Scenario(subject)
 	if err != nil {
@@ -135,18 +136,18 @@ func runReplay(ctx context.Context, t *testing.T, path string, f *replayFlags, s
 	stderr io.Writer,
 ) error {
 	r, err := newReplayer(path)
-	if own := (*ownLock)(nil); f.run && errors.As(err, &own) {
-		return own.runOwn(ctx, stdout, stderr)
-	}
-	if err != nil {
-		return err
-	}
-	if f.run {
-		return fmt.Errorf("--run: %s is a schedule of the bundled lock %s, which needs no test",
-			path, r.recording.Lock)
-	}
 	if f.json != "" && f.json != "-" && isPartOf(f.json, path) {
 		return fmt.Errorf("--json: %s is part of the counterexample", f.json)
+	}
+	own := (*notBundled)(nil)
+	switch {
+	case errors.As(err, &own):
+		return own.replay(ctx, f, stdout, stderr)
+	case err != nil:
+		return err
+	case f.run:
+		return fmt.Errorf("--run: %s is a schedule of the bundled lock %s, which needs no test",
+			path, r.recording.Lock)
 	}
 	defer ignorePipe()()
 	text, reportOut, err := file.OpenJSON(f.json, stdout, stderr)
@@ -272,16 +273,20 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 		writeWhy(w, explained, n, r.scenario, result)
 	}
 	fmt.Fprintln(w)
-	show := explained.Timeline.Decisive
-	if full {
-		show = explained.Timeline.Write
-	}
-	if err := show(w); err != nil {
+	if err := writeTimeline(w, explained, full); err != nil {
 		return err
 	}
 	explained.WriteLikelihood(w)
 	fmt.Fprintf(w, "\ntrace hash %v, %s\n", hash, comparison(result, r.recording))
 	return nil
+}
+
+// writeTimeline prints the whole timeline, or its decisive part.
+func writeTimeline(w io.Writer, explained *explain.Report, full bool) error {
+	if full {
+		return explained.Timeline.Write(w)
+	}
+	return explained.Decisive(w)
 }
 
 // comparison compares a run with the recorded one, in words.

@@ -14,21 +14,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An ownLock is a counterexample of a user's own lock, which only the user's test can replay. As an
-// error it says how.
+// An ownLock is a test that replays a counterexample of a user's own lock.
 type ownLock struct {
-	path     string
-	lock     string
 	test     *recording.GoTest
 	packaged string // the directory of the test's package
 }
 
 // newOwnLock reads how the counterexample at the path is replayed. It returns an error if that is
 // not recorded.
-func newOwnLock(path, lock string) (*ownLock, error) {
+func newOwnLock(path string) (*ownLock, error) {
 	test, err := recording.ReadGoTest(path)
 	if err != nil {
 		return nil, err
@@ -37,51 +37,121 @@ func newOwnLock(path, lock string) (*ownLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownLock{path, lock, test, packaged}, nil
+	return &ownLock{test, packaged}, nil
 }
 
-// notBundled returns the error for a recording of a lock that is not bundled: an [ownLock] if a
-// test can replay it. The error unknown says which locks are bundled.
-func notBundled(path, lock string, unknown error) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: %w; a lock of your own is replayed by the test that found "+
-			"it: see %q in report.json", path, unknown, "replay")
-	}
-	own, err := newOwnLock(path, lock)
-	if err != nil {
-		return fmt.Errorf("%s: no bundled lock %q, and no test: %w", path, lock, err)
-	}
-	return own
-}
-
-// command returns the shell command that replays the counterexample.
-func (o *ownLock) command() string {
-	return "cd " + shellQuote(o.packaged) + " && " + o.test.Command()
+// A notBundled is the error for a recording of a lock that is not bundled.
+type notBundled struct {
+	path      string
+	recording *recording.Recording
+	unknown   error // says which locks are bundled
 }
 
 // Error implements error.
-func (o *ownLock) Error() string {
-	return fmt.Sprintf("%s: only its test can replay the lock %q: run it with --run, or by: %s",
-		o.path, o.lock, o.command())
+func (n *notBundled) Error() string {
+	return fmt.Sprintf("%s: %v; a lock of your own is replayed by the test that found it: see %q "+
+		"in report.json", n.path, n.unknown, "replay")
 }
 
-// withoutSteps returns the error of a flag that needs the code of the lock in this program, where
-// that is an [ownLock].
-func withoutSteps(err error, flag string) error {
-	if own := (*ownLock)(nil); errors.As(err, &own) {
-		return fmt.Errorf("%s: %s is for bundled locks only; the test of the lock %q replays it "+
-			"by: %s", own.path, flag, own.lock, own.command())
+// isCounterexample reports whether the path is that of a directory, and not only of a schedule.
+func (n *notBundled) isCounterexample() bool {
+	info, err := os.Stat(n.path)
+	return err == nil && info.IsDir()
+}
+
+// test returns the test that replays the counterexample.
+func (n *notBundled) test() (*ownLock, error) {
+	if !n.isCounterexample() {
+		return nil, n
 	}
+	own, err := newOwnLock(n.path)
+	if err != nil {
+		return nil, fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
+	}
+	return own, nil
+}
+
+// replay runs the test that replays the counterexample, or shows what is recorded.
+func (n *notBundled) replay(ctx context.Context, f *replayFlags, stdout, stderr io.Writer) error {
+	own, err := n.test()
+	switch {
+	case f.run && err != nil:
+		return err
+	case f.run:
+		return own.runOwn(ctx, stdout, stderr)
+	case !n.isCounterexample():
+		return n
+	}
+	return n.show(f, stdout, stderr)
+}
+
+// show prints what is recorded of the counterexample, and the command that replays it.
+func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
+	explained, err := n.recording.ReadReport(n.path)
+	if err != nil {
+		return fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
+	}
+	defer ignorePipe()()
+	text, reportOut, err := file.OpenJSON(f.json, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	var outcome error
+	if n.recording.Violates() {
+		outcome = exit.With(exit.Violation, nil)
+	}
+	scenario := n.recording.Of(scenarios.Subject{Name: n.recording.Lock})
+	r := &replayer{path: n.path, recording: n.recording, scenario: &scenario}
+	err = reportOut.Write(func(w io.Writer) error { return file.EncodeJSON(w, r.report(outcome)) })
+	if err != nil {
+		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
+	}
+	fmt.Fprintf(text, "recorded, nothing was run: %s\n", explained.Title)
+	if err := n.write(text, explained, f.full); unwritable(err) {
+		return exit.With(exit.Internal, err)
+	}
+	return outcome
+}
+
+// write prints a recorded report, and how to replay the counterexample.
+func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) error {
+	fitTerminal(explained, w)
+	for i, why := range explained.Whys {
+		fmt.Fprintln(w)
+		explained.Why(w, why)
+		if i == 0 {
+			explained.WriteLikelihood(w)
+		}
+	}
+	fmt.Fprintln(w)
+	if err := writeTimeline(w, explained, full); err != nil {
+		return err
+	}
+	own, err := n.test()
+	if err != nil {
+		_, err = fmt.Fprintf(w, "\n%v\n", err)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nrun it with --run, or by: %s\n", own.command())
 	return err
+}
+
+// command returns the shell command that replays the counterexample.
+func (o *ownLock) command() string { return recording.In(o.packaged, o.test.Command()) }
+
+// goTest returns the go command that runs the test, with further flags.
+func (o *ownLock) goTest(ctx context.Context, flags ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", o.test.Arguments(flags...)...)
+	command.Dir = o.packaged
+	command.Env = append(os.Environ(), o.test.Environment())
+	return command
 }
 
 // runOwn runs the test that replays the counterexample.
 func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stdout, "running %s\n", o.command())
 	var printed bytes.Buffer
-	command := exec.CommandContext(ctx, "go", o.test.Arguments()...)
-	command.Dir = o.packaged
-	command.Env = append(os.Environ(), o.test.Environment())
+	command := o.goTest(ctx)
 	command.Stdout, command.Stderr = io.MultiWriter(stdout, &printed), stderr
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 5 * time.Second

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"testing"
 
@@ -10,22 +11,28 @@ import (
 	"golang.org/x/term"
 
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore/terminal"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // runStep shows a recorded schedule step by step in the terminal.
-func runStep(ctx context.Context, t *testing.T, path string) error {
-	r, err := newReplayer(path)
-	if err != nil {
-		return withoutSteps(err, "--step")
+func runStep(ctx context.Context, t *testing.T, path string, stderr io.Writer) error {
+	if _, err := recording.Read(path); err != nil {
+		return err
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("--step needs a terminal; interlock explore --schedule shows a page")
 	}
-	explorer := explore.New(engine.NewRunner(t), *r.scenario)
-	model, err := terminal.New(ctx, explorer, r.recording.Deviations)
+	e, err := exploreRecorded(ctx, t, path, "", stderr)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	defer e.close()
+	model, err := terminal.New(ctx, explore.New(e.runs), e.recorded)
 	if err != nil {
 		return exit.With(exit.Internal, err)
 	}

@@ -42,36 +42,42 @@ func openTerminal(t *testing.T) (ours, its *os.File) {
 func TestReplayStepInTerminal(t *testing.T) {
 	t.Parallel()
 	path := saveNoRecheck(t)
+	for _, end := range []string{"q", "\x03", "signal"} {
+		stepThrough(t, path, "server-mutual-exclusion", end)
+	}
+}
+
+// stepThrough goes to the violation of a schedule in a terminal, and ends the program.
+func stepThrough(t *testing.T, path, violated, end string) {
+	t.Helper()
 	executable, err := exec.LookPath("interlock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, end := range []string{"q", "\x03", "signal"} {
-		ours, its := openTerminal(t)
-		command := exec.Command(executable, "replay", path, "--step")
-		name, value := raceOptions()
-		command.Env = append(os.Environ(), "TERM=xterm", name+"="+value)
-		command.Stdin, command.Stdout, command.Stderr = its, its, its
-		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := command.Start(); err != nil {
+	ours, its := openTerminal(t)
+	command := exec.Command(executable, "replay", path, "--step")
+	name, value := raceOptions()
+	command.Env = append(os.Environ(), "TERM=xterm", name+"="+value)
+	command.Stdin, command.Stdout, command.Stderr = its, its, its
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	its.Close()
+	screen := &screen{t: t, from: ours}
+	screen.await("step 0, serve c1")
+	screen.press("v")
+	screen.await("VIOLATION " + violated)
+	if end == "signal" {
+		if err := command.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		its.Close()
-		screen := &screen{t: t, from: ours}
-		screen.await("step 0, serve c1")
-		screen.press("v")
-		screen.await("VIOLATION server-mutual-exclusion")
-		if end == "signal" {
-			if err := command.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			screen.press(end)
-		}
-		rest, _ := io.ReadAll(ours) // It ends with an error once the program has closed its end.
-		if err := command.Wait(); err != nil {
-			t.Errorf("ended by %q: %v\n%s", end, err, rest)
-		}
+	} else {
+		screen.press(end)
+	}
+	rest, _ := io.ReadAll(ours) // It ends with an error once the program has closed its end.
+	if err := command.Wait(); err != nil {
+		t.Errorf("ended by %q: %v\n%s", end, err, rest)
 	}
 }
 

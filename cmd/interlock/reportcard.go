@@ -66,7 +66,7 @@ Exit status:
 	flags := command.Flags()
 	flags.StringSliceVar(&f.locks, "lock", nil,
 		"`names` of locks, separated by commas (default all)")
-	flags.StringVar(&f.out, "out", "interlock-failures", "`directory` for counterexamples")
+	flags.StringVar(&f.out, "out", defaultOut, "`directory` for counterexamples")
 	flags.StringVar(&f.json, "json", "", "`file` for the card as JSON, - for standard output")
 	flags.StringVar(&f.html, "html", "", "`file` for the card as a web page")
 	flags.StringVar(&f.markdown, "markdown", "", "`file` for the card as Markdown")

@@ -102,10 +102,21 @@ Exit status:
 	return command
 }
 
-// define defines the flags.
-func (f *testFlags) define(flags *pflag.FlagSet) {
+// buildFlags are the flags of [testFlags.defineBuild].
+var buildFlags = []string{"run", "glue", schedulerFlag, "interlock"}
+
+// defineBuild defines the flags that say which tests are built, and how.
+func (f *testFlags) defineBuild(flags *pflag.FlagSet) {
 	flags.StringVar(&f.run, "run", "", "run only tests that match the `regexp`")
 	flags.StringArrayVar(&f.glue, "glue", nil, "test `file` to add to the package; may be repeated")
+	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
+	flags.StringVar(&f.interlock, "interlock", "",
+		"`directory` of Interlock's source (default: this version)")
+}
+
+// define defines the flags.
+func (f *testFlags) define(flags *pflag.FlagSet) {
+	f.defineBuild(flags)
 	flags.IntVar(&f.schedules, "schedules", 2000, "schedules of each test")
 	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
 	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
@@ -118,9 +129,6 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tags, "tags", "", "build tags of the package, separated by commas")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
-	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
-	flags.StringVar(&f.interlock, "interlock", "",
-		"`directory` of Interlock's source (default: this version)")
 }
 
 // twoDashes returns the arguments with two dashes before each long flag that has one.
@@ -183,7 +191,7 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	output := watch(o, pattern)
 	defer output.end()
 	ctx := cmd.Context()
-	build, err := f.build(ctx, pattern)
+	build, err := f.build(ctx, pattern, cmd.ErrOrStderr())
 	switch {
 	case ctx.Err() != nil:
 		return exit.With(exit.Interrupted, errors.New("interrupted"))
@@ -191,9 +199,6 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 		return err
 	}
 	defer build.Close()
-	if build.Unscheduled != nil {
-		fmt.Fprintf(o.warnings, "%v; going on without\n", build.Unscheduled)
-	}
 	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
 	if err != nil {
 		return exit.With(exit.Internal, err)
@@ -232,7 +237,9 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 }
 
 // build prepares the tests.
-func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, error) {
+func (f *testFlags) build(ctx context.Context, pattern string, stderr io.Writer) (*gobuild.Build,
+	error,
+) {
 	test := &gobuild.Test{
 		Pattern: pattern, Glue: f.glue, Interlock: f.interlock, Version: program.Version(),
 		Scheduler: f.scheduler, Tags: f.tags,
@@ -259,7 +266,11 @@ func (f *testFlags) build(ctx context.Context, pattern string) (*gobuild.Build, 
 			return nil, fmt.Errorf("--interlock: %w", err)
 		}
 	}
-	return gobuild.Prepare(ctx, test)
+	build, err := gobuild.Prepare(ctx, test)
+	if err == nil && build.Unscheduled != nil {
+		fmt.Fprintf(stderr, "%v; going on without\n", build.Unscheduled)
+	}
+	return build, err
 }
 
 // sourceDirectory returns the directory of the source that the program was built from, or "" if it

@@ -38,18 +38,28 @@ func violationsOf(v *recording.Verdict) (all []ownViolation) {
 	for _, failure := range v.Failures {
 		name, _, _ := strings.Cut(failure.Signature, ":")
 		one := ownViolation{Failure: failure, property: history.Property(name)}
-		reported, events, err := recording.ReadReport(failure.Counterexample)
-		for i := range reported {
-			if r := &reported[i]; err == nil && r.Signature == failure.Signature {
-				one.why = r.Why
-				one.line, one.function = sourceOf(events, &history.Violation{
-					Property: r.Property, Event: r.Event,
-				})
-			}
-		}
+		one.explain()
 		all = append(all, one)
 	}
 	return all
+}
+
+// explain reads from the counterexample why the violation came about, and where.
+func (v *ownViolation) explain() {
+	recorded, err := recording.Read(v.Counterexample)
+	if err != nil {
+		return
+	}
+	report, err := recorded.ReadReport(v.Counterexample)
+	if err != nil {
+		return
+	}
+	for _, why := range report.Whys {
+		if why.Violation.Signature() == v.Signature {
+			v.why = why.Text
+			v.line, v.function = sourceOf(report.Timeline.Events, why.Violation)
+		}
+	}
 }
 
 // message returns the reason of the violation, why it came about, and how to see it again.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,6 +16,11 @@ import (
 // ReplayVariable is the environment variable that names the counterexample which a test is to
 // replay.
 const ReplayVariable = "INTERLOCK_REPLAY"
+
+// ExploreVariable is the environment variable that holds the address of the Unix socket at which a
+// test is to serve an explorer, in place of its search. That begins with the counterexample of
+// [ReplayVariable], if there is one.
+const ExploreVariable = "INTERLOCK_EXPLORE"
 
 // The variables by which interlock test tells interlock.Check what it does differently.
 const (
@@ -95,21 +101,9 @@ type GoTest struct {
 // counterexample is not that of a test, or its report has another command than
 // [GoTest.Command]: what others have written there is never run.
 func ReadGoTest(directory string) (*GoTest, error) {
-	path := filepath.Join(directory, reportName)
-	content, err := os.ReadFile(path)
+	r, err := readReplay(directory)
 	if err != nil {
 		return nil, err
-	}
-	var r struct {
-		Test   string `json:"test"`
-		Replay string `json:"replay"`
-		By     string `json:"by"`
-	}
-	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if !strings.HasPrefix(r.Test, "Test") && !strings.HasPrefix(r.Test, "Fuzz") {
-		return nil, fmt.Errorf("%s names no test that replays it", path)
 	}
 	absolute, err := filepath.Abs(directory)
 	if err != nil {
@@ -121,9 +115,44 @@ func ReadGoTest(directory string) (*GoTest, error) {
 	test := &GoTest{Name: r.Test, Directory: filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
 	if r.Replay != test.Command() {
 		return nil, fmt.Errorf("%s: the command %q does not replay it: it has been changed or "+
-			"renamed", path, r.Replay)
+			"renamed", filepath.Join(directory, reportName), r.Replay)
 	}
 	return test, nil
+}
+
+// A reportedReplay is what a report says of how the counterexample of a test is replayed.
+type reportedReplay struct {
+	Test   string `json:"test"`
+	Replay string `json:"replay"`
+	By     string `json:"by"`
+	Steps  int    `json:"steps"`
+}
+
+// readReplay reads a report, which must be that of a test.
+func readReplay(directory string) (*reportedReplay, error) {
+	path := filepath.Join(directory, reportName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(reportedReplay)
+	if err := json.Unmarshal(content, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !strings.HasPrefix(r.Test, "Test") && !strings.HasPrefix(r.Test, "Fuzz") {
+		return nil, fmt.Errorf("%s names no test that replays it", path)
+	}
+	return r, nil
+}
+
+// TestOf returns the name of the test that has written the counterexample in a directory, and the
+// number of decisions in it.
+func TestOf(directory string) (test string, steps int, err error) {
+	r, err := readReplay(directory)
+	if err != nil {
+		return "", 0, err
+	}
+	return r.Test, r.Steps, nil
 }
 
 // Package returns the directory of the test's package, from that of the counterexample. It returns
@@ -142,9 +171,9 @@ func (g *GoTest) Package(counterexample string) (string, error) {
 }
 
 // Arguments returns the arguments of the go command that replay the counterexample, if Environment
-// is set, in the directory of the package.
-func (g *GoTest) Arguments() []string {
-	return []string{"test", "-count=1", "-run", g.pattern(), "."}
+// is set, in the directory of the package, with further flags of go test.
+func (g *GoTest) Arguments(flags ...string) []string {
+	return slices.Concat([]string{"test", "-count=1", "-run", g.pattern()}, flags, []string{"."})
 }
 
 // Environment returns the setting of the environment variable.
@@ -158,6 +187,11 @@ func (g *GoTest) Command() string {
 	}
 	return ReplayVariable + "=" + quote(g.Directory) + " go test -count=1 -run " +
 		quote(g.pattern()) + " ."
+}
+
+// In returns the shell command that runs another one in a directory.
+func In(directory, command string) string {
+	return "cd " + quoteUnlessPlain(directory) + " && " + command
 }
 
 // A Setting is a variable that interlock.Check reads, and its value.

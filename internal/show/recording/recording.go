@@ -77,6 +77,7 @@ const (
 	recordingVersion = 3
 	recordingName    = "schedule.json"
 	reportName       = "report.json"
+	traceName        = "trace.jsonl"
 )
 
 // Read reads a schedule from a file or from the directory of a counterexample. The error
@@ -281,42 +282,6 @@ func (c *Counterexample) Why(signature string) *explain.Why {
 	return nil
 }
 
-// A ReportedViolation is the form of a violation in report.json.
-type ReportedViolation struct {
-	Property  history.Property `json:"property"`
-	Signature string           `json:"signature"`
-	Detail    string           `json:"detail"`
-	Why       string           `json:"why"` // in words
-	Event     int              `json:"event"`
-	Evidence  history.Evidence `json:"evidence,omitzero"`
-
-	Likelihood *explain.Likelihood `json:"likelihood,omitempty"`
-}
-
-// ReadReport reads the violations and the events of the counterexample in a directory.
-func ReadReport(directory string) ([]ReportedViolation, []history.Event, error) {
-	content, err := os.ReadFile(filepath.Join(directory, reportName))
-	if err != nil {
-		return nil, nil, err
-	}
-	var r struct {
-		Violations []ReportedViolation `json:"violations"`
-	}
-	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, nil, err
-	}
-	trace, err := os.Open(filepath.Join(directory, "trace.jsonl"))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer trace.Close()
-	log, err := history.Read(trace)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r.Violations, log.Events(), nil
-}
-
 // Write writes the counterexample to a new directory below the given one and returns its path. The
 // directory appears atomically. It holds report.json, schedule.json, trace.jsonl, timeline.txt and
 // timeline.html.
@@ -354,10 +319,10 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		return err
 	}
 	explained := c.Explain()
-	violations := make([]ReportedViolation, len(c.Result.Violations))
+	violations := make([]reportedViolation, len(c.Result.Violations))
 	for i, why := range explained.Whys {
 		v := why.Violation
-		violations[i] = ReportedViolation{
+		violations[i] = reportedViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
 			Event: v.Event, Evidence: v.Evidence,
 		}
@@ -390,5 +355,5 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := file.Write(filepath.Join(draft, "timeline.html"), shown.Write); err != nil {
 		return err
 	}
-	return file.Write(filepath.Join(draft, "trace.jsonl"), history.NewLog(c.Result.Events).Write)
+	return file.Write(filepath.Join(draft, traceName), history.NewLog(c.Result.Events).Write)
 }

@@ -13,9 +13,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/history"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 
@@ -44,10 +43,8 @@ const (
 )
 
 // New returns a display at the start of a recorded schedule.
-func New(ctx context.Context, explorer *explore.Explorer, deviations []engine.Deviation) (*Model,
-	error,
-) {
-	path, skipped, err := explorer.Load(ctx, deviations)
+func New(ctx context.Context, explorer *explore.Explorer, recorded explore.Path) (*Model, error) {
+	path, skipped, err := explorer.Load(ctx, recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +205,7 @@ func (m *Model) render() string {
 func (m *Model) head() []line {
 	s := m.state
 	lines := []line{
-		{m.explorer.Scenario().String(), bold},
+		{m.explorer.Scenario().Text, bold},
 		{fmt.Sprintf("after decision %d of %d, %s", s.Length, m.path.Length, clock(s.At)), plain},
 	}
 	switch {

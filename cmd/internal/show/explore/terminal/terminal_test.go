@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore/terminal"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -34,7 +34,9 @@ func newModel(t *testing.T) *terminal.Model {
 		{Index: 10, Step: cut},
 		{Index: 12, Step: sim.Step{Kind: sim.Resume, Process: 1}},
 	}
-	m, err := terminal.New(t.Context(), explore.New(engine.NewRunner(t), scenario), deviations)
+	runs := explore.NewLocal(engine.NewRunner(t), scenario, nil)
+	m, err := terminal.New(t.Context(), explore.New(runs),
+		explore.Path{Length: engine.StepsMax, Deviations: deviations})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package explore_test
+package site_test
 
 import (
 	"context"
@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
-	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/show/page"
 	"github.com/interlock-sim/interlock/scenarios"
 )
@@ -32,7 +31,7 @@ func TestNodeThatTheLockDoesNotName(t *testing.T) {
 		l, err := open(p)
 		return nameless{l}, err
 	}
-	e, ctx := explore.New(engine.NewRunner(t), s), t.Context()
+	e, ctx := exploring(t, s, ""), t.Context()
 	state := must(t)(e.At(ctx, explore.Path{}))
 	for !state.Ended && !state.Processes[0].Inside {
 		state = must(t)(e.Choose(ctx, state.Path, usual(t, state).Step))

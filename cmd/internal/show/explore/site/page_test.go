@@ -1,4 +1,4 @@
-package explore_test
+package site_test
 
 import (
 	"flag"
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) { chromium.Main(m) }
 // explores opens the page for a lock.
 func explores(t *testing.T, lock, plan, out string) (*browser, client) {
 	t.Helper()
-	c := newClient(t, newExplorer(t, lock, 3, plan), out)
+	c := newClient(t, exploring(t, newScenario(t, lock, 3, plan), out))
 	b := &browser{chromium.Open(t, c.url)}
 	b.Do(chromedp.Navigate(c.url))
 	b.at(0)

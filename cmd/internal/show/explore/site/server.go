@@ -1,4 +1,26 @@
-package explore
+// Package site lets a person explore the schedules of a lock on a page.
+//
+// # The JSON API
+//
+// A [Server] serves a page and these requests below a secret path. A body is a JSON object. Times
+// are in nanoseconds of virtual time.
+//
+//	GET  api/scenario              what is explored: [Scenario]
+//	POST api/state   PATH          the state at the end of a path: [explore.State]
+//	POST api/choose  PATH + step   the state after another step, such as "step": "cut c2"
+//	POST api/run     PATH          the state after the default policy has gone on from the end of
+//	                               the path to the first violation, or to the end of the run
+//	POST api/save    PATH          saves the schedule: [explore.Saved]
+//
+// PATH is {"length": 12, "deviations": [{"index": 10, "step": "cut c2"}]}: the first 12 decisions.
+// Number 10, counted from 0, takes that step; the others follow the default policy. Deviations at
+// the length or beyond it are ignored, so that a shorter length goes back, and every path is a
+// branch of its own. The answers to state, choose and run have the path in the same form. If a run
+// ends before the path does, the answer has the shorter path.
+//
+// An answer other than 200 is {"error": "…"}: 400 if a step of the path is not enabled or the body
+// is malformed.
+package site
 
 import (
 	"context"
@@ -7,29 +29,22 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/base/localhttp"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/internal/show/page"
-	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// A Scenario says what a server explores.
+// A Scenario says what a server explores, and with which schedule to begin.
 type Scenario struct {
-	Lock    string             `json:"lock"`
-	Summary string             `json:"summary"`
-	Claims  []history.Property `json:"claims"`
-	Text    string             `json:"text"` // the scenario in a line
-	scenarios.Dimensions
-	Start Path `json:"start"` // of the schedule with which to begin
+	explore.Scenario
+	Start explore.Path `json:"start"`
 }
 
 // A Server explores over HTTP.
 type Server struct {
-	Explorer *Explorer
-	Start    Path                          // the schedule with which to begin
-	Out      string                        // the directory below which schedules are saved
-	ReplayBy func(directory string) string // the command that replays a saved schedule
+	Explorer *explore.Explorer
+	Start    explore.Path // the schedule with which to begin
 }
 
 // bodyMax is the maximum length of the body of a request, in bytes.
@@ -45,7 +60,7 @@ func (s *Server) Site() *localhttp.Site {
 	}))
 	mux.HandleFunc("POST /api/choose", s.answer(func(ctx context.Context, r *request) (any, error) {
 		if r.Step == nil {
-			return nil, &BadPath{"choose needs a step"}
+			return nil, &explore.BadPath{Reason: "choose needs a step"}
 		}
 		return s.Explorer.Choose(ctx, r.Path, *r.Step)
 	}))
@@ -53,7 +68,7 @@ func (s *Server) Site() *localhttp.Site {
 		return s.Explorer.RunOn(ctx, r.Path)
 	}))
 	mux.HandleFunc("POST /api/save", s.answer(func(ctx context.Context, r *request) (any, error) {
-		return s.Explorer.Save(ctx, r.Path, s.Out, s.ReplayBy)
+		return s.Explorer.Save(ctx, r.Path)
 	}))
 	return localhttp.NewSite(mux)
 }
@@ -73,18 +88,13 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) scenario(w http.ResponseWriter, _ *http.Request) {
-	of := s.Explorer.Scenario()
-	answer := Scenario{
-		of.Subject.Name, of.Subject.Summary, of.Subject.Claims, of.String(), of.Dimensions(),
-		s.Start.To(s.Start.Length),
-	}
-	answer.Servers = of.EffectiveServers()
-	localhttp.Write(w, http.StatusOK, answer)
+	localhttp.Write(w, http.StatusOK,
+		Scenario{*s.Explorer.Scenario(), s.Start.To(s.Start.Length)})
 }
 
 // A request is the body of a request: a path and, for choose, a step.
 type request struct {
-	Path
+	explore.Path
 	Step *sim.Step `json:"step"`
 }
 
@@ -100,7 +110,7 @@ func (s *Server) answer(do func(context.Context, *request) (any, error)) http.Ha
 			return
 		}
 		value, err := do(r.Context(), &body)
-		var bad *BadPath
+		var bad *explore.BadPath
 		switch {
 		case errors.As(err, &bad):
 			localhttp.WriteError(w, http.StatusBadRequest, err)

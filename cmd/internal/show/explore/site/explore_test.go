@@ -1,4 +1,4 @@
-package explore_test
+package site_test
 
 import (
 	"bytes"
@@ -6,23 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
-	"github.com/interlock-sim/interlock/internal/show/recording"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -50,7 +45,14 @@ func newScenario(t *testing.T, lock string, clients int, plan string) scenarios.
 
 func newExplorer(t *testing.T, lock string, clients int, plan string) *explore.Explorer {
 	t.Helper()
-	return explore.New(engine.NewRunner(t), newScenario(t, lock, clients, plan))
+	return exploring(t, newScenario(t, lock, clients, plan), "")
+}
+
+// exploring returns an explorer that saves below out.
+func exploring(t *testing.T, s scenarios.Scenario, out string) *explore.Explorer {
+	t.Helper()
+	replay := func(path string) string { return "replay " + path }
+	return explore.New(explore.NewLocal(engine.NewRunner(t), s, explore.Below(out, replay)))
 }
 
 func step(t *testing.T, name string) sim.Step {
@@ -87,8 +89,9 @@ func usual(t *testing.T, s *explore.State) explore.Choice {
 // Choosing the default step again and again leads through the run that the engine performs by
 // itself, to the same events.
 func TestDefaultPathIsTheRun(t *testing.T) {
-	e, ctx := newExplorer(t, "textbook", 2, "none"), t.Context()
-	whole := engine.NewRunner(t).Run(e.Scenario(), new(engine.Replay))
+	scenario := newScenario(t, "textbook", 2, "none")
+	e, ctx := exploring(t, scenario, ""), t.Context()
+	whole := engine.NewRunner(t).Run(&scenario, new(engine.Replay))
 	s := must(t)(e.At(ctx, explore.Path{}))
 	for !s.Ended {
 		if len(s.Deviations) > 0 || s.Length > whole.Steps {
@@ -208,24 +211,38 @@ func TestEveryLock(t *testing.T) {
 		}
 		t.Run(subject.Name, func(t *testing.T) {
 			scenario := newScenario(t, subject.Name, 2, "any=1")
-			e, ctx := explore.New(engine.NewRunner(t), scenario), t.Context()
+			e, ctx := exploring(t, scenario, ""), t.Context()
 			s := must(t)(e.At(ctx, explore.Path{Length: 10}))
 			fault := slices.IndexFunc(s.Enabled, func(c explore.Choice) bool { return c.Fault })
 			if fault < 0 {
 				t.Fatalf("no fault among %v", s.Enabled)
 			}
 			s = must(t)(e.Choose(ctx, s.Path, s.Enabled[fault].Step))
+			survives(t, s)
 			end := must(t)(e.RunOn(ctx, s.Path))
 			again := must(t)(e.At(ctx, end.Path))
 			if !bytes.Equal(encoded(t, end), encoded(t, again)) {
 				t.Error("the same path leads to another state")
 			}
+			survives(t, end)
 			for _, p := range end.Processes {
 				if p.Text == "" {
 					t.Errorf("nothing is said of the state of c%d", p.Process)
 				}
 			}
 		})
+	}
+}
+
+// survives fails if a state changes on its way from the process of a test.
+func survives(t *testing.T, s *explore.State) {
+	t.Helper()
+	var arrived explore.State
+	if err := json.Unmarshal(encoded(t, s), &arrived); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s, &arrived) {
+		t.Errorf("%s arrives as %s", encoded(t, s), encoded(t, arrived))
 	}
 }
 
@@ -237,7 +254,7 @@ func TestRandomWalk(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", lock, seed), func(t *testing.T) {
 				scenario := newScenario(t, lock, 3, "any=4,restart=1,cancel=1")
 				scenario.Servers, scenario.Cycles = 3, 2
-				e := explore.New(engine.NewRunner(t), scenario)
+				e := exploring(t, scenario, "")
 				draw := rand.New(rand.NewPCG(seed, 0))
 				s := must(t)(e.At(t.Context(), explore.Path{}))
 				for s.Length < 80 && !s.Ended {
@@ -329,219 +346,5 @@ func TestFairPhaseShowsProgress(t *testing.T) {
 	if on := must(t)(e.RunOn(ctx, before.Path)); !on.Ended ||
 		!bytes.Equal(encoded(t, on), encoded(t, s)) {
 		t.Error("the default policy leads elsewhere than the whole schedule")
-	}
-}
-
-// A client is what a page has: the URL of a server.
-type client struct {
-	t   *testing.T
-	url string
-}
-
-// newClient returns a client of a server that explores the lock and saves below out.
-func newClient(t *testing.T, e *explore.Explorer, out string) client {
-	t.Helper()
-	s := &explore.Server{
-		Explorer: e, Out: out, ReplayBy: func(path string) string { return "replay " + path },
-	}
-	site := s.Site()
-	server := httptest.NewServer(site)
-	t.Cleanup(server.Close)
-	return client{t, site.URL(server.Listener)}
-}
-
-// post sends a request, which must have the status, and decodes the answer.
-func (c client) post(what string, body any, status int, answer any) {
-	c.t.Helper()
-	r, err := http.Post(c.url+"api/"+what, "application/json", bytes.NewReader(encoded(c.t, body)))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(text, answer)
-	}
-	if err != nil || r.StatusCode != status {
-		c.t.Fatalf("%s: %v, status %d: %s", what, err, r.StatusCode, text)
-	}
-}
-
-// A body is that of a request.
-type body struct {
-	explore.Path
-	Step string `json:"step,omitempty"`
-}
-
-// The violation of no-recheck is reached by hand-picked steps over HTTP. The saved schedule replays
-// to the same trace.
-func TestNoRecheckByHand(t *testing.T) {
-	out := t.TempDir()
-	c := newClient(t, newExplorer(t, "no-recheck", 3, "cut=1"), out)
-	var s explore.State
-	c.post("state", body{}, http.StatusOK, &s)
-	for !s.Ended && len(s.Violations) == 0 {
-		pick := usual(t, &s).Step
-		if s.Length == 10 {
-			pick = step(t, "cut c2")
-		}
-		path := s.Path
-		s = explore.State{}
-		c.post("choose", body{path, pick.String()}, http.StatusOK, &s)
-	}
-	if len(s.Violations) == 0 || s.Ended ||
-		s.Violations[0].Property != history.ServerMutualExclusion ||
-		!strings.Contains(s.Violations[0].Why, "without listing again") {
-		t.Fatalf("after %d decisions: ended %v, violations %v", s.Length, s.Ended, s.Violations)
-	}
-	if len(s.Deviations) != 1 || s.Deviations[0].Index != 10 {
-		t.Errorf("deviations %v", s.Deviations)
-	}
-	// The default policy takes the same way.
-	var on explore.State
-	c.post("run", body{Path: s.Path.To(11)}, http.StatusOK, &on)
-	if on.Length != s.Length || on.TraceHash != s.TraceHash {
-		t.Errorf("running on ends after %d decisions, not %d", on.Length, s.Length)
-	}
-
-	var saved explore.Saved
-	c.post("save", body{Path: s.Path}, http.StatusOK, &saved)
-	if saved.Replay != "replay "+saved.Directory || filepath.Dir(saved.Directory) != out {
-		t.Errorf("%+v", saved)
-	}
-	r, err := recording.Read(filepath.Join(saved.Directory, "schedule.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.TraceHash != saved.TraceHash || r.Signature != s.Violations[0].Signature ||
-		r.Property != saved.Property {
-		t.Errorf("recorded %v %s, not %+v", r.TraceHash, r.Signature, saved)
-	}
-	scenario := newScenario(t, r.Lock, r.Clients, r.Faults.String())
-	again := engine.NewRunner(t).Run(&scenario, &engine.Replay{Deviations: r.Deviations})
-	if engine.TraceHash(again.TraceHash) != r.TraceHash || len(again.Violations) == 0 {
-		t.Errorf("replayed to %016x with %d violations, recorded %v", again.TraceHash,
-			len(again.Violations), r.TraceHash)
-	}
-	if trace, err := os.ReadFile(filepath.Join(saved.Directory, "trace.jsonl")); err != nil ||
-		!bytes.Contains(trace, []byte(`"facts"`)) {
-		t.Errorf("the trace has no facts (%v)", err)
-	}
-
-	// A recording begins where it was saved.
-	e := newExplorer(t, "no-recheck", 3, "cut=1")
-	path, skipped, err := e.Load(t.Context(), append(r.Deviations, engine.Deviation{
-		Index: 11, Step: step(t, "cut c1"),
-	}))
-	if err != nil || len(skipped) != 1 || len(path.Deviations) != 1 {
-		t.Errorf("loaded %v, skipped %v, %v", path, skipped, err)
-	}
-}
-
-// A schedule that violates nothing is saved as such. It leads to the same trace again, and can be
-// explored further.
-func TestSavePassing(t *testing.T) {
-	out := t.TempDir()
-	e := newExplorer(t, "textbook", 2, "cut=1")
-	c := newClient(t, e, out)
-	var saved explore.Saved
-	path := explore.Path{Length: 11, Deviations: []engine.Deviation{
-		{Index: 6, Step: step(t, "cut c2")},
-	}}
-	c.post("save", body{Path: path}, http.StatusOK, &saved)
-	if saved.Property != "" || saved.Signature != "" || saved.Directory != filepath.Join(out,
-		"textbook-no-violation-"+saved.TraceHash.String()) {
-		t.Errorf("%+v", saved)
-	}
-	r, err := recording.Read(saved.Directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Violates() || r.TraceHash != saved.TraceHash || !slices.Equal(r.Deviations,
-		path.Deviations) {
-		t.Errorf("recorded %+v", r)
-	}
-	loaded, skipped, err := e.Load(t.Context(), r.Deviations)
-	if err != nil || len(skipped) > 0 {
-		t.Fatalf("loaded with %v skipped, %v", skipped, err)
-	}
-	end := must(t)(e.At(t.Context(), loaded))
-	if !end.Ended || end.TraceHash != r.TraceHash || len(end.Violations) > 0 {
-		t.Errorf("ended %v with trace hash %v and violations %v, recorded %v", end.Ended,
-			end.TraceHash, end.Violations, r.TraceHash)
-	}
-	for name, want := range map[string]string{
-		"report.json": `"violations": []`, "timeline.txt": "c1 HAS THE LOCK",
-		"timeline.html": `"violations":[]`, "trace.jsonl": `"facts"`,
-	} {
-		content, err := os.ReadFile(filepath.Join(saved.Directory, name))
-		if err != nil || !bytes.Contains(content, []byte(want)) {
-			t.Errorf("%s lacks %q (%v)", name, want, err)
-		}
-	}
-}
-
-// Malformed requests are refused.
-func TestRefusedRequests(t *testing.T) {
-	c := newClient(t, newExplorer(t, "textbook", 2, "none"), t.TempDir())
-	var refused struct{ Error string }
-	for _, tc := range []struct {
-		what string
-		body any
-		want string
-	}{
-		{"state", "text", "malformed"},
-		{"state", map[string]any{"length": 1, "depth": 2}, "unknown field"},
-		{"choose", body{}, "choose needs a step"},
-		{"choose", body{Step: "dance c1"}, "not the name of a step"},
-		{"choose", body{Step: "cut c1"}, "step 0, cut c1, is not enabled"},
-		{"run", body{Path: explore.Path{Length: -5}}, "not -5"},
-	} {
-		c.post(tc.what, tc.body, http.StatusBadRequest, &refused)
-		if !strings.Contains(refused.Error, tc.want) {
-			t.Errorf("%s %v: %s", tc.what, tc.body, refused.Error)
-		}
-	}
-}
-
-// Only requests with the secret path and the name of this machine are answered.
-func TestSecret(t *testing.T) {
-	c := newClient(t, newExplorer(t, "textbook", 2, "none"), t.TempDir())
-	root := c.url[:strings.LastIndexByte(strings.TrimSuffix(c.url, "/"), '/')+1]
-	for _, tc := range []struct {
-		url, host string
-		status    int
-	}{
-		{c.url, "", http.StatusOK},
-		{c.url + "api/scenario", "", http.StatusOK},
-		{c.url, "localhost:80", http.StatusOK},
-		{c.url, "[::1]", http.StatusOK},
-		{c.url, "evil.example", http.StatusForbidden},
-		{c.url, "evil.example:80", http.StatusForbidden},
-		{c.url, "10.0.0.1:80", http.StatusForbidden},
-		{root, "", http.StatusNotFound},
-		{root + "api/scenario", "", http.StatusNotFound},
-		{root + strings.Repeat("A", len(c.url)-len(root)-1) + "/", "", http.StatusNotFound},
-		{c.url + "elsewhere", "", http.StatusNotFound},
-		{c.url + "api/state", "", http.StatusMethodNotAllowed},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tc.url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tc.host != "" {
-			request.Host = tc.host
-		}
-		r, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Body.Close()
-		if r.StatusCode != tc.status {
-			t.Errorf("%s of host %q: status %d, not %d", tc.url, tc.host, r.StatusCode, tc.status)
-		}
-		if r.Header.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("%s: the secret path may leave in a referrer", tc.url)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package explore_test
+package site_test
 
 import (
 	"os"
@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-sim/interlock/cmd/internal/show/explore"
+	"github.com/interlock-sim/interlock/cmd/internal/show/explore/site"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/explore"
 	"github.com/interlock-sim/interlock/sim"
 )
 
 // The page reads only fields that the server writes.
 func TestTypeScript(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "internal", "show", "page",
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "internal", "show", "page",
 		"web", "src", "explore", "api.ts"))
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func TestTypeScript(t *testing.T) {
 	written := make(map[string]map[string]bool) // the fields of each type
 	for name, of := range map[string]reflect.Type{
 		"Path": reflect.TypeFor[explore.Path](), "Deviation": reflect.TypeFor[engine.Deviation](),
-		"Scenario": reflect.TypeFor[explore.Scenario](), "State": reflect.TypeFor[explore.State](),
+		"Scenario": reflect.TypeFor[site.Scenario](), "State": reflect.TypeFor[explore.State](),
 		"Taken": reflect.TypeFor[explore.Taken](), "Choice": reflect.TypeFor[explore.Choice](),
 		"Inspection": reflect.TypeFor[sim.Inspection](), "Saved": reflect.TypeFor[explore.Saved](),
 		"Key": reflect.TypeFor[sim.Key](),
