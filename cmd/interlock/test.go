@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -215,14 +214,11 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	command.Stdout, command.Stderr = io.MultiWriter(output, &printed), o.warnings
 	ended := command.Run()
 	output.end()
-	content, err := io.ReadAll(verdicts)
+	checks, err := recording.ReadVerdicts(verdicts)
 	if err != nil {
 		return exit.With(exit.Internal, err)
 	}
-	outcome, err := readVerdicts(content)
-	if err != nil {
-		return exit.With(exit.Internal, err)
-	}
+	outcome := &testOutcome{Version: 1, Checks: checks}
 	status := outcome.status(ended, printed.String())
 	if ctx.Err() != nil {
 		status = exit.With(exit.Interrupted, errors.New("interrupted"))
@@ -335,23 +331,6 @@ func (f *testFlags) command(pattern string) string {
 type testOutcome struct {
 	Version int                 `json:"version"`
 	Checks  []recording.Verdict `json:"checks"`
-}
-
-// readVerdicts reads the lines that calls of Check have written.
-func readVerdicts(content []byte) (*testOutcome, error) {
-	outcome := &testOutcome{Version: 1, Checks: []recording.Verdict{}}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	for {
-		var verdict recording.Verdict
-		err := decoder.Decode(&verdict)
-		switch {
-		case errors.Is(err, io.EOF):
-			return outcome, nil
-		case err != nil:
-			return nil, err
-		}
-		outcome.Checks = append(outcome.Checks, verdict)
-	}
 }
 
 // has reports whether a call of Check had the outcome.

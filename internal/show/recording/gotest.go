@@ -2,7 +2,9 @@ package recording
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,6 +66,21 @@ const (
 	// Refused is the outcome of a search that the flags ask for and the scenario does not have.
 	Refused = "refused"
 )
+
+// ReadVerdicts reads the verdicts that calls of Check have appended to a file.
+func ReadVerdicts(file io.Reader) ([]Verdict, error) {
+	verdicts := []Verdict{}
+	for decoder := json.NewDecoder(file); ; {
+		var v Verdict
+		switch err := decoder.Decode(&v); {
+		case errors.Is(err, io.EOF):
+			return verdicts, nil
+		case err != nil:
+			return nil, err
+		}
+		verdicts = append(verdicts, v)
+	}
+}
 
 // Corpus returns the directory in which a test keeps its counterexamples, relative to its package.
 func Corpus(test string) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -74,6 +75,11 @@ func (s *search) run(directory string, names *regexp.Regexp) error {
 		return !strings.HasPrefix(d.name, "TestDefects/") || d.kind == "control" ||
 			!names.MatchString(d.String()) || s.quick && !d.quick
 	})
+	if !s.quick {
+		if err := s.control(directory); err != nil {
+			return err
+		}
+	}
 	found, outcomes := 0, make([]outcome, 0, len(defects))
 	for d, result := range each(directory, defects, s.find) {
 		if strings.HasPrefix(result, "WRONG") {
@@ -98,6 +104,17 @@ func (s *search) run(directory string, names *regexp.Regexp) error {
 	}
 	if found < least || len(defects) == 0 {
 		return fmt.Errorf("too few defects were found: %d, want at least %d", found, max(1, least))
+	}
+	return nil
+}
+
+// control returns an error if the first sweep finds a defect in the locks as they are: it would
+// count for every defect that is not found before.
+func (s *search) control(directory string) error {
+	once := search{sweeps: 1}
+	how := once.find(defect{}, filepath.Join(directory, "control"))
+	if !strings.HasPrefix(how, notFound) {
+		return fmt.Errorf("a lock without a defect: %s", how)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -179,10 +178,14 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	if err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		return nil, fmt.Errorf("%s: %w", t.Package, err)
 	}
-	checks, readErr := readVerdicts(verdicts)
+	checks, readErr := recording.ReadVerdicts(verdicts)
 	if readErr != nil {
 		return nil, fmt.Errorf("%s: %w", t.Package, readErr)
 	}
+	// The order does not depend on how tests ran side by side.
+	slices.SortStableFunc(checks, func(a, b recording.Verdict) int {
+		return strings.Compare(a.Test, b.Test)
+	})
 	results := readTestEvents(output, t.Package, checks)
 	if ctx.Err() == nil && len(results) == 0 {
 		reason := fmt.Sprintf("no test matches %q", t.Run)
@@ -195,23 +198,6 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 		}}
 	}
 	return results, nil
-}
-
-// readVerdicts reads the verdicts of the checks, in an order that does not depend on how tests ran
-// side by side.
-func readVerdicts(file io.Reader) (checks []recording.Verdict, err error) {
-	decoder := json.NewDecoder(file)
-	for decoder.More() {
-		var v recording.Verdict
-		if err := decoder.Decode(&v); err != nil {
-			return nil, err
-		}
-		checks = append(checks, v)
-	}
-	slices.SortStableFunc(checks, func(a, b recording.Verdict) int {
-		return strings.Compare(a.Test, b.Test)
-	})
-	return checks, nil
 }
 
 // relative makes the paths in a text relative to the plan's directory, so that a certificate does
