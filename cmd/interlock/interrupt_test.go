@@ -280,7 +280,8 @@ func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 	}
 	text, status := c.end(t)
 	// A plan without recordings has no line about them.
-	if status != exit.Partial || !strings.HasPrefix(text, "partial: a signal ended it before all "+
+	if status != exit.Partial || !strings.HasPrefix(text, "module example.com/slow, in no "+
+		"Git repository\npartial: a signal ended it before all "+
 		"of the plan had run\n") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
