@@ -76,8 +76,7 @@ export function App({ data, live }: { data: Data; live?: Live }) {
   const narrow = useWidth() < narrowWidth;
   const complete = data.decisive.length === 0; // There is no decisive part.
 
-  const heights = narrow ? { row: 44, gap: 26 } : { row: 30, gap: 26 };
-  const layout = useMemo(() => layOut(data, full, heights), [data, full, narrow]);
+  const layout = useMemo(() => layOut(data, full), [data, full]);
   const states = useMemo(() => new States(data), [data]);
   const state = useMemo(() => states.at(step), [states, step]);
   const stop = stopAt(layout, step);
@@ -99,12 +98,12 @@ export function App({ data, live }: { data: Data; live?: Live }) {
   const setFull = useCallback((now: boolean) => {
     if (complete) return;
     setPlace((place) => {
-      const other = layOut(data, now, heights);
+      const other = layOut(data, now);
       const nearest = other.rows[other.stops[stopAt(other, place.step)] ?? -1];
       const stuck = data.stuck.length > 0 && place.step === data.steps.length - 1;
       return { step: now || stuck ? place.step : nearest?.step ?? place.step, full: now };
     });
-  }, [data, complete, narrow]);
+  }, [data, complete]);
 
   // Matches are indexes of stops.
   const needle = query.trim().toLowerCase();

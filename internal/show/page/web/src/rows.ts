@@ -8,26 +8,26 @@ export interface Row {
   first: number; // the first step of the row
   text: string;
   lane: number;
-  top: number;
-  height: number;
 }
 
-// A Layout is the rows of a view, with their places.
+// A Layout is the rows of a view.
 export interface Layout {
   rows: Row[];
   stops: number[]; // the indexes of the rows that can be selected, in order
+}
+
+// Places are where the rows of a layout are.
+export interface Places {
+  tops: number[]; // and the end of the last row
   height: number;
 }
 
 const shownPause = 50e6; // the shortest passage of time that has a row, in nanoseconds
 
-export function layOut(data: Data, full: boolean, heights: { row: number; gap: number }): Layout {
+export function layOut(data: Data, full: boolean): Layout {
   const rows: Row[] = [];
-  let top = 0;
   const add = (kind: Row["kind"], first: number, step: number, text: string, lane: number) => {
-    const height = kind === "gap" ? heights.gap : heights.row;
-    rows.push({ kind, first, step, text, lane, top, height });
-    top += height;
+    rows.push({ kind, first, step, text, lane });
   };
   const steps = full ? data.steps.map((_, i) => i) : data.decisive;
   const at = (i: number) => data.steps[i]?.at ?? 0;
@@ -65,7 +65,14 @@ export function layOut(data: Data, full: boolean, heights: { row: number; gap: n
     for (const s of data.stuck) add("stuck", end, end, s.text, s.lane);
   }
   const stops = rows.flatMap((r, i) => r.kind === "gap" || r.kind === "note" ? [] : [i]);
-  return { rows, stops, height: top };
+  return { rows, stops };
+}
+
+// placeRows places rows of the given heights below each other.
+export function placeRows(heights: number[]): Places {
+  const tops = [0];
+  for (const h of heights) tops.push(tops.at(-1)! + h);
+  return { tops, height: tops.at(-1)! };
 }
 
 // stopAt returns the index in stops of the row that shows a step, or else of the last one before.
@@ -87,12 +94,12 @@ export function shows(layout: Layout, step: number): boolean {
 }
 
 // rowAt returns the index of the row at a height.
-export function rowAt(rows: Row[], height: number): number {
+export function rowAt({ tops }: Places, height: number): number {
   let low = 0;
-  let high = rows.length - 1;
+  let high = tops.length - 2;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (rows[middle]!.top <= height) low = middle;
+    if (tops[middle]! <= height) low = middle;
     else high = middle - 1;
   }
   return low;

@@ -3,7 +3,7 @@ import type { Change, Data, NodeState, ProcessState } from "./data";
 import type { Inspection, Key } from "./explore/api";
 import { clock } from "./rows";
 import type { State } from "./state";
-import { rich } from "./timeline";
+import { rich } from "./rowtext";
 import { process } from "./transport";
 
 // A Now is what a live page knows of its last step, beyond what the events say.

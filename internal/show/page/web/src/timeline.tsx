@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Data } from "./data";
-import { grants } from "./data";
-import type { Layout, Row } from "./rows";
-import { clock, rowAt, shows, stopAt } from "./rows";
+import type { Layout, Places, Row } from "./rows";
+import { clock, placeRows, rowAt, shows, stopAt } from "./rows";
+import { heightsOf, look, quiet, wordsOf } from "./rowtext";
 import { hue } from "./transport";
 
 const overscan = 300; // pixels drawn above and below what is visible
@@ -19,58 +19,64 @@ export function Timeline({ data, layout, current, since, matches, needle, narrow
   needle: string; narrow: boolean; select: (step: number) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [view, setView] = useState({ top: 0, height: 800, width: 0 });
   const lane = narrow ? Math.max(15, Math.min(26, 110 / data.lanes.length))
     : Math.max(20, Math.min(64, 320 / data.lanes.length));
   const margin = narrow ? 50 : 116;
   const x = (n: number) => margin + lane * (n + 0.5);
   const right = margin + lane * data.lanes.length + (narrow ? 6 : 12);
 
+  // Rows have places as soon as the width of the timeline is known.
+  const places = useMemo(() => placeRows(view.width === 0 ? []
+    : heightsOf(data, layout.rows, view.width - right, narrow)),
+  [data, layout, right, view.width, narrow]);
+
   // A scroll event sets the view only if the drawn part no longer covers what is visible.
-  const look = () => {
+  const see = () => {
     if (!box.current) return; // An observer may report once more after the end.
-    const { scrollTop: top, clientHeight: height } = box.current;
-    setView((old) => Math.abs(old.top - top) < overscan / 2 && old.height === height ? old
-      : { top, height });
+    const { scrollTop: top, clientHeight: height, clientWidth: width } = box.current;
+    setView((old) => Math.abs(old.top - top) < overscan / 2 && old.height === height &&
+      old.width === width ? old : { top, height, width });
   };
-  useLayoutEffect(look, [layout]);
+  useLayoutEffect(see, [places]);
   useEffect(() => {
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(see);
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, []);
   useLayoutEffect(() => {
-    const row = layout.rows[current];
+    const top = places.tops[current];
+    const bottom = places.tops[current + 1];
     const b = box.current!;
-    if (!row) return;
+    if (top === undefined || bottom === undefined) return;
     const room = b.clientHeight - head;
-    if (row.top < b.scrollTop + row.height || row.top + 2 * row.height > b.scrollTop + room) {
-      b.scrollTop = row.top - room / 2;
-      look();
+    if (2 * top - bottom < b.scrollTop || 2 * bottom - top > b.scrollTop + room) {
+      b.scrollTop = top - room / 2;
+      see();
     }
-  }, [layout, current, narrow]);
+  }, [places, current, narrow]);
 
-  const shapes = useMemo(() => draw(data, layout, x, lane), [data, layout, lane, margin]);
+  const shapes = useMemo(() => draw(data, layout, places, x, lane), [data, places, lane, margin]);
   const from = view.top - overscan;
   const to = view.top + view.height + overscan;
-  const first = rowAt(layout.rows, from);
-  const last = rowAt(layout.rows, to);
-  const rows = layout.rows.slice(first, last + 1);
+  const first = rowAt(places, from);
+  const rows = places.height === 0 ? [] : layout.rows.slice(first, rowAt(places, to) + 1);
   const found = useMemo(() => new Set(matches.map((n) => layout.stops[n])), [matches, layout]);
   const broken = useMemo(() => new Set(data.violations.map((v) => v.step)), [data]);
   const y0 = Math.max(0, from);
-  const y1 = Math.min(layout.height, to);
+  const y1 = Math.min(places.height, to);
 
   return (
-    <section class="timeline" ref={box} onScroll={look} aria-label="Timeline" tabIndex={-1}>
+    <section class="timeline" ref={box} onScroll={see} aria-label="Timeline" tabIndex={-1}>
       <div class={lane < 25 ? "heads tight" : "heads"} style={{ height: `${head}px` }}>
         {data.lanes.map((l, n) =>
           <span class={`head ${l.kind} ${hue(data, n)}`} style={{ left: `${x(n)}px` }}>
             {l.name}
           </span>)}
       </div>
-      <div class="rows" style={{ height: `${layout.height + 24}px` }} role="list">
-        {rows.map((row, n) => <RowLine key={first + n} data={data} row={row} right={right}
+      <div class="rows" style={{ height: `${places.height + 24}px` }} role="list">
+        {rows.map((row, n) => <RowLine key={first + n} data={data} row={row} left={right}
+          top={places.tops[first + n]!} bottom={places.tops[first + n + 1]!}
           time={showsTime(data, layout, first + n)} here={first + n === current}
           found={found.has(first + n)} fresh={since !== undefined && row.step >= since}
           needle={needle}
@@ -99,93 +105,56 @@ function showsTime(data: Data, layout: Layout, n: number): boolean {
   return true;
 }
 
-const quiet = new Set(["send", "serve", "logged", "applied", "session-state", "healed",
-  "session-opened", "finished"]);
-const loud = new Set(["enter", "leading", "crashed", "lost"]);
-
 // rendered counts the renderings of rows. Tests read it: a row that stays on the screen while the
 // reader scrolls is not rendered again.
 export const rendered = { rows: 0 };
 
 const RowLine = memo(function RowLine({
-  data, row, right, time, here, found, fresh, needle, broken, select,
+  data, row, left, top, bottom, time, here, found, fresh, needle, broken, select,
 }: {
-  data: Data; row: Row; right: number; time: boolean; here: boolean; found: boolean;
-  fresh: boolean; needle: string; broken: boolean; select: (step: number) => void;
+  data: Data; row: Row; left: number; top: number; bottom: number; time: boolean; here: boolean;
+  found: boolean; fresh: boolean; needle: string; broken: boolean; select: (step: number) => void;
 }) {
   rendered.rows++;
-  const step = data.steps[row.step];
-  const kind = step?.kind ?? "";
-  const of = row.kind !== "event" ? row.kind
-    : kind === "fault" ? "fault"
-      : loud.has(kind) || step && grants(step) ? "loud"
-        : quiet.has(kind) ? "quiet" : "";
   const selectable = row.kind !== "gap" && row.kind !== "note";
   return (
     <div role="listitem" aria-current={here ? "step" : undefined}
-      class={["row", of, here && "here", found && "found", fresh && "fresh", broken && "broken"]
-        .filter(Boolean).join(" ")}
-      style={{ top: `${row.top}px`, height: `${row.height}px` }}
-      data-step={selectable ? row.step : undefined} title={row.text}
-      onClick={() => select(row.step)}>
+      class={["row", look(data, row), here && "here", found && "found", fresh && "fresh",
+        broken && "broken"].filter(Boolean).join(" ")}
+      style={{ top: `${top}px`, height: `${bottom - top}px` }}
+      data-step={selectable ? row.step : undefined} onClick={() => select(row.step)}>
       {selectable && <span class="number">{row.kind === "stuck" ? "end"
         : row.first < row.step ? `…${row.step}` : row.step}</span>}
-      {time && <time>{clock(step?.at ?? 0)}</time>}
-      <span class="text" style={{ marginLeft: `${right}px` }}>
-        <span>{rich(row.text, needle)}
-          {row.kind === "event" && step?.source && <code class="source">{step.source}</code>}</span>
+      {time && <time>{clock(data.steps[row.step]?.at ?? 0)}</time>}
+      <span class="text" style={{ marginLeft: `${left}px` }}>
+        <span>{wordsOf(data, row, needle)}</span>
       </span>
     </div>
   );
 });
 
-// rich colors the names of processes and of their znodes in a text, and marks what is searched.
-export function rich(text: string, needle: string): (string | JSX.Element)[] {
-  const parts: (string | JSX.Element)[] = [];
-  const named = (t: string) => {
-    t.split(/(\bc\d+(?:#\d+)?\b)/).forEach((part) => {
-      const number = /^c(\d+)/.exec(part)?.[1];
-      if (number !== undefined && /^c\d+(#\d+)?$/.test(part)) {
-        const process = `p${(Number(number) - 1) % 6 + 1}`;
-        const kind = part.includes("#") ? "node" : "name";
-        parts.push(<span class={`${kind} ${process}`}>{part}</span>);
-      } else if (part !== "") parts.push(part);
-    });
-  };
-  const lower = text.toLowerCase();
-  let at = 0;
-  for (let hit = needle ? lower.indexOf(needle) : -1; hit >= 0; hit = lower.indexOf(needle, at)) {
-    named(text.slice(at, hit));
-    parts.push(<mark>{text.slice(hit, hit + needle.length)}</mark>);
-    at = hit + needle.length;
-  }
-  named(text.slice(at));
-  return parts;
-}
-
 // draw returns the lanes, bars, messages and marks of a layout.
-function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: number): Shape[] {
+function draw(data: Data, layout: Layout, { tops, height }: Places, x: (lane: number) => number,
+  lane: number): Shape[] {
   const shapes: Shape[] = [];
-  const center = (step: number) => {
-    const row = layout.rows[layout.stops[stopAt(layout, step)]!]!;
-    return row.top + row.height / 2;
-  };
+  const middle = (n: number) => (tops[n]! + tops[n + 1]!) / 2;
+  const center = (step: number) => middle(layout.stops[stopAt(layout, step)]!);
   // edge returns the height of a step, or of the border between the rows before and after it.
   const edge = (step: number) => {
-    if (step < 0) return layout.height;
+    if (step < 0) return height;
     if (shows(layout, step)) return center(step);
     const stop = stopAt(layout, step);
-    const row = layout.rows[layout.stops[stop]!]!;
-    if (row.first > step) return 0;
-    const next = layout.rows[layout.stops[stop + 1] ?? -1];
-    return next ? (row.top + row.height + next.top) / 2 : layout.height;
+    const n = layout.stops[stop]!;
+    if (layout.rows[n]!.first > step) return 0;
+    const next = layout.stops[stop + 1];
+    return next === undefined ? height : (tops[n + 1]! + tops[next]!) / 2;
   };
-  if (layout.stops.length === 0) return shapes;
+  if (layout.stops.length === 0 || height === 0) return shapes;
 
   data.lanes.forEach((l, n) => {
     if (l.kind === "process") return;
-    shapes.push({ top: 0, bottom: layout.height, draw:
-      <line class="lane" x1={x(n)} x2={x(n)} y1={0} y2={layout.height} /> });
+    shapes.push({ top: 0, bottom: height, draw:
+      <line class="lane" x1={x(n)} x2={x(n)} y1={0} y2={height} /> });
   });
 
   const wide = Math.min(10, lane * 0.4);
@@ -226,11 +195,11 @@ function draw(data: Data, layout: Layout, x: (lane: number) => number, lane: num
     const row = layout.rows[n]!;
     if (row.lane < 0) continue;
     const cx = x(row.lane);
-    const cy = row.top + row.height / 2;
+    const cy = middle(n);
     const kind = row.kind === "stuck" ? "stuck" : data.steps[row.step]!.kind;
     const violated = row.kind === "stuck" || broken.has(row.step);
     const color = hue(data, row.lane);
-    shapes.push({ top: row.top, bottom: row.top + row.height, draw: <g class={`dot ${color}`}>
+    shapes.push({ top: tops[n]!, bottom: tops[n + 1]!, draw: <g class={`dot ${color}`}>
       {violated && <circle class="ring" cx={cx} cy={cy} r={9} />}
       {kind === "fault" || kind === "crashed"
         ? <path class="bolt" d={`M${cx} ${cy - 7}l7 7l-7 7l-7 -7z`} />

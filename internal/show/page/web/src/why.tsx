@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Data, Likelihood } from "./data";
-import { rich } from "./timeline";
+import { rich } from "./rowtext";
 
 // linked makes links of the numbers of events in a text.
 function linked(text: string, step: number, goTo: (step: number) => void):

@@ -1,5 +1,5 @@
 import { clock } from "../rows";
-import { rich } from "../timeline";
+import { rich } from "../rowtext";
 import type { Choice, Path } from "./api";
 import { pathOf } from "./api";
 import type { Place } from "./branches";
