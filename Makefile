@@ -28,14 +28,14 @@ long: ## Run everything that the tests can do; `make test` runs a sample of long
 	INTERLOCK_LONG=1 go test -timeout=60m work
 
 race: ## Run the tests of what is concurrent under the race detector.
-	go test -race -vet=off -run='^Test' -skip='$(reconnections)' $(connections)
+	go test -race -vet=off -run='^Test' -skip='TestRowLock$$|$(reconnections)' $(connections)
 	go test -race -vet=off -run='$(concurrent)' $(searches)
 	go test -race -vet=off -run='^TestScripts$$/^(serve|json|budget|real)' ./cmd/interlock
 
 race-all: ## Run all tests under the race detector.
 	go test -race -vet=off -timeout=60m -skip='$(reconnections)' work
 
-daily: long race-all mutate ## Run what CI runs once a day: everything that the tests can do.
+daily: long race-all mutate mutate-search-quick ## Run what CI runs once a day: everything that the tests can do.
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage internal/show/page/web/node_modules
