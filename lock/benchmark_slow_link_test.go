@@ -14,8 +14,8 @@ import (
 )
 
 // BenchmarkZooKeeperSlowLink measures for which share of the time, in per cent, a contender holds a
-// lock that it releases after each session timeout of 4 s, on links whose round trips take 0 to 30 %
-// of that. All links are measured at once, each for b.N session timeouts from the first grant.
+// lock that it releases after each session timeout of 4 s, on links whose round trips take 0 to
+// 30 % of that. All links are measured at once, each for b.N session timeouts from the first grant.
 func BenchmarkZooKeeperSlowLink(b *testing.B) {
 	const timeout = 4 * time.Second
 	server := startZooKeeper(b)

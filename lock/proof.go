@@ -194,11 +194,11 @@ const chainTrips = 3
 
 // noteTrip notes how long a request took. The caller holds p.mu.
 //
-// A link is slow if a lease needs a chain. On a faster one a holder has the time to read two nodes
-// and to confirm by a pair, in the sixth of the timeout that a lease lasts at least after the
-// grant, of which it waits for half. A chain leaves less time, so it goes on until several trips
-// have been twice as fast. A request that takes too long for a chain tells nothing: it may have
-// waited for a connection.
+// A link is slow if a lease needs a chain. After the grant a lease lasts for at least a sixth of
+// the timeout. On a faster link a holder waits for half of that, and has the time to read two nodes
+// and to confirm by a pair in the other half. A chain leaves less time, so it goes on until several
+// trips have been twice as fast. A request that takes too long for a chain tells nothing: it may
+// have waited for a connection.
 func (p *proof) noteTrip(trip time.Duration) {
 	if trip > p.validity/chainTrips {
 		return

@@ -45,8 +45,8 @@ func TestDies(t *testing.T) {
 }
 `
 
-// A lock of a user, one of two that its test checks, is explored from a counterexample on, on a page
-// and in a terminal, and the schedule is saved.
+// A lock of a user, one of two that its test checks, is explored from a counterexample on, on a
+// page and in a terminal, and the schedule is saved.
 func TestExploreOwnLock(t *testing.T) {
 	long.Only(t) // It builds another module.
 	t.Parallel()

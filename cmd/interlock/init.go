@@ -114,7 +114,8 @@ func moduleOf(directory string) (*ownModule, error) {
 	return &ownModule{root, parsed}, err
 }
 
-// nearestWith returns the nearest directory at or above one that has an entry, or "".
+// nearestWith returns the directory, or the nearest one above it, that has an entry of the name, or
+// "".
 func nearestWith(directory, name string) string {
 	for {
 		_, err := os.Stat(filepath.Join(directory, name))

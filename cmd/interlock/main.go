@@ -35,10 +35,13 @@ func run(t *testing.T, arguments []string) int {
 func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stderr io.Writer) int {
 	root := newRoot(t)
 	root.SetArgs(arguments)
-	out := &errorWriter{w: folded(stdout)}
+	text, endText := folded(stdout)
+	defer endText()
+	out := &errorWriter{w: text}
 	root.SetOut(out)
-	stderr = folded(stderr)
 	root.SetErr(stderr)
+	complaints, endComplaints := folded(stderr)
+	defer endComplaints()
 	command, err := checkTopic(root, arguments)
 	if err == nil {
 		command, err = root.ExecuteContextC(ctx)
@@ -46,16 +49,16 @@ func execute(ctx context.Context, t *testing.T, arguments []string, stdout, stde
 	var status *exit.Error
 	switch {
 	case unwritable(out.err):
-		fmt.Fprintf(stderr, "interlock: %v\n", out.err)
+		fmt.Fprintf(complaints, "interlock: %v\n", out.err)
 		return exit.Internal
 	case err == nil:
 		return exit.OK
 	case !errors.As(err, &status):
-		fmt.Fprintf(stderr, "interlock: %v (see %s --help)\n", err, command.CommandPath())
+		fmt.Fprintf(complaints, "interlock: %v (see %s --help)\n", err, command.CommandPath())
 		return exit.Usage
 	}
 	if status.Err != nil {
-		fmt.Fprintf(stderr, "interlock: %v\n", status.Err)
+		fmt.Fprintf(complaints, "interlock: %v\n", status.Err)
 	}
 	return status.Status
 }

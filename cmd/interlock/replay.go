@@ -29,6 +29,7 @@ type replayFlags struct {
 	full, run, step bool
 	scheduler       bool
 	times           int
+	timesGiven      bool
 	json            string
 }
 
@@ -64,12 +65,13 @@ Exit status:
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, arguments []string) error {
+			f.timesGiven = cmd.Flags().Changed("times")
 			switch {
 			case f.times < 1:
 				return fmt.Errorf("--times must be at least 1, not %d", f.times)
 			case cmd.Flags().Changed("json") && f.json == "":
 				return file.ErrNoJSON
-			case f.step && (f.full || f.json != "" || cmd.Flags().Changed("times")):
+			case f.step && (f.full || f.json != "" || f.timesGiven):
 				return errors.New("--step cannot be combined with --full, --json or --times")
 			case f.step:
 				return runStep(cmd.Context(), t, arguments[0], cmd.ErrOrStderr())

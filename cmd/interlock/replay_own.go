@@ -81,6 +81,9 @@ func (n *notBundled) replay(ctx context.Context, f *replayFlags, stdout, stderr 
 		return own.runOwn(ctx, stdout, stderr)
 	case !n.isCounterexample():
 		return n
+	case f.timesGiven:
+		return errors.New("--times has no effect on a recording that is only shown; --run runs the " +
+			"test of the lock")
 	}
 	return n.show(f, stdout, stderr)
 }
@@ -116,15 +119,15 @@ func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
 // write prints a recorded report, and how to replay the counterexample.
 func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) error {
 	fitTerminal(explained, w)
-	for i, why := range explained.Whys {
+	for _, why := range explained.Whys {
 		fmt.Fprintln(w)
 		explained.Why(w, why)
-		if i == 0 {
-			explained.WriteLikelihood(w)
-		}
 	}
 	fmt.Fprintln(w)
 	if err := writeTimeline(w, explained, full); err != nil {
+		return err
+	}
+	if err := explained.WriteLikelihood(w); err != nil {
 		return err
 	}
 	own, err := n.test()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -41,22 +42,35 @@ func terminalOf(w io.Writer) *os.File {
 	return file
 }
 
-// A folder folds lines that are longer than the width of a terminal.
+// A folder folds lines that are longer than the width of a terminal. Its methods may be called
+// concurrently.
 type folder struct {
 	terminal *os.File
-	line     []byte // the beginning of a line that has not ended
+
+	mu   sync.Mutex
+	line []byte // the beginning of a line that has not ended
 }
 
-// folded returns a writer that folds lines if w is a terminal, or w itself.
-func folded(w io.Writer) io.Writer {
-	if terminal := terminalOf(w); terminal != nil {
-		return &folder{terminal: terminal}
+// folded returns a writer that folds lines if w is a terminal, or w itself. The function writes the
+// rest of the last line.
+func folded(w io.Writer) (_ io.Writer, end func()) {
+	terminal := terminalOf(w)
+	if terminal == nil {
+		return w, func() {}
 	}
-	return w
+	f := &folder{terminal: terminal}
+	return f, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.terminal.Write(f.line)
+		f.line = nil
+	}
 }
 
 // Write implements io.Writer. It writes the lines that end in p. JSON stays as it is.
 func (f *folder) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	width, _, err := term.GetSize(int(f.terminal.Fd()))
 	if err != nil || len(f.line) == 0 && bytes.HasPrefix(p, []byte("{")) {
 		return f.terminal.Write(p)
@@ -75,8 +89,8 @@ func (f *folder) Write(p []byte) (int, error) {
 }
 
 // fold folds a line at blanks, and indents what follows more deeply. Escape sequences have no
-// width, so a line with one, which is made for the terminal, stays as it is; and so does a command
-// that is to be copied.
+// width, so a line with one, which is made for the terminal, stays as it is. So does a command for
+// replay, which readers copy.
 func fold(line string, width int) string {
 	text := strings.TrimLeft(line, " ")
 	if utf8.RuneCountInString(line)-1 <= width || strings.ContainsRune(line, '\x1b') ||

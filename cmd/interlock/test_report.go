@@ -218,8 +218,7 @@ func (a *activity) say() {
 	}
 	if time.Since(a.last) >= silence {
 		a.shown = true
-		a.progress.Print(fmt.Sprintf("%.60s: %v", a.label,
-			time.Since(a.began).Truncate(time.Second)))
+		a.progress.Print(fmt.Sprintf("%v: %s", time.Since(a.began).Truncate(time.Second), a.label))
 	}
 	a.timer.Reset(time.Second)
 }

@@ -13,8 +13,8 @@ import (
 // there is none.
 func TestActivity(t *testing.T) {
 	for terminal, want := range map[bool]string{
-		true: "ok\n\r\x1b[Kbuilding and testing ./lease: 3s" +
-			"\r\x1b[Kbuilding and testing ./lease: 4s\r\x1b[Kend\n",
+		true: "ok\n\r\x1b[K3s: building and testing ./lease" +
+			"\r\x1b[K4s: building and testing ./lease\r\x1b[Kend\n",
 		false: "ok\nend\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-sim/interlock/history"
 )
 
-// sayFaults tells what the faults up to the last event that the text is about have done, except for
-// those that the text has told of.
+// sayFaults tells what each fault has done that struck up to the last event that the text is about,
+// unless the text cites the fault already.
 func (s *story) sayFaults() {
 	last := s.v.Event
 	for _, i := range s.cited {

@@ -56,8 +56,8 @@ func (s *story) behind(grant int) {
 	for m := range queue.Nodes {
 		gone := &queue.Nodes[m]
 		if gone.Process == e.Process && gone.Deleted > 0 && gone.Precedes(rival) {
-			s.say("Its own place before that, %s, it had given up (event %d).",
-				s.node(gone.Path), s.cite(gone.Deleted))
+			s.say("%s had given up an earlier place of its own, %s (event %d).",
+				process(e.Process), s.node(gone.Path), s.cite(gone.Deleted))
 		}
 	}
 }

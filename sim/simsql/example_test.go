@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-sim/interlock/sim/simsql"
 )
 
-// A rowLock is an example of a user's lock: the process that has written the row has the lock for 10
-// seconds.
+// A rowLock is an example of a user's lock: the process that has written the row has the lock for
+// 10 seconds.
 type rowLock struct {
 	db    *sql.DB
 	owner string

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-sim/interlock/sim/simredis"
 )
 
-// A keyLock is an example of a user's lock: the process whose SET creates the key has the lock until
-// it expires.
+// A keyLock is an example of a user's lock: the process whose SET creates the key has the lock
+// until the key expires.
 type keyLock struct {
 	client *redis.Client
 	value  string // by which the lock knows its key

@@ -34,6 +34,16 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: w, Terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
+// columns returns the width of the terminal, or 80 if it does not tell.
+func (p *Progress) columns() int {
+	if file, ok := p.w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
 // Begin begins the progress of a search, or of something else without a campaign. Its lines begin
 // with the label.
 func (p *Progress) Begin(c *campaign.Campaign, label string) {
@@ -74,21 +84,17 @@ func (p *Progress) Show(found report.Report) {
 	if left, ok := p.remaining(r); ok {
 		line += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
-	line = p.label + line
-	if p.Terminal && p.label != "" {
-		line = fmt.Sprintf("%.79s", line) // One line, as in Shrinking.
-	}
-	p.Print(line)
+	p.Print(p.label + line)
 }
 
-// Print prints a line of progress.
+// Print prints a line of progress. On a terminal it is cut: a line that wraps is not overwritten.
 func (p *Progress) Print(line string) {
 	if !p.Terminal {
 		fmt.Fprintln(p.w, line)
 		return
 	}
 	p.shown = true
-	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	fmt.Fprintf(p.w, "\r\x1b[K%.*s", p.columns()-1, line)
 }
 
 // Say prints a line that stays.
@@ -122,12 +128,8 @@ func (p *Progress) remaining(r *report.Runs) (left time.Duration, ok bool) {
 
 // Shrinking says which distinct failure is shrunk next.
 func (p *Progress) Shrinking(r *report.Runs, index int) {
-	line := fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
-		r.Distinct[index].Signature)
-	if p.Terminal {
-		line = fmt.Sprintf("%.79s", line) // One line: a longer one could not be overwritten.
-	}
-	p.Print(line)
+	p.Print(fmt.Sprintf("shrinking %d of %d: %s", index+1, len(r.Distinct),
+		r.Distinct[index].Signature))
 }
 
 // Clear removes the line from the terminal.

@@ -46,7 +46,7 @@ func TestProgress(t *testing.T) {
 	tell(&Progress{w: &terminal, campaign: campaign, Terminal: true})
 	lines := strings.Split(terminal.String(), "\r\x1b[K")
 	if len(lines) != 7 || lines[0] != "" || lines[6] != "" ||
-		!strings.HasPrefix(lines[1], "50 schedules, ") {
+		!strings.HasPrefix(lines[1], "50 schedules, ") || len(lines[1]) != 79 {
 		t.Errorf("terminal: %q", lines)
 	}
 }

@@ -43,8 +43,8 @@ type Runs interface {
 	// Scenario returns the scenario of the runs.
 	Scenario() *Scenario
 	// Follow returns the state in which a run along the path ends. A lenient run goes on where a
-	// deviation is not enabled; skipped are these and those that are not reached. The error is a
-	// [BadPath], that of the context, or says why there is no run.
+	// deviation is not enabled. Skipped are the deviations that are not enabled or not reached. The
+	// error is a [BadPath], that of the context, or says why there is no run.
 	Follow(ctx context.Context, path Path, lenient bool) (_ *State, skipped []engine.Deviation,
 		_ error)
 	// Save saves a path as [Explorer.Save] says.

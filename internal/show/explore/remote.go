@@ -79,19 +79,20 @@ type Remote struct {
 // NewRemote returns runs in the process at the other end of the connection that the function makes.
 func NewRemote(connect func() (io.ReadWriteCloser, error)) (*Remote, error) {
 	r := &Remote{connect: connect}
-	return r, r.begin()
+	_, err := r.begin()
+	return r, err
 }
 
-// begin connects.
-func (r *Remote) begin() error {
+// begin connects, and returns the connection.
+func (r *Remote) begin() (io.ReadWriteCloser, error) {
 	connection, err := r.connect()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scenario, in := new(Scenario), json.NewDecoder(connection)
 	if err := in.Decode(scenario); err != nil {
 		connection.Close()
-		return err
+		return nil, err
 	}
 	r.in = in
 	if r.scenario == nil { // Later ones are the same, and others may read this one.
@@ -100,7 +101,7 @@ func (r *Remote) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.connection = connection
-	return nil
+	return connection, nil
 }
 
 // Close closes the connection. It may be called while a request is under way, which then fails.
@@ -145,10 +146,10 @@ func (r *Remote) ask(ctx context.Context, q *request) (*answer, error) {
 	connection := r.connection
 	r.mu.Unlock()
 	if connection == nil {
-		if err := r.begin(); err != nil {
+		var err error
+		if connection, err = r.begin(); err != nil {
 			return nil, err
 		}
-		connection = r.connection
 	}
 	// A process that has ended does not read. The error of the next read says why.
 	json.NewEncoder(connection).Encode(q)

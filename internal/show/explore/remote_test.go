@@ -30,8 +30,8 @@ func newLocal(t *testing.T, out string) *explore.Local {
 		explore.Below(out, func(directory string) string { return "replay " + directory }))
 }
 
-// A remote has the answers of the runs at the other end, and its errors. If the connection ends, the
-// request under way fails, and the next one connects again.
+// A remote has the answers of the runs at the other end, and its errors. If the connection ends,
+// the request under way fails, and the next one connects again.
 func TestRemote(t *testing.T) {
 	ctx, out, local := t.Context(), t.TempDir(), newLocal(t, t.TempDir())
 	var served []net.Conn

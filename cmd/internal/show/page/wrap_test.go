@@ -16,8 +16,8 @@ type wrapped struct {
 	Wrong         []string // rows that are cut or overlap, and dots beside their rows
 }
 
-// Texts are whole at every width: a row is as high as its lines need, the next begins where it ends,
-// and the dot of its event is in its middle.
+// Texts are whole at every width: a row is as high as its lines need, the next begins where it
+// ends, and the dot of its event is in its middle.
 func TestWholeTexts(t *testing.T) {
 	data := reported(smallHistory(), &history.Violation{
 		Property: history.ClientMutualExclusion, Event: 17,
