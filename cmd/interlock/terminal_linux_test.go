@@ -12,7 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*[mK]")
+
+// isLineEnd reports whether a character ends a line: progress returns to the beginning of its line.
+func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
 // Text fits a terminal of 80 columns, and uses one of 120. Only a command to copy is longer.
 func TestWidth(t *testing.T) {
@@ -23,13 +26,14 @@ func TestWidth(t *testing.T) {
 	}
 	for _, columns := range []uint16{80, 120} {
 		for _, line := range []string{
-			"check --lock late-notice --max-pause 300ms --out OUT", "check --help", "locks",
+			"check --lock late-notice --max-pause 300ms --out OUT",
+			"check --lock herd --schedules 4000", "check --help", "locks",
 			"locks mutex redlock", "help faults", "help strategies",
 		} {
 			arguments := strings.Fields(strings.ReplaceAll(line, "OUT", t.TempDir()))
 			longest, text := 0, onTerminal(t, columns, exec.Command(executable, arguments...))
-			for line := range strings.Lines(text) {
-				line = escapes.ReplaceAllString(strings.TrimRight(line, "\r\n"), "")
+			for line := range strings.FieldsFuncSeq(text, isLineEnd) {
+				line = escapes.ReplaceAllString(line, "")
 				if !strings.HasPrefix(line, "replay ") {
 					longest = max(longest, utf8.RuneCountInString(line))
 				}
