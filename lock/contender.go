@@ -440,8 +440,8 @@ func (c *contender) checkCancelled() error {
 	}
 }
 
-// pause waits before a request is retried. A try does not wait for a connection to get older, nor
-// without a node.
+// pause waits before a request is retried: after a slow connection, until requests can lead to a
+// grant. A try does not wait for that, nor without a node.
 func (c *contender) pause(err error) error {
 	if err == errRestart {
 		return nil
@@ -454,11 +454,23 @@ func (c *contender) pause(err error) error {
 	if closed {
 		return zk.ErrClosing
 	}
-	delay := c.retryAfter
-	if err == errSlowConnection {
-		delay += c.session.proof.youngFor()
+	for {
+		delay := c.retryAfter
+		if err == errSlowConnection {
+			delay += c.session.proof.youngFor()
+		}
+		if err := c.sleep(delay); err != nil {
+			return err
+		}
+		if err != errSlowConnection || !c.session.settling() {
+			return nil
+		}
 	}
-	timer := time.NewTimer(delay)
+}
+
+// sleep waits for the duration. It returns an error if the attempt must end before.
+func (c *contender) sleep(duration time.Duration) error {
+	timer := time.NewTimer(duration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
