@@ -340,7 +340,9 @@ func (c *contender) checkInterrupted() error {
 func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	switch {
 	case c.ownWatch == nil:
-		return max(1, c.timeout/recentPart-time.Since(c.lastSeen)), false
+		// Without the spread, a deadline of the caller may pass at the very same instant.
+		seen := time.Since(c.lastSeen)
+		return max(1, c.timeout/recentPart-seen) + c.guid.spread()/2, false
 	case c.rule.kind == shared:
 		return c.timeout, true
 	}
