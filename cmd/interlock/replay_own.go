@@ -82,8 +82,8 @@ func (n *notBundled) replay(ctx context.Context, f *replayFlags, stdout, stderr 
 	case !n.isCounterexample():
 		return n
 	case f.timesGiven:
-		return errors.New("--times has no effect on a recording that is only shown; --run runs the " +
-			"test of the lock")
+		return errors.New("--times has no effect on a recording that is only shown; " +
+			"--run runs the test of the lock")
 	}
 	return n.show(f, stdout, stderr)
 }
