@@ -85,7 +85,7 @@ func TestExploreOwnLock(t *testing.T) {
 			t.Errorf("%s: %v\n%s", saved.Replay, err, printed)
 		}
 	}
-	stepThrough(t, found, "progress", "q")
+	goThrough(t, "progress", "q", "replay", found, "--step")
 	m.exploreDying(t)
 
 	m.replace(t, "own/own_test.go", `Name: "own"`, `Name: "other"`)

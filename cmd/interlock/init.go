@@ -194,8 +194,8 @@ func localPath(directory string) string {
 // requirement returns the command that makes a module require modules of Interlock: this version,
 // or the source that the program was built from.
 func requirement(paths []string) string {
-	source, version := sourceDirectory(), program.Version()
-	if source == "" && released(version) {
+	source, version := program.Source(), program.Version()
+	if source == "" && program.Released() {
 		return "go get " + strings.Join(paths, "@"+version+" ") + "@" + version
 	}
 	if source == "" {
@@ -207,9 +207,4 @@ func requirement(paths []string) string {
 		command += " -replace " + path + "=" + shellQuote(source+within)
 	}
 	return command
-}
-
-// released reports whether a version of Interlock can be had from a module proxy.
-func released(version string) bool {
-	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+")
 }

@@ -57,8 +57,8 @@ func ciCommand(pattern string) string {
 
 // installation returns the shell command that installs the command interlock.
 func installation() string {
-	if version := program.Version(); released(version) {
-		return "go install " + interlockModule + "/cmd/interlock@" + version
+	if program.Released() {
+		return "go install " + interlockModule + "/cmd/interlock@" + program.Version()
 	}
 	return "git clone --depth 1 " + projectURI + " /tmp/interlock && " +
 		"go -C /tmp/interlock install ./cmd/interlock"

@@ -34,9 +34,10 @@ func newRegress() *cobra.Command {
 		Short: "Write a Go test that replays a counterexample",
 		Long: `Regress writes a test that fails as long as the schedule of the counterexample
 in DIR violates a property. If a test of your own has found it, the new test
-goes into the same package. For a bundled lock, the test goes with a copy of the
-counterexample into the package of --package, by default the current
-directory; put your lock in the place of the bundled one there.
+goes into the same package, which --package names if interlock test ran it. For
+a bundled lock, the test goes with a copy of the counterexample into the package
+of --package, by default the current directory; put your lock in the place of
+the bundled one there.
 
 An existing file with other contents is an error.`,
 		Example: "  interlock regress interlock-failures/no-recheck-fifo-0123456789abcdef",
@@ -58,8 +59,7 @@ An existing file with other contents is an error.`,
 			if err := r.write(); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\nrun   cd %s && go test -run '^%s$' .\n",
-				r.path, shellQuote(r.directory), r.Test)
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\nrun   %s\n", r.path, r.command())
 			return nil
 		},
 	}
@@ -73,6 +73,7 @@ type regression struct {
 	path      string // of the file
 	source    string // the counterexample
 	copied    bool   // the counterexample has to be copied
+	built     bool   // interlock test builds the test that found it
 
 	Package    string
 	Constraint string // the build constraint of the test that found it, or ""
@@ -147,7 +148,12 @@ func (r *regression) ofBundled(packaged string) error {
 // ofOwn sets where the test of a user's own lock goes: to the test that found it.
 func (r *regression) ofOwn(packaged string) error {
 	own, err := newOwnLock(r.source)
-	if err != nil {
+	switch {
+	case errors.Is(err, recording.ErrBuilt) && packaged != "":
+		return r.ofBuilt(packaged)
+	case errors.Is(err, recording.ErrBuilt):
+		return errors.New("--package must name the package whose test found the counterexample")
+	case err != nil:
 		return err
 	}
 	r.directory, r.Artifact = own.packaged, filepath.ToSlash(own.test.Directory)
@@ -162,7 +168,28 @@ func (r *regression) ofOwn(packaged string) error {
 		}
 		r.directory = packaged
 	}
-	r.Found, _, _ = strings.Cut(own.test.Name, "/")
+	return r.beside(own.test.Name)
+}
+
+// ofBuilt sets where the test goes if interlock test ran the test that found the counterexample.
+func (r *regression) ofBuilt(packaged string) error {
+	test, _, err := recording.TestOf(r.source)
+	if err != nil {
+		return err
+	}
+	absolute, err := filepath.Abs(r.source)
+	if err != nil {
+		return err
+	}
+	r.directory, r.copied, r.built = packaged, true, true
+	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test),
+		filepath.Base(absolute)))
+	return r.beside(test)
+}
+
+// beside puts the test into the package of the test that found the counterexample.
+func (r *regression) beside(test string) error {
+	r.Found, _, _ = strings.Cut(test, "/")
 	files, err := parseGo(r.directory)
 	if err != nil {
 		return err
@@ -178,6 +205,14 @@ func (r *regression) ofOwn(packaged string) error {
 	}
 	return fmt.Errorf("%s: the package in %s has no test %s any more", r.source, r.directory,
 		r.Found)
+}
+
+// command returns the shell command that runs the test.
+func (r *regression) command() string {
+	if r.built {
+		return fmt.Sprintf("%s test %s --run '^%s$'", invocation(), shellQuote(r.directory), r.Test)
+	}
+	return fmt.Sprintf("cd %s && go test -run '^%s$' .", shellQuote(r.directory), r.Test)
 }
 
 // parseGo parses the Go files of a directory, in the order of their names.

@@ -21,10 +21,17 @@ func runStep(ctx context.Context, t *testing.T, path string, stderr io.Writer) e
 	if _, err := recording.Read(path); err != nil {
 		return err
 	}
+	return stepThrough(ctx, func() (*explored, error) {
+		return exploreRecorded(ctx, t, path, "", stderr)
+	})
+}
+
+// stepThrough shows what open returns step by step in the terminal.
+func stepThrough(ctx context.Context, open func() (*explored, error)) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("--step needs a terminal; interlock explore --schedule shows a page")
 	}
-	e, err := exploreRecorded(ctx, t, path, "", stderr)
+	e, err := open()
 	switch {
 	case ctx.Err() != nil:
 		return nil

@@ -117,7 +117,7 @@ func buildScheduled(ctx context.Context, flags []string, stderr io.Writer) (stri
 	const command = "github.com/interlock-sim/interlock/cmd/interlock"
 	build := exec.CommandContext(ctx, "go",
 		append(append([]string{"build", "-o", path}, flags...), command)...)
-	if build.Dir = sourceDirectory(); build.Dir == "" {
+	if build.Dir = program.Source(); build.Dir == "" {
 		build.Args = append(append([]string{"go", "install"}, flags...),
 			command+"@"+program.Version())
 		build.Env = append(os.Environ(), "GOBIN="+directory)

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
+	"github.com/interlock-sim/interlock/cmd/internal/testkit/chromium"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/effort"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
@@ -27,8 +28,14 @@ import (
 // TestMain runs the tests, or the program if the test binary is called by its name.
 func TestMain(m *testing.M) {
 	effort.Lower()
-	testscript.Main(m, map[string]func(){"interlock": main})
+	testscript.Main(browserTests{m}, map[string]func(){"interlock": main})
 }
+
+// browserTests are tests that open pages in a browser.
+type browserTests struct{ *testing.M }
+
+// Run runs the tests and returns the status.
+func (t browserTests) Run() int { return chromium.Run(t.M) }
 
 // TestScripts runs the scripts in testdata. Their commands, beyond those of testscript, are
 // described where they are defined.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,6 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
-	"github.com/interlock-sim/interlock/internal/base/program"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
@@ -41,6 +39,7 @@ type testFlags struct {
 	strategy  string
 	keepGoing bool
 	replay    string
+	step      bool
 	tags      string
 	timeout   time.Duration
 	verbose   bool
@@ -125,6 +124,7 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
 		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
+	flags.BoolVar(&f.step, "step", false, "with --replay, go through the schedule step by step")
 	flags.StringVar(&f.tags, "tags", "", "build tags of the package, separated by commas")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
@@ -170,6 +170,12 @@ func (f *testFlags) validate() error {
 			return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
 		}
 	}
+	switch {
+	case f.step && f.replay == "":
+		return errors.New("--step needs --replay")
+	case f.step && f.json+f.junit+f.sarif != "":
+		return errors.New("--step cannot be combined with --json, --junit or --sarif")
+	}
 	if f.replay != "" {
 		if _, err := recording.Read(f.replay); err != nil {
 			return fmt.Errorf("--replay: %w", err)
@@ -182,6 +188,11 @@ func (f *testFlags) validate() error {
 func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if f.step {
+		return stepThrough(cmd.Context(), func() (*explored, error) {
+			return f.exploreBuilt(cmd.Context(), pattern, cmd.ErrOrStderr())
+		})
 	}
 	o, err := f.openOutputs(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
@@ -237,8 +248,7 @@ func (f *testFlags) build(ctx context.Context, pattern string, stderr io.Writer)
 	error,
 ) {
 	test := &gobuild.Test{
-		Pattern: pattern, Glue: f.glue, Interlock: f.interlock, Version: program.Version(),
-		Scheduler: f.scheduler, Tags: f.tags,
+		Pattern: pattern, Glue: f.glue, Scheduler: f.scheduler, Tags: f.tags,
 		Flags: []string{"-timeout=" + f.timeout.String()},
 	}
 	if f.run != "" {
@@ -247,37 +257,23 @@ func (f *testFlags) build(ctx context.Context, pattern string, stderr io.Writer)
 	if f.verbose {
 		test.Flags = append(test.Flags, "-v")
 	}
-	var err error
 	if f.interlock != "" {
+		var err error
 		if test.Interlock, err = filepath.Abs(f.interlock); err != nil {
 			return nil, err
 		}
-	} else if test.Interlock = sourceDirectory(); test.Interlock == "" &&
-		!released(test.Version) {
-		return nil, errors.New("this program is no release, and its source is gone: name it " +
-			"by --interlock")
-	}
-	if test.Interlock != "" {
 		if _, err := os.Stat(filepath.Join(test.Interlock, "go.mod")); err != nil {
 			return nil, fmt.Errorf("--interlock: %w", err)
 		}
 	}
 	build, err := gobuild.Prepare(ctx, test)
+	if errors.Is(err, gobuild.ErrNoSource) {
+		return nil, fmt.Errorf("%w: name it by --interlock", err)
+	}
 	if err == nil && build.Unscheduled != nil {
 		fmt.Fprintf(stderr, "%v; going on without\n", build.Unscheduled)
 	}
 	return build, err
-}
-
-// sourceDirectory returns the directory of the source that the program was built from, or "" if it
-// does not exist here.
-func sourceDirectory() string {
-	_, path, _, _ := runtime.Caller(0)
-	directory := filepath.Dir(filepath.Dir(filepath.Dir(path)))
-	if _, err := os.Stat(filepath.Join(directory, "go.mod")); err != nil || !filepath.IsAbs(path) {
-		return ""
-	}
-	return directory
 }
 
 // environment returns the variables that tell Check what the flags say.

@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -34,4 +37,23 @@ func Version() string {
 		return info.Main.Version
 	}
 	return "(unknown)"
+}
+
+// Released reports whether a module proxy has the version of [Version].
+func Released() bool {
+	version := Version()
+	return strings.HasPrefix(version, "v") && !strings.Contains(version, "+")
+}
+
+// Source returns the root of the source that the program was built from, or "" if it does not exist
+// here.
+func Source() string {
+	_, path, _, _ := runtime.Caller(0)
+	for range 4 { // internal/base/program/program.go
+		path = filepath.Dir(path)
+	}
+	if _, err := os.Stat(filepath.Join(path, "go.mod")); err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
 }

@@ -7,6 +7,7 @@ package gobuild
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
+	"github.com/interlock-sim/interlock/internal/base/program"
 )
 
 const modulePath = "github.com/interlock-sim/interlock"
@@ -45,9 +47,9 @@ type Test struct {
 	Glue []string
 	// Overlay are other files to build instead of those at the paths; see go help build.
 	Overlay map[string]string
-	// Interlock is the directory of Interlock's module. It may be "" if Version is not.
+	// Interlock is the directory of Interlock's module, by default that of this program's source
+	// or, where that is gone, the released version.
 	Interlock string
-	Version   string   // of Interlock's module
 	Scheduler bool     // schedules decide the order of goroutines; see package scheduler
 	Tags      string   // build tags, separated by commas
 	Flags     []string // further flags of go test
@@ -60,6 +62,7 @@ type Build struct {
 	Unscheduled error
 
 	test      *Test
+	interlock string // as in Test, or "" for the released version
 	module    string // path of the user's module
 	root      string // its directory
 	pattern   string // relative to the root
@@ -70,9 +73,15 @@ type Build struct {
 	tags      []string // build tags
 }
 
+// ErrNoSource says that there is no Interlock to build a test with.
+var ErrNoSource = errors.New("this program is no release, and its source is gone")
+
 // Prepare makes a test ready to run. An error is one line. The caller closes the build.
 func Prepare(ctx context.Context, test *Test) (*Build, error) {
-	b := &Build{test: test}
+	b := &Build{test: test, interlock: cmp.Or(test.Interlock, program.Source())}
+	if b.interlock == "" && !program.Released() {
+		return nil, ErrNoSource
+	}
 	if test.Tags != "" {
 		b.tags = []string{test.Tags}
 	}
@@ -203,10 +212,10 @@ func (b *Build) copyModule(ctx context.Context) error {
 		return err
 	}
 	directories := []string{b.root}
-	if b.test.Interlock != "" {
-		directories = append(directories, b.test.Interlock)
+	if b.interlock != "" {
+		directories = append(directories, b.interlock)
 		for _, folder := range nested {
-			directories = append(directories, filepath.Join(b.test.Interlock, folder))
+			directories = append(directories, filepath.Join(b.interlock, folder))
 		}
 	}
 	sums := map[string]bool{}
@@ -322,22 +331,22 @@ func (b *Build) addInterlock(ctx context.Context) error {
 	}
 	switch {
 	case b.module == modulePath:
-	case b.test.Interlock != "":
+	case b.interlock != "":
 		flags = append(flags, "-require="+modulePath+"@"+anyVersion)
-		if err := b.replace(ctx, modulePath, anyVersion, b.test.Interlock); err != nil {
+		if err := b.replace(ctx, modulePath, anyVersion, b.interlock); err != nil {
 			return err
 		}
 	default:
-		flags = append(flags, "-require="+modulePath+"@"+b.test.Version)
+		flags = append(flags, "-require="+modulePath+"@"+program.Version())
 	}
 	var directories []string // that replace nested modules
 	for _, folder := range nested {
-		module, directory := modulePath+"/"+folder, filepath.Join(b.test.Interlock, folder)
+		module, directory := modulePath+"/"+folder, filepath.Join(b.interlock, folder)
 		_, err := os.Stat(filepath.Join(directory, "go.mod"))
 		switch {
 		case b.module == module:
-		case b.test.Interlock == "":
-			flags = append(flags, "-replace="+module+"="+module+"@"+b.test.Version)
+		case b.interlock == "":
+			flags = append(flags, "-replace="+module+"="+module+"@"+program.Version())
 		case err == nil: // The module cache has them elsewhere.
 			flags = append(flags, "-dropreplace="+module)
 			directories = append(directories, module, directory)

@@ -114,9 +114,13 @@ type GoTest struct {
 	By string
 }
 
+// ErrBuilt says that interlock test has built the test which replays a counterexample.
+var ErrBuilt = errors.New("interlock test replays it, with --step in the terminal")
+
 // ReadGoTest reads which test replays the counterexample in a directory. It returns an error if the
 // counterexample is not that of a test, or its report has another command than
-// [GoTest.Command]: what others have written there is never run.
+// [GoTest.Command]: what others have written there is never run. The error is an [ErrBuilt] if go
+// test alone cannot run the test.
 func ReadGoTest(directory string) (*GoTest, error) {
 	r, err := readReplay(directory)
 	if err != nil {
@@ -127,7 +131,7 @@ func ReadGoTest(directory string) (*GoTest, error) {
 		return nil, err
 	}
 	if r.By != "" {
-		return nil, fmt.Errorf("%s is replayed by interlock test: %s", directory, r.Replay)
+		return nil, fmt.Errorf("%s: %w: %s", directory, ErrBuilt, r.Replay)
 	}
 	test := &GoTest{Name: r.Test, Directory: filepath.Join(Corpus(r.Test), filepath.Base(absolute))}
 	if r.Replay != test.Command() {

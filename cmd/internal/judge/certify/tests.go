@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/interlock-sim/interlock/internal/base/processgroup"
+	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
@@ -27,12 +28,18 @@ type Tests struct {
 	Run     string `yaml:"run"`     // which tests, as for go test -run; all by default
 	// Schedules is how many schedules each test runs, or 0 for what it runs by default.
 	Schedules int `yaml:"schedules"`
+	// Built reports whether the tests run as by the command interlock test.
+	Built bool `yaml:"interlock_test"`
 }
 
 // validate returns an error if the tests cannot be run as the plan says.
 func (t *Tests) validate() error {
 	if t.Package == "" || strings.HasPrefix(t.Package, "-") {
 		return errors.New("tests need a package, such as ./mylock")
+	}
+	if t.Built && !strings.HasPrefix(t.Package, ".") {
+		return fmt.Errorf("with interlock_test a package is a directory, such as ./mylock, not %s",
+			t.Package)
 	}
 	if t.Schedules < 0 {
 		return fmt.Errorf("schedules must be at least 1, not %d", t.Schedules)
@@ -158,11 +165,12 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	}
 	defer os.Remove(verdicts.Name())
 	defer verdicts.Close()
-	directory, pattern := t.directory(p)
-	command := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=0",
-		"-run="+t.Run, pattern)
-	command.Dir = directory
-	command.Env = append(os.Environ(), recording.VerdictsVariable+"="+verdicts.Name())
+	command, end, err := t.command(ctx, p)
+	if err != nil {
+		return t.untested(p, err.Error()), nil
+	}
+	defer end()
+	command.Env = append(command.Environ(), recording.VerdictsVariable+"="+verdicts.Name())
 	if p.Seed != 0 {
 		command.Env = append(command.Env, "INTERLOCK_SEED="+strconv.FormatUint(p.Seed, 10))
 	}
@@ -190,14 +198,41 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	if ctx.Err() == nil && len(results) == 0 {
 		reason := fmt.Sprintf("no test matches %q", t.Run)
 		if err != nil {
-			reason = p.relative(firstLine(stderr.String() + buildOutput(output)))
+			reason = firstLine(stderr.String() + buildOutput(output))
 		}
-		results = []Tested{{
-			Package: t.Package, Result: failed, Checks: []recording.Verdict{},
-			Said: []string{reason},
-		}}
+		return t.untested(p, reason), nil
 	}
 	return results, nil
+}
+
+// untested returns the result for tests that cannot be run.
+func (t *Tests) untested(p *Plan, reason string) []Tested {
+	return []Tested{{
+		Package: t.Package, Result: failed, Checks: []recording.Verdict{},
+		Said: []string{p.relative(reason)},
+	}}
+}
+
+// command returns the command that runs the tests, to be ended after it.
+func (t *Tests) command(ctx context.Context, p *Plan) (c *exec.Cmd, end func(), err error) {
+	directory, pattern := t.directory(p)
+	flags := []string{"-json", "-timeout=0", "-run=" + t.Run}
+	if !t.Built {
+		flags = append(flags, "-count=1", pattern)
+		c = exec.CommandContext(ctx, "go", append([]string{"test"}, flags...)...)
+		c.Dir = directory
+		return c, func() {}, nil
+	}
+	build, err := gobuild.Prepare(ctx, &gobuild.Test{
+		Pattern: directory + strings.TrimPrefix(pattern, "."), Flags: flags,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c = build.Command(ctx)
+	// Like the counterexample, the command that replays it is relative to the package.
+	c.Env = append(c.Env, recording.CommandVariable+"=interlock test .")
+	return c, build.Close, nil
 }
 
 // relative makes the paths in a text relative to the plan's directory, so that a certificate does

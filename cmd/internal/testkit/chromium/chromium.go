@@ -24,19 +24,22 @@ const timeout = 2 * time.Minute
 // shared is the browser of all tabs of a test binary, which starts with the first tab.
 var shared struct {
 	mu      sync.Mutex
-	ends    bool // Main runs
+	ends    bool // Run runs
 	context context.Context
 	end     func()
 }
 
-// Main runs the tests of a package that opens tabs, and ends their browser.
-func Main(m *testing.M) {
+// Main runs the tests of a package that opens tabs, and ends the program.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run runs the tests of a package that opens tabs, and ends their browser. It returns the status.
+func Run(m *testing.M) int {
 	shared.ends = true
 	status := m.Run()
 	if shared.end != nil {
 		shared.end()
 	}
-	os.Exit(status)
+	return status
 }
 
 // A Tab is a tab of Chromium with storage of its own. Its methods fail the test on errors.
@@ -50,7 +53,7 @@ type Tab struct {
 
 // Open opens a tab, or skips the test if Chromium is not installed. At the end, the test fails with
 // each exception on the page, each message on the console or in the log, and each request for a URL
-// that does not begin with the prefix. TestMain of the package must call [Main].
+// that does not begin with the prefix. TestMain of the package must call [Main] or [Run].
 func Open(t *testing.T, prefix string) *Tab {
 	t.Helper()
 	b := &Tab{T: t}
@@ -73,7 +76,7 @@ func browser(t *testing.T) context.Context {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if !shared.ends {
-		t.Fatal("TestMain does not call chromium.Main")
+		t.Fatal("TestMain calls neither chromium.Main nor chromium.Run")
 	}
 	if shared.end != nil {
 		return shared.context
