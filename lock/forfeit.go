@@ -19,7 +19,6 @@ type othersKey struct{}
 // caller does not count requests that have begun without a connection: others may have lost theirs
 // too, or the session ends.
 func (c *contender) late(since time.Time) error {
-	c.noteBlocked(false)
 	c.observe(Event{Kind: Retried, Err: errTooSlow})
 	if c.tooLate += time.Since(since); c.tooLate < c.timeout {
 		return errRestart

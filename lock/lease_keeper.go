@@ -41,8 +41,9 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 }
 
 // confirmKeeper makes certain that the node exists and that its session is alive, and grants the
-// lock.
+// lock to a contender that has nobody before it.
 func (c *contender) confirmKeeper() (*leaseKeeper, error) {
+	c.noteBlocked(false)
 	if c.session.settling() { // Requests could not lead to a grant.
 		return nil, errSlowConnection
 	}

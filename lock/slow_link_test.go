@@ -294,6 +294,26 @@ func TestTryOnSlowLink(t *testing.T) {
 	})
 }
 
+// TryLockFor says that the lock is not free only if another has it at the end of the wait.
+func TestTryLockForOnYoungConnection(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		lease := w.acquire(w.mutex(1))
+		m := w.mutex(2)
+		try := w.begin(background, func(ctx context.Context) (*lock.Lease, error) {
+			return m.TryLockFor(ctx, sessionTimeout)
+		})
+		w.flow()
+		w.cluster.Cut(w.client(2).Link)
+		w.unlock(lease)
+		w.cluster.Heal(w.client(2).Link)
+		w.reconnectSlowly(2, sessionTimeout/4)
+		w.flow()
+		w.wantWaiting(try)
+		w.pass(sessionTimeout / 2)
+		w.wantError(try, lock.ErrUnavailable)
+	})
+}
+
 // A try on a link that is slow for a young connection does not wait until the connection is older.
 func TestTryOnYoungConnection(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
