@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -72,7 +73,8 @@ func (f *folder) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	width, _, err := term.GetSize(int(f.terminal.Fd()))
-	if err != nil || len(f.line) == 0 && bytes.HasPrefix(p, []byte("{")) {
+	if err != nil || width < timeline.MinimumWidth ||
+		len(f.line) == 0 && bytes.HasPrefix(p, []byte("{")) {
 		return f.terminal.Write(p)
 	}
 	f.line = append(f.line, p...)
@@ -88,13 +90,17 @@ func (f *folder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// copied matches lines with a path or a command, which readers copy, and those of stack traces.
+var copied = regexp.MustCompile(
+	`^ *(replay|counterexample|run|or, without that directory,|cd|go|interlock) |^\t`)
+
 // fold folds a line at blanks, and indents what follows more deeply. Escape sequences have no
-// width, so a line with one, which is made for the terminal, stays as it is. So does a command for
-// replay, which readers copy.
+// width, so a line with one, which is made for the terminal, stays as it is. So does a line that
+// readers copy, and one with a word that does not fit.
 func fold(line string, width int) string {
 	text := strings.TrimLeft(line, " ")
 	if utf8.RuneCountInString(line)-1 <= width || strings.ContainsRune(line, '\x1b') ||
-		strings.HasPrefix(text, "replay ") {
+		copied.MatchString(line) || longestWord(text) > width/2 {
 		return line
 	}
 	indent := strings.Repeat(" ", min(len(line)-len(text), width/2))
@@ -105,4 +111,12 @@ func fold(line string, width int) string {
 		lines.WriteString("  " + follows)
 	}
 	return lines.String()
+}
+
+// longestWord returns the number of characters of the longest word.
+func longestWord(text string) (longest int) {
+	for word := range strings.FieldsSeq(text) {
+		longest = max(longest, utf8.RuneCountInString(word))
+	}
+	return longest
 }

@@ -17,7 +17,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*[mK]")
 // isLineEnd reports whether a character ends a line: progress returns to the beginning of its line.
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
-// Text fits a terminal of 80 columns, and uses one of 120. Only a command to copy is longer.
+// Text fits a terminal of 80 columns, and uses one of 120. Only what readers copy is longer.
 func TestWidth(t *testing.T) {
 	t.Parallel()
 	executable, err := exec.LookPath("interlock")
@@ -34,7 +34,7 @@ func TestWidth(t *testing.T) {
 			longest, text := 0, onTerminal(t, columns, exec.Command(executable, arguments...))
 			for line := range strings.FieldsFuncSeq(text, isLineEnd) {
 				line = escapes.ReplaceAllString(line, "")
-				if !strings.HasPrefix(line, "replay ") {
+				if !copied.MatchString(line) {
 					longest = max(longest, utf8.RuneCountInString(line))
 				}
 			}
@@ -43,6 +43,42 @@ func TestWidth(t *testing.T) {
 				t.Errorf("%s in %d columns: the longest line has %d\n%s", line, columns, longest,
 					text)
 			}
+		}
+	}
+}
+
+// A terminal that does not know its width, or is very narrow, gets text as it is.
+func TestNoWidth(t *testing.T) {
+	t.Parallel()
+	executable, err := exec.LookPath("interlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []uint16{0, 1, 2, 3, 39} {
+		text := onTerminal(t, columns, exec.Command(executable, "locks"))
+		if !strings.Contains(text, "redlock") || strings.Contains(text, "internal error") {
+			t.Errorf("in %d columns:\n%s", columns, text)
+		}
+	}
+}
+
+// A line is folded at blanks, unless readers copy it.
+func TestFold(t *testing.T) {
+	long := "/a/path/" + strings.Repeat("x", 60)
+	for line, want := range map[string]string{
+		"  one two three four five six seven eight nine ten\n": "  one two three four five six\n" +
+			"    seven eight nine ten\n",
+		"counterexample  " + long + "\n":                         "",
+		"or, without that directory, go test -run X --seed=1\n":  "",
+		"  go mod edit -replace a=b -replace c=d -replace e=f\n": "",
+		"\tmain.go:1 +0x123 a line of a stack trace, which is\n": "",
+		"error: cannot read the file " + long + " now\n":         "",
+	} {
+		if want == "" {
+			want = line
+		}
+		if folded := fold(line, 32); folded != want {
+			t.Errorf("%q becomes %q", line, folded)
 		}
 	}
 }
