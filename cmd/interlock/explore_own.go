@@ -67,6 +67,9 @@ func (n *notBundled) explore(ctx context.Context, out string, stderr io.Writer) 
 	if err != nil {
 		return nil, err
 	}
+	if err := own.prepare(ctx); err != nil {
+		return nil, err
+	}
 	if out != "" {
 		if out, err = filepath.Abs(out); err != nil {
 			return nil, err
@@ -122,6 +125,9 @@ func (f *testFlags) exploreBuilt(ctx context.Context, pattern string, stderr io.
 		served.lock, e.recorded = r.Lock, path
 	}
 	f.schedules, f.timeout, f.verbose, served.name = 1, servedTimeout, true, f.run
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
 	environment, err := f.environment(pattern, "")
 	if err != nil {
 		return nil, err
@@ -222,14 +228,17 @@ func (s *servedTest) explain(printed string) error {
 		return fmt.Errorf("the package in %s has no test %s", s.packaged, s.name)
 	}
 	fmt.Fprint(s.stderr, printed)
-	if !strings.Contains(printed, "=== RUN") {
+	switch {
+	case strings.Contains(printed, "[build failed]"), strings.Contains(printed, "[setup failed]"):
 		return fmt.Errorf("the package in %s does not build", s.packaged)
+	case !strings.Contains(printed, "=== RUN"):
+		return fmt.Errorf("the tests in %s, whose output is above, do not run", s.packaged)
 	}
 	of := ""
 	if s.lock != "" {
 		of = fmt.Sprintf(" for the lock %q", s.lock)
 	}
-	return fmt.Errorf("the test %s in %s, whose output is above, has ended without a call of "+
+	return fmt.Errorf("the test %s in %s, whose output is above, has ended without a search by "+
 		"interlock.Check%s", s.name, s.packaged, of)
 }
 

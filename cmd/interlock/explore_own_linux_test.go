@@ -91,7 +91,7 @@ func TestExploreOwnLock(t *testing.T) {
 	m.replace(t, "own/own_test.go", `Name: "own"`, `Name: "other"`)
 	_, stderr, status := m.interlock(t, "explore", "--schedule", found)
 	if status != exit.Usage || !strings.Contains(stderr, "TestLocks/broken_lock in "+
-		filepath.Join(m.root, "own")+", whose output is above, has ended without a call of "+
+		filepath.Join(m.root, "own")+", whose output is above, has ended without a search by "+
 		`interlock.Check for the lock "own"`) {
 		t.Errorf("status %d without the lock: %s", status, stderr)
 	}

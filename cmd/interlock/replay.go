@@ -73,8 +73,6 @@ Exit status:
 				return file.ErrNoJSON
 			case f.step && (f.full || f.json != "" || f.timesGiven):
 				return errors.New("--step cannot be combined with --full, --json or --times")
-			case f.step:
-				return runStep(cmd.Context(), t, arguments[0], cmd.ErrOrStderr())
 			}
 			if err := f.validateRun(cmd); err != nil {
 				return err
@@ -83,6 +81,9 @@ Exit status:
 				if ran, err := withScheduler(cmd, arguments); ran {
 					return err
 				}
+			}
+			if f.step {
+				return runStep(cmd.Context(), t, arguments[0], cmd.ErrOrStderr())
 			}
 			return runReplay(cmd.Context(), t, arguments[0], &f, cmd.OutOrStdout(),
 				cmd.ErrOrStderr())
@@ -328,7 +329,7 @@ type replayReport struct {
 	Seed        uint64             `json:"seed"`
 	Schedule    int                `json:"schedule"`
 	Recorded    recordedReport     `json:"recorded"`
-	Runs        int                `json:"runs"`
+	Runs        int                `json:"runs"` // 0 if only the recording was shown
 	Interrupted bool               `json:"interrupted"`
 	Reproduced  bool               `json:"reproduced"` // see reproduces
 	SameTrace   bool               `json:"same_trace"` // the trace hash is the recorded one
@@ -371,17 +372,20 @@ func (r *replayer) report(outcome error) *replayReport {
 	}
 	out.Servers, out.Severity = s.EffectiveServers(), s.EffectiveSeverity()
 	out.Status, out.Error = exitStatus(outcome)
-	if r.last == nil {
+	result := r.last
+	if result != nil {
+		out.Steps, out.TraceHash = result.Steps, engine.TraceHash(result.TraceHash)
+		out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
+	}
+	if r.explained == nil {
 		return out
 	}
-	result := r.last
-	out.Steps, out.TraceHash = result.Steps, engine.TraceHash(result.TraceHash)
-	out.SameTrace, out.Reproduced = out.TraceHash == was.TraceHash, reproduces(result, was)
 	for n, why := range r.explained.Whys {
 		v := why.Violation
 		out.Violations = append(out.Violations, replayViolation{
 			Property: v.Property, Signature: v.Signature(), Detail: v.Detail, Why: why.Text,
-			Event: v.Event, Evidence: v.Evidence, OutOfContract: result.OutOfContract(s, v),
+			Event: v.Event, Evidence: v.Evidence,
+			OutOfContract: result != nil && result.OutOfContract(s, v),
 		})
 		if n == 0 {
 			out.Violations[0].Likelihood = r.explained.Likelihood

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,10 @@ import (
 
 // An ownLock is a test that replays a counterexample of a user's own lock.
 type ownLock struct {
-	test     *recording.GoTest
-	packaged string // the directory of the test's package
+	test      *recording.GoTest
+	packaged  string   // the directory of the test's package
+	scheduled bool     // the schedule decides the order of goroutines
+	flags     []string // of go test, for that
 }
 
 // newOwnLock reads how the counterexample at the path is replayed. It returns an error if that is
@@ -37,7 +40,7 @@ func newOwnLock(path string) (*ownLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownLock{test, packaged}, nil
+	return &ownLock{test: test, packaged: packaged}, nil
 }
 
 // A notBundled is the error for a recording of a lock that is not bundled.
@@ -68,6 +71,7 @@ func (n *notBundled) test() (*ownLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
 	}
+	own.scheduled = n.recording.Scheduler
 	return own, nil
 }
 
@@ -104,7 +108,9 @@ func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
 		outcome = exit.With(exit.Violation, nil)
 	}
 	scenario := n.recording.Of(scenarios.Subject{Name: n.recording.Lock})
-	r := &replayer{path: n.path, recording: n.recording, scenario: &scenario}
+	r := &replayer{
+		path: n.path, recording: n.recording, scenario: &scenario, explained: explained,
+	}
 	err = reportOut.Write(func(w io.Writer) error { return file.EncodeJSON(w, r.report(outcome)) })
 	if err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
@@ -140,11 +146,26 @@ func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) er
 }
 
 // command returns the shell command that replays the counterexample.
-func (o *ownLock) command() string { return recording.In(o.packaged, o.test.Command()) }
+func (o *ownLock) command() string {
+	command := o.test.Command()
+	if o.scheduled {
+		command = `GOFLAGS="$(interlock scheduler)" ` + command
+	}
+	return recording.In(o.packaged, command)
+}
+
+// prepare gets what goTest needs for a schedule that decides the order of goroutines.
+func (o *ownLock) prepare(ctx context.Context) (err error) {
+	if o.scheduled {
+		o.flags, err = schedulerFlags(ctx)
+	}
+	return err
+}
 
 // goTest returns the go command that runs the test, with further flags.
 func (o *ownLock) goTest(ctx context.Context, flags ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "go", o.test.Arguments(flags...)...)
+	command := exec.CommandContext(ctx, "go",
+		o.test.Arguments(slices.Concat(o.flags, flags)...)...)
 	command.Dir = o.packaged
 	command.Env = append(os.Environ(), o.test.Environment())
 	return command
@@ -152,6 +173,9 @@ func (o *ownLock) goTest(ctx context.Context, flags ...string) *exec.Cmd {
 
 // runOwn runs the test that replays the counterexample.
 func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := o.prepare(ctx); err != nil {
+		return err
+	}
 	fmt.Fprintf(stdout, "running %s\n", o.command())
 	var printed bytes.Buffer
 	command := o.goTest(ctx)

@@ -101,13 +101,15 @@ Exit status:
 }
 
 // buildFlags are the flags of [testFlags.defineBuild].
-var buildFlags = []string{"run", "glue", schedulerFlag, "interlock"}
+var buildFlags = []string{"run", "glue", schedulerFlag, "claims", "tags", "interlock"}
 
 // defineBuild defines the flags that say which tests are built, and how.
 func (f *testFlags) defineBuild(flags *pflag.FlagSet) {
 	flags.StringVar(&f.run, "run", "", "run only tests that match the `regexp`")
 	flags.StringArrayVar(&f.glue, "glue", nil, "test `file` to add to the package; may be repeated")
 	flags.BoolVar(&f.scheduler, schedulerFlag, false, "decide the order of goroutines too")
+	flags.StringVar(&f.claims, "claims", "", "properties to judge instead of the locks' claims")
+	flags.StringVar(&f.tags, "tags", "", "build tags of the package, separated by commas")
 	flags.StringVar(&f.interlock, "interlock", "",
 		"`directory` of Interlock's source (default: this version)")
 }
@@ -118,14 +120,12 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.IntVar(&f.schedules, "schedules", 2000, "schedules of each test")
 	flags.StringVar(&f.seed, "seed", "", "a number, or random (default: from the test's name)")
 	flags.StringVar(&f.faults, "faults", "", "fault plan, instead of that of the scenarios")
-	flags.StringVar(&f.claims, "claims", "", "properties to judge instead of the locks' claims")
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
 		"gather all distinct failures instead of only the first")
 	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
 	flags.BoolVar(&f.step, "step", false, "with --replay, go through the schedule step by step")
-	flags.StringVar(&f.tags, "tags", "", "build tags of the package, separated by commas")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what passing tests have run")
 }

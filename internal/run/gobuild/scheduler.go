@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/interlock-sim/interlock/internal/run/scheduler/overlay"
 )
@@ -42,6 +43,24 @@ func (b *Build) addScheduler(ctx context.Context) error {
 		}
 		b.overlay[path] = with
 	}
+	if len(b.tags) == 0 { // Flags of the command go before those of GOFLAGS.
+		flags, err := b.goOutput(ctx, "env", "GOFLAGS")
+		if err != nil {
+			return err
+		}
+		b.tags = tagsIn(flags)
+	}
 	b.tags = append(b.tags, overlay.Tag)
 	return nil
+}
+
+// tagsIn returns the build tags in the value of GOFLAGS. The last flag counts.
+func tagsIn(flags string) (tags []string) {
+	for flag := range strings.FieldsSeq(flags) {
+		name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if name == "tags" {
+			tags = []string{value}
+		}
+	}
+	return tags
 }
