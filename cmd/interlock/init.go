@@ -152,6 +152,9 @@ func (f *firstTest) next(module *ownModule) string {
 	}
 	pattern := localPath(f.directory)
 	fmt.Fprintf(&text, "  %s test %s --run Interlock\n", invocation(), shellQuote(pattern))
+	if f.tagged {
+		text.WriteString("\nwith --tags, because all files of the package have build tags\n")
+	}
 	missing := f.missing(module)
 	if len(missing) > 0 {
 		text.WriteString("\nwhich changes nothing in the module. go test needs Interlock in " +
@@ -183,12 +186,12 @@ func (f *firstTest) missing(module *ownModule) (paths []string) {
 	return paths
 }
 
-// localPath returns a directory as the go command wants it.
+// localPath returns a directory as the go command wants it, on all systems.
 func localPath(directory string) string {
 	if filepath.IsAbs(directory) || directory == "." || strings.HasPrefix(directory, "..") {
-		return directory
+		return filepath.ToSlash(directory)
 	}
-	return "." + string(filepath.Separator) + directory
+	return "./" + filepath.ToSlash(directory)
 }
 
 // requirement returns the command that makes a module require modules of Interlock: this version,

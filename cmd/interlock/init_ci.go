@@ -46,7 +46,7 @@ func printWorkflow(w io.Writer, name, directory string) error {
 		return exit.With(exit.Internal, err)
 	}
 	return parsed.Execute(w, map[string]string{
-		"Install": installation(), "Test": ciCommand(localPath(filepath.ToSlash(relative))),
+		"Install": installation(), "Test": ciCommand(localPath(relative)),
 	})
 }
 

@@ -195,6 +195,7 @@ type firstTest struct {
 	File      string
 	Name      string // of the lock
 	hidden    string // what the package declares, so that the test is in an external one; or ""
+	tagged    bool   // all files of the package have build tags
 }
 
 const firstTestName = "interlock_test.go"
@@ -207,6 +208,12 @@ func newFirstTest(directory string, kind *lockKind) (*firstTest, error) {
 	}
 	found, err := build.ImportDir(directory, 0)
 	var none *build.NoGoError
+	if errors.As(err, &none) { // All files may have build tags.
+		all := build.Default
+		all.UseAllFiles = true
+		found, err = all.ImportDir(directory, 0)
+		f.tagged = err == nil
+	}
 	switch {
 	case errors.As(err, &none):
 		if f.Package, err = packageNameOf(directory); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"sync"
 
 	"github.com/interlock-sim/interlock/internal/run/engine"
@@ -94,10 +95,14 @@ func (r *Remote) begin() (io.ReadWriteCloser, error) {
 		connection.Close()
 		return nil, err
 	}
-	r.in = in
-	if r.scenario == nil { // Later ones are the same, and others may read this one.
-		r.scenario = scenario
+	switch {
+	case r.scenario == nil:
+		r.scenario = scenario // Others may read it, so later ones do not replace it.
+	case !reflect.DeepEqual(r.scenario, scenario):
+		connection.Close()
+		return nil, errors.New("the test has another scenario now: begin to explore anew")
 	}
+	r.in = in
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.connection = connection

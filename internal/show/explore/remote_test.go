@@ -17,14 +17,14 @@ import (
 )
 
 // newLocal returns runs of a lock that a cut breaks.
-func newLocal(t *testing.T, out string) *explore.Local {
+func newLocal(t *testing.T, out string, clients int) *explore.Local {
 	t.Helper()
 	subject, err := subjects.Named("no-recheck")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := scenarios.Scenario{
-		Subject: subject, Clients: 3, Cycles: 1, Faults: faults.Of(faults.Cut, 1),
+		Subject: subject, Clients: clients, Cycles: 1, Faults: faults.Of(faults.Cut, 1),
 	}
 	return explore.NewLocal(engine.NewRunner(t), s,
 		explore.Below(out, func(directory string) string { return "replay " + directory }))
@@ -33,12 +33,12 @@ func newLocal(t *testing.T, out string) *explore.Local {
 // A remote has the answers of the runs at the other end, and its errors. If the connection ends,
 // the request under way fails, and the next one connects again.
 func TestRemote(t *testing.T) {
-	ctx, out, local := t.Context(), t.TempDir(), newLocal(t, t.TempDir())
+	ctx, out, local := t.Context(), t.TempDir(), newLocal(t, t.TempDir(), 3)
 	var served []net.Conn
 	remote, err := explore.NewRemote(func() (io.ReadWriteCloser, error) {
 		near, far := net.Pipe()
 		served = append(served, far)
-		runs := newLocal(t, out)
+		runs := newLocal(t, out, []int{3, 3, 2}[len(served)-1]) // The third test has been edited.
 		go explore.Serve(ctx, far, runs)
 		return near, nil
 	})
@@ -74,5 +74,11 @@ func TestRemote(t *testing.T) {
 	}
 	if _, _, err := remote.Follow(ctx, explore.Path{}, false); err != nil || len(served) != 2 {
 		t.Errorf("error %v after %d connections", err, len(served))
+	}
+	served[1].Close()
+	remote.Follow(ctx, explore.Path{}, false)
+	_, _, err = remote.Follow(ctx, explore.Path{}, false)
+	if err == nil || !strings.Contains(err.Error(), "another scenario now") {
+		t.Errorf("error %v of a test with another scenario", err)
 	}
 }
