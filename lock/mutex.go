@@ -51,9 +51,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock takes the lock if it is free, and returns [ErrNotAcquired] if a contender holds it or
 // waits for it, or [ErrUnavailable], also while a connection that was slow to open is too young for
-// a grant. It is otherwise like Lock, and once it has sent its create it waits for replies until the
-// context ends. If it fails, its node has been removed by the time it returns, unless the context
-// ended first; that costs four requests: sync, create, list and delete.
+// a grant. It is otherwise like Lock, and once it has sent its create it waits for replies until
+// the context ends. If it fails, its node has been removed by the time it returns, unless the
+// context ended first; that costs four requests: sync, create, list and delete.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return m.queue.lock(ctx, rule{reentrant: true, try: true})
 }
