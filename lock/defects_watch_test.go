@@ -34,7 +34,7 @@ var watchDefects = []defect{
 	{"B28 D10", "a waiter does not learn that its session is over", 2, func(w *world) {
 		holder := w.acquire(w.mutex(1))
 		c := w.start(background, w.mutex(2))
-		w.flow()
+		w.pass(time.Second) // It watches its own node too.
 		w.cluster.Expire(w.client(2).SessionID())
 		w.pass(2 * time.Second)
 		w.wantNodes(2)
