@@ -30,14 +30,16 @@ func (s *story) serverMutualExclusion() bool {
 	if s.v.Evidence.Count > 1 {
 		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(names, ", "))
 	}
-	s.behind(holder)
+	if path != s.contender(grant) {
+		s.behind(holder)
+	}
 	s.overwrote(grant, holder)
 	s.basis(grant, path)
 	return true
 }
 
-// behind tells that a process was granted the lock by a znode although another, older one waited,
-// and which older znode of its own it had given up.
+// behind tells that a process was granted the lock by a znode although it had to wait for another,
+// older one, and which older znode of its own it had given up.
 func (s *story) behind(grant int) {
 	e := &s.Events[grant]
 	queue := history.QueueAfter(s.Events[:grant])
@@ -45,7 +47,7 @@ func (s *story) behind(grant int) {
 	if n < 0 {
 		return
 	}
-	older := queue.Older(n, e, 0)
+	older := queue.Older(n, e, s.v.Evidence.Count)
 	if older < 0 {
 		return
 	}

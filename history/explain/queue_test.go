@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,47 @@ func TestExplanationsAgreeWithVerdicts(t *testing.T) {
 		if got := explain.Of(tc.events, []*history.Violation{v}).Whys[0].Text; !strings.HasPrefix(
 			got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// An explanation calls a grant of a semaphore early only if as many older contenders as it has
+// places were before it.
+func TestLegalGrantIsNoCause(t *testing.T) {
+	call, created, ok := eventtest.LockCall, eventtest.Created, eventtest.LockOK
+	queued := []history.Event{
+		call(1, 1), call(2, 1), call(3, 1), call(4, 1), created(1, "/l/a", 1),
+		created(2, "/l/b", 2), created(3, "/l/c", 3), created(4, "/l/d", 4),
+	}
+	const although = "although a of c1, created earlier (event 4), was before"
+	for _, tc := range []struct {
+		name   string
+		grants []history.Event
+		want   bool
+	}{
+		{
+			"the last holder had one older contender before it",
+			[]history.Event{ok(3, 1, "/l/c"), ok(2, 1, "/l/b"), ok(4, 1, "/l/d")}, false,
+		},
+		{
+			"the last holder had as many older contenders before it as there are places",
+			[]history.Event{ok(2, 1, "/l/b"), ok(3, 1, "/l/c"), ok(4, 1, "/l/d")}, true,
+		},
+		{
+			"two holders of one node",
+			[]history.Event{ok(2, 1, "/l/b"), ok(4, 1, "/l/b")}, false,
+		},
+	} {
+		checker := check.Checker{Limits: history.Limits{Places: 2}}
+		events := slices.Concat(queued, tc.grants)
+		v := checker.Check(history.ServerMutualExclusion, events)
+		if v == nil {
+			t.Errorf("%s: no violation", tc.name)
+			continue
+		}
+		text := explain.Of(events, []*history.Violation{v}).Whys[0].Text
+		if strings.Contains(text, although) != tc.want {
+			t.Errorf("%s: %q", tc.name, text)
 		}
 	}
 }
