@@ -102,6 +102,10 @@ func (k Kind) Effect(victim string) string {
 // fault, or else "".
 func (k Kind) EndedBy() string { return kindTable[k].endedBy }
 
+// Assumes returns what a finding with the fault assumes about the environment, as a clause such as
+// "that a clock can jump", or "" if every environment has the fault.
+func (k Kind) Assumes() string { return kindTable[k].assumes }
+
 // Needs returns what a run must have for the fault to be possible, or "" for nothing.
 func (k Kind) Needs() Need { return kindTable[k].needs }
 

@@ -9,6 +9,7 @@ type kindSpec struct {
 	needs   Need
 	relaxes bool   // see [Kind.Relaxes]
 	endedBy string // see [Kind.EndedBy]
+	assumes string // see [Kind.Assumes]
 
 	byNameOnly bool // "any" in a plan does not cover the kind
 	anyNeeds   Need // what "any" needs to cover the kind
@@ -18,7 +19,12 @@ type kindSpec struct {
 	reason string   // why the fault is impossible in the other phases
 }
 
-const healed = "healed"
+const (
+	healed = "healed"
+
+	drifts    = "that clocks can run at different rates"
+	losesData = "that a server can lose data"
+)
 
 // kindTable defines the kinds of faults.
 var kindTable = [Kinds + 1]kindSpec{
@@ -109,31 +115,35 @@ var kindTable = [Kinds + 1]kindSpec{
 		name:    "slow-client",
 		meaning: "the client's clock runs slow from now on",
 		effect:  "the clock of %s runs slow from then on",
+		assumes: drifts,
 		relaxes: true,
 	},
 	FastClient: {
 		name:    "fast-client",
 		meaning: "the client's clock runs fast from now on",
 		effect:  "the clock of %s runs fast from then on",
+		assumes: drifts,
 		relaxes: true,
 	},
 	SlowClock: {
 		name:    "slow-clock",
 		meaning: "a server's clock runs slow from now on",
 		effect:  "the clock of %s runs slow from then on",
+		assumes: drifts,
 		target:  OneServer, relaxes: true,
 	},
 	FastClock: {
 		name:    "fast-clock",
 		meaning: "a server's clock runs fast from now on",
 		effect:  "the clock of %s runs fast from then on",
+		assumes: drifts,
 		target:  OneServer, relaxes: true,
 	},
 	JumpClock: {
 		name:    "jump-clock",
-		meaning: "a server's wall clock jumps an hour ahead",
-		effect:  "the wall clock of %s jumps an hour ahead",
-		target:  OneServer, relaxes: true,
+		meaning: "a server's wall clock jumps an hour ahead", assumes: "that a clock can jump",
+		effect: "the wall clock of %s jumps an hour ahead",
+		target: OneServer, relaxes: true,
 	},
 	Restart: {
 		name: "restart",
@@ -198,14 +208,16 @@ var kindTable = [Kinds + 1]kindSpec{
 		name:    "wipe-server",
 		meaning: "a server crashes and restarts at once without its data; only of Redis",
 		effect:  "%s restarts without its data",
+		assumes: losesData,
 		target:  OneServer, relaxes: true,
 	},
 	FailOver: {
 		name: "fail-over",
 		meaning: "a server's replica takes over, without the writes since time last passed, " +
 			"which have not reached it; only of Redis",
-		effect: "the replica of %s takes over, without the last writes",
-		target: OneServer, relaxes: true,
+		effect:  "the replica of %s takes over, without the last writes",
+		assumes: losesData,
+		target:  OneServer, relaxes: true,
 	},
 	RestartServer: {
 		name: "restart-server",

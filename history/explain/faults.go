@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -26,6 +27,26 @@ func (s *story) sayFaults() {
 			ended = fmt.Sprintf("; %s at event %d", s.Events[end].Kind, s.cite(end))
 		}
 		s.say("Fault %s (event %d): %s%s.", kind, s.cite(i), kind.Effect(victim(e)), ended)
+	}
+}
+
+// sayAssumptions says what the faults of a run assume about the environment, if each assumes
+// something.
+func (s *story) sayAssumptions() {
+	var all []string
+	for i := range s.Events {
+		e := &s.Events[i]
+		kind, known := faults.KindNamed(e.Name)
+		switch {
+		case e.Kind != history.Fault:
+		case !known || kind.Assumes() == "":
+			return
+		case !slices.Contains(all, kind.Assumes()):
+			all = append(all, kind.Assumes())
+		}
+	}
+	if len(all) > 0 {
+		s.say("All faults of this run rest on an assumption about the environment: %s.", and(all))
 	}
 }
 

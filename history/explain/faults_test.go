@@ -9,6 +9,40 @@ import (
 	"github.com/interlock-sim/interlock/history/explain"
 )
 
+// An explanation says what the environment must be like for the violation only if no fault strikes
+// that every environment has.
+func TestAssumptions(t *testing.T) {
+	for _, tc := range []struct {
+		kinds []faults.Kind
+		want  string
+	}{
+		{nil, "."},
+		{[]faults.Kind{faults.Cut, faults.WipeServer}, "its data."},
+		{
+			[]faults.Kind{faults.WipeServer, faults.FailOver},
+			"All faults of this run rest on an assumption about the environment: that a server can " +
+				"lose data.",
+		},
+		{
+			[]faults.Kind{faults.JumpClock, faults.SlowClient},
+			"environment: that a clock can jump and that clocks can run at different rates.",
+		},
+	} {
+		events := []history.Event{{Kind: history.LockCall, Process: 1}}
+		for _, k := range tc.kinds {
+			events = append(events, history.Event{
+				Kind: history.Fault, Name: k.String(), Server: 1,
+			})
+		}
+		text := explain.Of(events, []*history.Violation{{
+			Property: "unknown", Event: len(events) - 1,
+		}}).Whys[0].Text
+		if !strings.HasSuffix(text, tc.want) || tc.want == "." && strings.Contains(text, "assum") {
+			t.Errorf("%v: %q, want %q", tc.kinds, text, tc.want)
+		}
+	}
+}
+
 // A fault ends only by an event that ends a fault of its kind: no healing of another fault of the
 // victim ends a pause, and nothing ends a clock that runs slow.
 func TestEndsOfFaults(t *testing.T) {

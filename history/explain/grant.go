@@ -52,9 +52,9 @@ func (s *story) behind(grant int) {
 		return
 	}
 	own, rival := &queue.Nodes[n], &queue.Nodes[older]
-	s.say("%s had been granted it although %s of %s, created earlier (event %d), was before %s.",
-		process(e.Process), s.node(rival.Path), process(rival.Process),
-		s.cite(rival.Created), s.node(own.Path))
+	s.lead("%s was granted the lock (event %d) although %s of %s, created earlier (event %d), was "+
+		"before %s.", process(e.Process), s.cite(grant), s.node(rival.Path),
+		process(rival.Process), s.cite(rival.Created), s.node(own.Path))
 	for m := range queue.Nodes {
 		gone := &queue.Nodes[m]
 		if gone.Process == e.Process && gone.Deleted > 0 && gone.Precedes(rival) {
@@ -130,7 +130,7 @@ func (s *story) basis(grant int, rival string) {
 		return
 	}
 	if len(inputs) == 0 {
-		s.order(rival, own, timeline.Sorted(listed))
+		s.order(p, rival, own, timeline.Sorted(listed))
 		return
 	}
 	s.say("%s, which that listing showed, still existed: created at %s.", s.node(rival),
@@ -141,7 +141,8 @@ func (s *story) basis(grant int, rival string) {
 // before its znode, and reports whether that is so.
 func (s *story) assumed(number int32, told int, rival, own string) bool {
 	e := &s.Events[told]
-	if e.Kind != history.WatchEvent || e.Name != "deleted" || !before(rival, own) {
+	if e.Kind != history.WatchEvent || e.Name != "deleted" || !before(rival, own) ||
+		s.v.Evidence.Count > 1 { // of several places
 		return false
 	}
 	s.lead("%s was told that %s was deleted (event %d) and assumed that nobody was before %s, but "+
@@ -152,8 +153,7 @@ func (s *story) assumed(number int32, told int, rival, own string) bool {
 // unlisted tells what a process did before it took the lock, when it listed no contenders.
 func (s *story) unlisted(call, grant int) {
 	p := process(s.Events[grant].Process)
-	sent := s.next(s.Events[grant].Process, call, of(history.Send))
-	if call >= 0 && (sent < 0 || sent > grant) {
+	if s.unrequested(call, grant) {
 		if !s.again(call, grant) {
 			s.say("%s sent no request between the call of Lock (event %d) and its return (event "+
 				"%d).", p, s.cite(call), s.cite(grant))
@@ -175,8 +175,7 @@ func (s *story) unlisted(call, grant int) {
 func (s *story) again(call, grant int) bool {
 	number := s.Events[grant].Process
 	earlier := s.last(number, call, granted)
-	sent := s.next(number, call, of(history.Send))
-	if call < 0 || sent >= 0 && sent < grant || earlier < 0 ||
+	if !s.unrequested(call, grant) || earlier < 0 ||
 		s.contender(earlier) != s.contender(grant) {
 		return false
 	}
@@ -189,14 +188,13 @@ func (s *story) again(call, grant int) bool {
 }
 
 // order compares the position of two znodes of a listing by number, by creation and by name.
-func (s *story) order(rival, own string, sorted []string) {
+func (s *story) order(owner, rival, own string, sorted []string) {
 	if !before(rival, own) {
 		return
 	}
 	if own < rival && slices.Min(sorted) == own {
 		s.lead("%s's %s is the first of the queue only by the order of the whole names: by the "+
-			"numbers at their ends, %s is before it.", process(s.Events[s.v.Event].Process),
-			s.node(own), s.node(rival))
+			"numbers at their ends, %s is before it.", owner, s.node(own), s.node(rival))
 		s.show(s.Created(rival, s.v.Event), s.Created(own, s.v.Event))
 		s.say("%s sorts before %s.", base(own), base(rival))
 		return
@@ -239,11 +237,7 @@ func (s *story) linearizable() bool {
 			continue
 		}
 		q := process(o.Process)
-		call := s.last(o.Process, i, of(history.LockCall))
-		if sent := s.next(o.Process, call, of(history.Send)); call >= 0 && (sent < 0 || sent > i) {
-			s.lead("%s was granted the lock (event %d) without a request to the servers, and %s "+
-				"was granted it too (event %d).", q, s.cite(i), process(e.Process), s.cite(grant))
-		}
+		s.unasked(i, grant)
 		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
 			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))
 		s.overwrote(grant, i)
@@ -258,6 +252,25 @@ func (s *story) linearizable() bool {
 		return true
 	}
 	return false
+}
+
+// unasked leads with a grant for which the process has sent no request in its attempt, if that is
+// so, beside the grant of another process.
+func (s *story) unasked(grant, other int) {
+	e := &s.Events[grant]
+	if s.unrequested(s.last(e.Process, grant, of(history.LockCall)), grant) {
+		s.lead("%s was granted the lock (event %d) without a request to the servers, and %s was "+
+			"granted it too (event %d).", process(e.Process), s.cite(grant),
+			process(s.Events[other].Process), s.cite(other))
+	}
+}
+
+// unrequested reports whether a process has sent no request between its call of Lock and the grant,
+// in a history that shows its requests.
+func (s *story) unrequested(call, grant int) bool {
+	number, request := s.Events[grant].Process, of(history.Send, history.Command)
+	sent := s.next(number, call, request)
+	return call >= 0 && (sent < 0 || sent > grant) && s.next(number, -1, request) >= 0
 }
 
 // operation names the operation that the event of the violation completes.

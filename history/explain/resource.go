@@ -107,6 +107,7 @@ func (s *story) noLostUpdate() bool {
 		s.say("In between, %s's %s was deleted %s.", q, s.node(s.contender(first)),
 			s.demise(deleted))
 	}
+	s.lostKeys(s.Events[first].Process, first, second)
 	if a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid; a != 0 && a < b {
 		s.say("%s's fencing token, %d, was lower than %s's, %d, but the resource accepted the "+
 			"write.", p, a, q, b)
