@@ -30,10 +30,10 @@ func (s *story) serverMutualExclusion() bool {
 	if s.v.Evidence.Count > 1 {
 		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(names, ", "))
 	}
+	s.overwrote(grant, holder)
 	if path != s.contender(grant) {
 		s.behind(holder)
 	}
-	s.overwrote(grant, holder)
 	s.basis(grant, path)
 	return true
 }
@@ -52,7 +52,11 @@ func (s *story) behind(grant int) {
 		return
 	}
 	own, rival := &queue.Nodes[n], &queue.Nodes[older]
-	s.lead("%s was granted the lock (event %d) although %s of %s, created earlier (event %d), was "+
+	tell := s.say
+	if s.first == "" {
+		tell = s.lead
+	}
+	tell("%s was granted the lock (event %d) although %s of %s, created earlier (event %d), was "+
 		"before %s.", process(e.Process), s.cite(grant), s.node(rival.Path),
 		process(rival.Process), s.cite(rival.Created), s.node(own.Path))
 	for m := range queue.Nodes {

@@ -93,6 +93,7 @@ func (s *story) noLostUpdate() bool {
 	}
 	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
 		s.at(first), process(s.Events[second].Process), s.at(second))
+	s.overwrote(first, second)
 	if deleted := s.lost(first, write); deleted >= 0 && deleted < second {
 		q := process(s.Events[first].Process)
 		late, other := write, other
@@ -133,6 +134,7 @@ func (s *story) monotonicToken() bool {
 		}
 		s.say("%s was granted the lock at %s with token %d, after %s was granted it at %s with %s.",
 			process(e.Process), s.at(grant), e.Zxid, process(o.Process), s.at(i), with)
+		s.overwrote(grant, i)
 		s.tokens(grant, i)
 		return true
 	}
