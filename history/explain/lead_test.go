@@ -46,7 +46,7 @@ func TestLostUpdateByALostKey(t *testing.T) {
 		eventtest.LockOK(2, 1, ""), eventtest.Read(1, 1, 0), eventtest.Read(2, 1, 0),
 		eventtest.Wrote(2, 1, 1), eventtest.Wrote(1, 1, 2),
 	}
-	const unnoticed = `c1 did not notice that it had lost the lock: its key "lock" was lost (event 3). `
+	const unnoticed = "c1 did not notice that it had lost the lock: its key \"lock\" was lost"
 	for _, told := range []bool{false, true} {
 		if told {
 			events = slices.Insert(events, 4, eventtest.Lost(1, 1))

@@ -17,8 +17,8 @@ type Likelihood struct {
 	Curve   []Point `json:"curve"`   // the bug-probability curve, in the order of steps
 	// the decision at which the curve rises most, or nil if it does not rise
 	Jump *Decision `json:"jump,omitempty"`
-	// the last decision found at which another choice, with the default policy from there on, avoids
-	// every violation, or nil if none is found
+	// the last decision found at which another choice, and the default policy from there on, avoid
+	// every violation, or nil
 	Avoidable *Decision `json:"avoidable,omitempty"`
 }
 
