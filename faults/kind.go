@@ -93,10 +93,18 @@ func (k Kind) Meaning() string {
 	return kindTable[k].meaning
 }
 
-// Effect returns a clause that says what the fault has done to its victim, such as "c1" or "s1-s2".
+// Effect returns a clause that says what the fault does to its victim, such as "c1" or "s1-s2".
 func (k Kind) Effect(victim string) string {
 	return strings.ReplaceAll(kindTable[k].effect, "%s", victim)
 }
+
+// EndedBy returns "healed" or "resumed" if an event of that kind and victim ends the effect of the
+// fault, or else "".
+func (k Kind) EndedBy() string { return kindTable[k].endedBy }
+
+// Assumes returns what a finding with the fault assumes about the environment, as a clause such as
+// "that a clock can jump", or "" if every environment has the fault.
+func (k Kind) Assumes() string { return kindTable[k].assumes }
 
 // Needs returns what a run must have for the fault to be possible, or "" for nothing.
 func (k Kind) Needs() Need { return kindTable[k].needs }

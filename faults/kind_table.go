@@ -4,10 +4,12 @@ package faults
 type kindSpec struct {
 	name    string // in plans and reports
 	meaning string // what the fault does, for help texts
-	effect  string // what it has done, with %s for what it has struck, for explanations
+	effect  string // what it does, with %s for what it has struck, for explanations
 	target  Victim
 	needs   Need
-	relaxes bool // see [Kind.Relaxes]
+	relaxes bool   // see [Kind.Relaxes]
+	endedBy string // see [Kind.EndedBy]
+	assumes string // see [Kind.Assumes]
 
 	byNameOnly bool // "any" in a plan does not cover the kind
 	anyNeeds   Need // what "any" needs to cover the kind
@@ -17,161 +19,175 @@ type kindSpec struct {
 	reason string   // why the fault is impossible in the other phases
 }
 
+const (
+	healed = "healed"
+
+	drifts    = "that clocks can run at different rates"
+	losesData = "that a server can lose data"
+)
+
 // kindTable defines the kinds of faults.
 var kindTable = [Kinds + 1]kindSpec{
 	Cut: {
 		name:    "cut",
 		meaning: "the connection breaks before the server has handled the requests in flight",
-		effect: "the connection of %s broke before the server had handled the requests " +
-			"in flight",
+		effect:  "the connection of %s breaks, and what is in flight on it is lost",
+		endedBy: healed,
 	},
 	LoseReply: {
 		name: "lose-reply",
 		meaning: "the server handles the requests in flight, then the connection breaks and the " +
 			"replies are lost",
-		effect: "the server handled the requests in flight of %s, then the connection " +
-			"broke and the replies were lost",
+		effect: "the server handles the requests of %s that it can handle, then the connection " +
+			"breaks and the replies are lost",
+		endedBy: healed,
 	},
 	Expire: {
 		name:    "expire",
 		meaning: "the client is disconnected until its session has expired",
-		effect:  "%s was disconnected until its session had expired",
+		effect:  "%s is disconnected until its session has expired",
 	},
 	Crash: {
 		name:    "crash",
 		meaning: "the client's process stops permanently",
-		effect:  "the process of %s stopped",
+		effect:  "the process of %s stops",
 	},
 	Cancel: {
 		name:    "cancel",
 		meaning: "the process stops waiting for the lock: the context of its call is cancelled",
-		effect:  "the context of the call of %s was cancelled",
+		effect:  "the context of the call of %s is cancelled",
 		phases:  ^setOf(Idle, Holding, Releasing),
 		reason:  "only a process that waits for its lock can cancel the call",
 	},
 	Reset: {
 		name:    "reset",
 		meaning: "as cut, but the client can connect to another server at once",
-		effect:  "the connection of %s broke",
+		effect:  "the connection of %s breaks",
 		needs:   SeveralServers,
 	},
 	KillServer: {
 		name: "kill-server",
 		meaning: "a server's process ends until the server is healed; if it led, another server " +
 			"is elected",
-		effect: "the process of %s ended",
-		target: OneServer, needs: SeveralServers, relaxes: true,
+		effect: "the process of %s ends",
+		target: OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
 	},
 	PartitionServer: {
 		name: "partition-server",
 		meaning: "a server is partitioned from the others until it is healed, and they detect it " +
 			"only by timeout",
-		effect: "%s and the other servers heard nothing of each other",
-		target: OneServer, needs: SeveralServers, relaxes: true,
+		effect: "%s and the other servers hear nothing of each other",
+		target: OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
 	},
 	PartitionInbound: {
 		name:    "partition-inbound",
 		meaning: "as partition-server, but the others still receive from the server",
-		effect:  "%s heard nothing of the other servers",
-		target:  OneServer, needs: SeveralServers, relaxes: true,
+		effect:  "%s hears nothing of the other servers",
+		target:  OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
 	},
 	PartitionOutbound: {
 		name:    "partition-outbound",
 		meaning: "as partition-server, but the server still receives from the others",
-		effect:  "the other servers heard nothing of %s",
-		target:  OneServer, needs: SeveralServers, relaxes: true,
+		effect:  "the other servers hear nothing of %s",
+		target:  OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
 	},
 	StallRequests: {
 		name: "stall-requests",
 		meaning: "the client's messages do not reach the server until the link is healed; the " +
 			"server's messages reach the client",
-		effect:  "nothing that %s sent reached its server",
-		relaxes: true,
+		effect:  "nothing that %s sends reaches its server",
+		relaxes: true, endedBy: healed,
 	},
 	StallReplies: {
 		name: "stall-replies",
 		meaning: "the server's messages do not reach the client until the link is healed; the " +
 			"client's messages reach the server",
-		effect:  "nothing that its server sent reached %s",
-		relaxes: true,
+		effect:  "nothing that its server sends reaches %s",
+		relaxes: true, endedBy: healed,
 	},
 	Pause: {
 		name:    "pause",
 		meaning: "the client's process pauses, as in a long garbage collection",
-		effect:  "the process of %s stood still",
-		relaxes: true, anyNeeds: ModelClient,
+		effect:  "the process of %s stands still",
+		relaxes: true, anyNeeds: ModelClient, endedBy: "resumed",
 	},
 	SlowClient: {
 		name:    "slow-client",
 		meaning: "the client's clock runs slow from now on",
-		effect:  "the clock of %s ran slow",
+		effect:  "the clock of %s runs slow from then on",
+		assumes: drifts,
 		relaxes: true,
 	},
 	FastClient: {
 		name:    "fast-client",
 		meaning: "the client's clock runs fast from now on",
-		effect:  "the clock of %s ran fast",
+		effect:  "the clock of %s runs fast from then on",
+		assumes: drifts,
 		relaxes: true,
 	},
 	SlowClock: {
 		name:    "slow-clock",
 		meaning: "a server's clock runs slow from now on",
-		effect:  "the clock of %s ran slow",
+		effect:  "the clock of %s runs slow from then on",
+		assumes: drifts,
 		target:  OneServer, relaxes: true,
 	},
 	FastClock: {
 		name:    "fast-clock",
 		meaning: "a server's clock runs fast from now on",
-		effect:  "the clock of %s ran fast",
+		effect:  "the clock of %s runs fast from then on",
+		assumes: drifts,
 		target:  OneServer, relaxes: true,
 	},
 	JumpClock: {
 		name:    "jump-clock",
-		meaning: "a server's wall clock jumps an hour ahead",
-		effect:  "the wall clock of %s jumped an hour ahead",
-		target:  OneServer, relaxes: true,
+		meaning: "a server's wall clock jumps an hour ahead", assumes: "that a clock can jump",
+		effect: "the wall clock of %s jumps an hour ahead",
+		target: OneServer, relaxes: true,
 	},
 	Restart: {
 		name: "restart",
 		meaning: "the client's process stops permanently, as in crash, and another process with " +
 			"a session of its own replaces it",
-		effect:     "the process of %s stopped, and another replaced it",
+		effect:     "the process of %s stops, and another replaces it",
 		byNameOnly: true,
 	},
 	FailWrite: {
 		name:    "fail-write",
 		meaning: "the client's next write to its connection fails",
-		effect:  "the next write of %s to its connection failed",
+		effect:  "the next write of %s to its connection fails",
 		needs:   RealClient, byNameOnly: true,
 	},
 	Unreachable: {
 		name: "unreachable",
 		meaning: "a client cannot reach one certain server until their link is healed, and loses " +
 			"its connection to it; it can reach the other servers",
-		effect: "nothing passed on the link %s",
-		target: LinkToServer, needs: SeveralServers, byNameOnly: true,
+		effect: "nothing passes on the link %s",
+		target: LinkToServer, needs: SeveralServers, byNameOnly: true, endedBy: healed,
 	},
 	PartitionLink: {
 		name: "partition-link",
 		meaning: "two servers hear nothing of each other until their link is healed, and " +
 			"detect it only by timeout; the other servers communicate with both",
-		effect: "nothing passed on the link %s",
+		effect: "nothing passes on the link %s",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
+		endedBy: healed,
 	},
 	PartitionLinkOneway: {
 		name: "partition-link-oneway",
 		meaning: "as partition-link, but only messages from the first server to the second are " +
 			"lost",
-		effect: "nothing passed on the link %s in that direction",
+		effect: "nothing passes on the link %s in that direction",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
-		directed: true,
+		directed: true, endedBy: healed,
 	},
 	DelayRewatch: {
 		name: "delay-rewatch",
 		meaning: "at its next reconnection the client sets its watches again only after the " +
 			"reply to a waiting call, and misses the changes until that reply",
-		effect: "%s set its watches again only after the reply to a waiting call",
-		needs:  ModelClient, byNameOnly: true,
+		effect: "if a call waits when %s reconnects to its session, the client sets its watches " +
+			"again only after the reply to the call",
+		needs: ModelClient, byNameOnly: true,
 		phases: setOf(Idle, Waiting, Holding, Releasing),
 		reason: "it strikes a client that has no connection, and so no request in flight",
 	},
@@ -179,59 +195,62 @@ var kindTable = [Kinds + 1]kindSpec{
 		name: "close-session",
 		meaning: "another connection closes the client's session, which ends at once; the " +
 			"client learns of it when it reconnects",
-		effect:     "another connection closed the session of %s",
+		effect:     "another connection closes the session of %s",
 		byNameOnly: true,
 	},
 	StallServer: {
 		name:    "stall-server",
 		meaning: "a server handles no requests until it is healed; only of Redis",
-		effect:  "%s handled no requests",
-		target:  OneServer, relaxes: true,
+		effect:  "%s handles no requests",
+		target:  OneServer, relaxes: true, endedBy: healed,
 	},
 	WipeServer: {
 		name:    "wipe-server",
 		meaning: "a server crashes and restarts at once without its data; only of Redis",
-		effect:  "%s restarted without its data",
+		effect:  "%s restarts without its data",
+		assumes: losesData,
 		target:  OneServer, relaxes: true,
 	},
 	FailOver: {
 		name: "fail-over",
 		meaning: "a server's replica takes over, without the writes since time last passed, " +
 			"which have not reached it; only of Redis",
-		effect: "the replica of %s took over, without the last writes",
-		target: OneServer, relaxes: true,
+		effect:  "the replica of %s takes over, without the last writes",
+		assumes: losesData,
+		target:  OneServer, relaxes: true,
 	},
 	RestartServer: {
 		name: "restart-server",
 		meaning: "a server crashes and restarts at once with its data: all connections break, " +
 			"and open transactions are rolled back; only of databases",
-		effect: "%s restarted: all connections broke, and open transactions were rolled back",
+		effect: "%s restarts: all connections break, and open transactions are rolled back",
 		target: OneServer, relaxes: true,
 	},
 	SlowLink: {
 		name: "slow-link",
 		meaning: "from now on each message between a client and its servers takes the link's " +
 			"latency, in the fair phase too",
-		effect:  "each message from and to %s took the latency of the link",
+		effect:  "from then on each message from and to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
 	},
 	SlowRequests: {
 		name:    "slow-requests",
 		meaning: "as slow-link, but only the client's messages",
-		effect:  "each message from %s took the latency of the link",
+		effect:  "from then on each message from %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
 	},
 	SlowReplies: {
 		name:    "slow-replies",
 		meaning: "as slow-link, but only the servers' messages",
-		effect:  "each message to %s took the latency of the link",
+		effect:  "from then on each message to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
 	},
 	SlowOpen: {
 		name: "slow-open",
 		meaning: "the next server that the client connects to confirms the session, but its " +
 			"answer comes only when the link is healed",
-		effect:  "the answer to the next handshake of %s was held back",
+		effect: "the answer to the handshake of %s, the present or else the next one, comes only " +
+			"when the link is healed",
 		relaxes: true, byNameOnly: true,
 		phases: setOf(Idle, Waiting, Holding, Releasing),
 		reason: "it strikes a client without a session on its connection, and so no request in " +

@@ -28,6 +28,7 @@ func (s *story) noStarvation() bool {
 	}
 	given := s.gaveUp(waiter, call, grant)
 	if given < 0 {
+		s.again(asked, grant)
 		s.say("%s was granted the lock at %s while %s was waiting: %s had asked for it at %s, and "+
 			"was %s.", q, s.at(grant), p, p, s.at(call), when)
 	} else {

@@ -1,6 +1,9 @@
 package explain
 
-import "github.com/interlock-sim/interlock/history"
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/cause"
+)
 
 // oneLeaderPerTerm explains an observation, or a grant, that contradicts the election.
 func (s *story) oneLeaderPerTerm() bool {
@@ -9,7 +12,10 @@ func (s *story) oneLeaderPerTerm() bool {
 		return false
 	}
 	if s.Events[s.v.Event].Kind != history.Observed {
-		s.lead("%s leads in term %d (event %d).", process(v.Process), v.Zxid, s.cite(s.v.Event))
+		if other := s.grantOf(v.Other, s.v.Event); granted(&s.Events[s.v.Event]) && other >= 0 {
+			s.overwrote(s.v.Event, other)
+		}
+		s.say("%s leads in term %d (event %d).", process(v.Process), v.Zxid, s.cite(s.v.Event))
 		s.say("That contradicts what is known of the leader %s.", process(v.Other))
 		return true
 	}
@@ -43,8 +49,35 @@ func (s *story) termsInOrder() bool {
 		return false
 	}
 	v := s.v.Evidence
-	s.lead("%s saw the leader of term %d (event %d), which is older than a term that it had seen.",
+	s.unchecked(v.Process)
+	s.say("%s saw the leader of term %d (event %d), which is older than a term that it had seen.",
 		process(v.Process), v.Zxid, s.cite(s.v.Event))
 	s.say("It had seen term %d at %s.", v.After, s.at(earlier))
 	return true
+}
+
+// unchecked leads with the write that the process had read last before the violation, if it was
+// made without a version check over that of another process.
+func (s *story) unchecked(reader int32) {
+	read := s.last(reader, s.v.Event, func(e *history.Event) bool {
+		return e.Kind == history.Reply && e.Err == "" && cause.ReadsData(e.Op)
+	})
+	if read < 0 {
+		return
+	}
+	r := s.Request(read)
+	if r == nil || r.Serve < 0 {
+		return
+	}
+	change := s.LastChange(r.Path, r.Serve)
+	lost := s.LastChange(r.Path, change)
+	if change < 0 || lost < 0 || s.Events[change].Kind != history.NodeChanged ||
+		s.Events[lost].Process == s.Events[change].Process {
+		return
+	}
+	if w, known := s.Written(change); known && w.Version == nil {
+		s.lead("%s overwrote what %s had written (event %d): it set %s without a version check "+
+			"(event %d).", process(s.Events[change].Process), process(s.Events[lost].Process),
+			s.cite(lost), s.node(r.Path), s.cite(change))
+	}
 }

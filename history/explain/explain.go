@@ -80,6 +80,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		}
 		if n == 0 {
 			s.sayFaults()
+			s.sayAssumptions()
 		}
 		slices.Sort(s.cited)
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {

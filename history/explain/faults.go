@@ -2,13 +2,14 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
-// sayFaults tells what each fault has done that struck up to the last event that the text is about,
+// sayFaults tells what each fault does that struck up to the last event that the text is about,
 // unless the text cites the fault already.
 func (s *story) sayFaults() {
 	last := s.v.Event
@@ -22,10 +23,30 @@ func (s *story) sayFaults() {
 			continue
 		}
 		ended := ""
-		if end := s.faultEnd(i, last); end >= 0 {
+		if end := s.faultEnd(kind, i, last); end >= 0 {
 			ended = fmt.Sprintf("; %s at event %d", s.Events[end].Kind, s.cite(end))
 		}
 		s.say("Fault %s (event %d): %s%s.", kind, s.cite(i), kind.Effect(victim(e)), ended)
+	}
+}
+
+// sayAssumptions says what the faults of a run assume about the environment, if each assumes
+// something.
+func (s *story) sayAssumptions() {
+	var all []string
+	for i := range s.Events {
+		e := &s.Events[i]
+		kind, known := faults.KindNamed(e.Name)
+		switch {
+		case e.Kind != history.Fault:
+		case !known || kind.Assumes() == "":
+			return
+		case !slices.Contains(all, kind.Assumes()):
+			all = append(all, kind.Assumes())
+		}
+	}
+	if len(all) > 0 {
+		s.say("All faults of this run rest on an assumption about the environment: %s.", and(all))
 	}
 }
 
@@ -57,13 +78,30 @@ func victim(e *history.Event) string {
 }
 
 // faultEnd returns the event that ends the effect of a fault, at most the last one, or -1.
-func (s *story) faultEnd(fault, last int) int {
-	f := &s.Events[fault]
+func (s *story) faultEnd(kind faults.Kind, fault, last int) int {
+	f := s.Events[fault]
+	end := s.repair(kind, &f, fault, last)
+	if kind != faults.PartitionLink || end < 0 {
+		return end
+	}
+	f.Server, f.Peer = int32(f.Peer), uint8(f.Server) // Each direction is healed by itself.
+	if back := s.repair(kind, &f, fault, last); back >= 0 {
+		return max(end, back)
+	}
+	return -1
+}
+
+// repair returns the first event after a fault, at most the last one, that ends the effect of a
+// fault of that kind on a victim, or -1.
+func (s *story) repair(kind faults.Kind, victim *history.Event, fault, last int) int {
 	for i := fault + 1; i <= last && i < len(s.Events); i++ {
 		e := &s.Events[i]
-		if (e.Kind == history.Healed || e.Kind == history.Resumed) && e.Process == f.Process &&
-			e.Server == f.Server && e.Peer == f.Peer {
+		switch {
+		case e.Process != victim.Process || e.Server != victim.Server || e.Peer != victim.Peer:
+		case e.Kind.String() == kind.EndedBy():
 			return i
+		case e.Kind == history.Fault && e.Name == faults.Expire.String() && kind != faults.Pause:
+			return -1 // The link recovers when the session has expired, without being healed.
 		}
 	}
 	return -1

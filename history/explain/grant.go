@@ -30,14 +30,16 @@ func (s *story) serverMutualExclusion() bool {
 	if s.v.Evidence.Count > 1 {
 		s.say("All %d places were taken, by %s.", s.v.Evidence.Count, strings.Join(names, ", "))
 	}
-	s.behind(holder)
 	s.overwrote(grant, holder)
+	if path != s.contender(grant) {
+		s.behind(holder)
+	}
 	s.basis(grant, path)
 	return true
 }
 
-// behind tells that a process was granted the lock by a znode although another, older one waited,
-// and which older znode of its own it had given up.
+// behind tells that a process was granted the lock by a znode although it had to wait for another,
+// older one, and which older znode of its own it had given up.
 func (s *story) behind(grant int) {
 	e := &s.Events[grant]
 	queue := history.QueueAfter(s.Events[:grant])
@@ -45,14 +47,18 @@ func (s *story) behind(grant int) {
 	if n < 0 {
 		return
 	}
-	older := queue.Older(n, e, 0)
+	older := queue.Older(n, e, s.v.Evidence.Count)
 	if older < 0 {
 		return
 	}
 	own, rival := &queue.Nodes[n], &queue.Nodes[older]
-	s.say("%s had been granted it although %s of %s, created earlier (event %d), was before %s.",
-		process(e.Process), s.node(rival.Path), process(rival.Process),
-		s.cite(rival.Created), s.node(own.Path))
+	tell := s.say
+	if s.first == "" {
+		tell = s.lead
+	}
+	tell("%s was granted the lock (event %d) although %s of %s, created earlier (event %d), was "+
+		"before %s.", process(e.Process), s.cite(grant), s.node(rival.Path),
+		process(rival.Process), s.cite(rival.Created), s.node(own.Path))
 	for m := range queue.Nodes {
 		gone := &queue.Nodes[m]
 		if gone.Process == e.Process && gone.Deleted > 0 && gone.Precedes(rival) {
@@ -128,7 +134,7 @@ func (s *story) basis(grant int, rival string) {
 		return
 	}
 	if len(inputs) == 0 {
-		s.order(rival, own, timeline.Sorted(listed))
+		s.order(p, rival, own, timeline.Sorted(listed))
 		return
 	}
 	s.say("%s, which that listing showed, still existed: created at %s.", s.node(rival),
@@ -139,7 +145,8 @@ func (s *story) basis(grant int, rival string) {
 // before its znode, and reports whether that is so.
 func (s *story) assumed(number int32, told int, rival, own string) bool {
 	e := &s.Events[told]
-	if e.Kind != history.WatchEvent || e.Name != "deleted" || !before(rival, own) {
+	if e.Kind != history.WatchEvent || e.Name != "deleted" || !before(rival, own) ||
+		s.v.Evidence.Count > 1 { // of several places
 		return false
 	}
 	s.lead("%s was told that %s was deleted (event %d) and assumed that nobody was before %s, but "+
@@ -150,8 +157,7 @@ func (s *story) assumed(number int32, told int, rival, own string) bool {
 // unlisted tells what a process did before it took the lock, when it listed no contenders.
 func (s *story) unlisted(call, grant int) {
 	p := process(s.Events[grant].Process)
-	sent := s.next(s.Events[grant].Process, call, of(history.Send))
-	if call >= 0 && (sent < 0 || sent > grant) {
+	if s.unrequested(call, grant) {
 		if !s.again(call, grant) {
 			s.say("%s sent no request between the call of Lock (event %d) and its return (event "+
 				"%d).", p, s.cite(call), s.cite(grant))
@@ -173,8 +179,7 @@ func (s *story) unlisted(call, grant int) {
 func (s *story) again(call, grant int) bool {
 	number := s.Events[grant].Process
 	earlier := s.last(number, call, granted)
-	sent := s.next(number, call, of(history.Send))
-	if call < 0 || sent >= 0 && sent < grant || earlier < 0 ||
+	if !s.unrequested(call, grant) || earlier < 0 ||
 		s.contender(earlier) != s.contender(grant) {
 		return false
 	}
@@ -187,14 +192,13 @@ func (s *story) again(call, grant int) bool {
 }
 
 // order compares the position of two znodes of a listing by number, by creation and by name.
-func (s *story) order(rival, own string, sorted []string) {
+func (s *story) order(owner, rival, own string, sorted []string) {
 	if !before(rival, own) {
 		return
 	}
 	if own < rival && slices.Min(sorted) == own {
 		s.lead("%s's %s is the first of the queue only by the order of the whole names: by the "+
-			"numbers at their ends, %s is before it.", process(s.Events[s.v.Event].Process),
-			s.node(own), s.node(rival))
+			"numbers at their ends, %s is before it.", owner, s.node(own), s.node(rival))
 		s.show(s.Created(rival, s.v.Event), s.Created(own, s.v.Event))
 		s.say("%s sorts before %s.", base(own), base(rival))
 		return
@@ -237,11 +241,7 @@ func (s *story) linearizable() bool {
 			continue
 		}
 		q := process(o.Process)
-		call := s.last(o.Process, i, of(history.LockCall))
-		if sent := s.next(o.Process, call, of(history.Send)); call >= 0 && (sent < 0 || sent > i) {
-			s.lead("%s was granted the lock (event %d) without a request to the servers, and %s "+
-				"was granted it too (event %d).", q, s.cite(i), process(e.Process), s.cite(grant))
-		}
+		s.unasked(i, grant)
 		s.say("%s was granted the lock %s although %s had been granted it %s and had not "+
 			"unlocked.", process(e.Process), s.in(grant), q, s.in(i))
 		s.overwrote(grant, i)
@@ -256,6 +256,25 @@ func (s *story) linearizable() bool {
 		return true
 	}
 	return false
+}
+
+// unasked leads with a grant for which the process has sent no request in its attempt, if that is
+// so, beside the grant of another process.
+func (s *story) unasked(grant, other int) {
+	e := &s.Events[grant]
+	if s.unrequested(s.last(e.Process, grant, of(history.LockCall)), grant) {
+		s.lead("%s was granted the lock (event %d) without a request to the servers, and %s was "+
+			"granted it too (event %d).", process(e.Process), s.cite(grant),
+			process(s.Events[other].Process), s.cite(other))
+	}
+}
+
+// unrequested reports whether a process has sent no request between its call of Lock and the grant,
+// in a history that shows its requests.
+func (s *story) unrequested(call, grant int) bool {
+	number, request := s.Events[grant].Process, of(history.Send, history.Command)
+	sent := s.next(number, call, request)
+	return call >= 0 && (sent < 0 || sent > grant) && s.next(number, -1, request) >= 0
 }
 
 // operation names the operation that the event of the violation completes.

@@ -64,9 +64,14 @@ func (s *story) clientMutualExclusion() bool {
 	mine, theirs := s.grantOf(e.Process, enter), s.grantOf(inside, since)
 	deleted := -1
 	if mine >= 0 && theirs >= 0 {
-		deleted = s.lost(theirs, enter)
+		deleted = s.lost(theirs, mine)
 	}
-	if deleted >= 0 && s.late(inside, deleted, enter) {
+	dead := deleted >= 0 && deleted < theirs
+	if dead {
+		s.lead("%s took the lock (event %d) by %s, which had been deleted %s.", q, s.cite(theirs),
+			s.node(s.contender(theirs)), s.demise(deleted))
+	}
+	if deleted >= 0 && !dead && s.late(inside, deleted, enter) {
 		s.say("%s had entered at %s, and had neither left nor been notified of a loss.", q,
 			s.at(since))
 	} else {
@@ -76,18 +81,33 @@ func (s *story) clientMutualExclusion() bool {
 	if mine < 0 || theirs < 0 {
 		return true
 	}
-	path := s.contender(theirs)
-	if deleted < 0 {
-		s.say("%s was granted the lock at %s, %s at %s.", q, s.at(theirs), p, s.at(mine))
-		s.overwrote(mine, theirs)
-		s.lostKeys(inside, theirs, enter)
+	switch {
+	case deleted < 0:
+		s.bothGranted(mine, theirs)
 		return true
+	case dead:
+		s.say("%s was granted the lock at %s.", p, s.at(mine))
+	default:
+		s.say("%s was granted the lock by %s (event %d), which was deleted %s. After that %s was "+
+			"granted the lock (event %d).", q, s.node(s.contender(theirs)), s.cite(theirs),
+			s.demise(deleted), p, s.cite(mine))
 	}
-	s.say("%s was granted the lock by %s (event %d), which was deleted %s. After that %s was "+
-		"granted the lock (event %d).", q, s.node(path), s.cite(theirs), s.demise(deleted), p,
-		s.cite(mine))
 	s.notified(inside, theirs, deleted, enter)
 	return true
+}
+
+// bothGranted tells why two processes were granted the lock, the second of which entered.
+func (s *story) bothGranted(mine, theirs int) {
+	first, second := min(mine, theirs), max(mine, theirs)
+	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
+		s.at(first), process(s.Events[second].Process), s.at(second))
+	s.overwrote(mine, theirs)
+	s.lostKeys(s.Events[theirs].Process, theirs, s.v.Event)
+	s.unasked(first, second)
+	s.unasked(second, first)
+	if rival := s.contender(first); s.first == "" && rival != "" && s.contender(second) != "" {
+		s.basis(second, rival)
+	}
 }
 
 // notified tells when a holder was notified that its znode had been deleted, and what its client

@@ -115,7 +115,7 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
-		s.lead("%s did not notice that it had lost the lock: its key %q %s (event %d).", q, e.Path,
+		s.unnoticed(holder, grant, before, "its key %q %s (event %d).", e.Path,
 			keyEnd(e, holder), s.cite(i))
 		s.say("The key %q, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
 			keyEnd(e, holder), s.in(i))
@@ -137,8 +137,8 @@ func (s *story) takenOver(holder int32, grant, before int) {
 			continue
 		}
 		if e.Kind == history.KeySet {
-			s.lead("%s did not notice that it had lost the lock: %s took over its key %q (event "+
-				"%d).", q, process(e.Process), e.Path, s.cite(i))
+			s.unnoticed(holder, grant, before, "%s took over its key %q (event %d).",
+				process(e.Process), e.Path, s.cite(i))
 			s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
 		}
 		return
@@ -153,8 +153,16 @@ func (s *story) rolledBack(holder int32, grant, before int) {
 	if lost < 0 || lost >= before {
 		return
 	}
-	s.lead("%s did not notice that it had lost the lock: the server lost its connection and "+
-		"rolled back its transaction (event %d).", process(holder), s.cite(lost))
+	s.unnoticed(holder, grant, before, "the server lost its connection and rolled back its "+
+		"transaction (event %d).", s.cite(lost))
+}
+
+// unnoticed leads with how a holder had lost the lock, unless it was told of a loss between
+// the grant and another event.
+func (s *story) unnoticed(holder int32, grant, before int, format string, arguments ...any) {
+	if told := s.next(holder, grant, of(history.Lost)); told < 0 || told > before {
+		s.lead(process(holder)+" did not notice that it had lost the lock: "+format, arguments...)
+	}
 }
 
 // onServer names the server of an event if there are several.

@@ -17,7 +17,8 @@ type Likelihood struct {
 	Curve   []Point `json:"curve"`   // the bug-probability curve, in the order of steps
 	// the decision at which the curve rises most, or nil if it does not rise
 	Jump *Decision `json:"jump,omitempty"`
-	// the last decision at which another choice avoids every violation, or nil if none is known
+	// the last decision found at which another choice, and the default policy from there on, avoid
+	// every violation, or nil
 	Avoidable *Decision `json:"avoidable,omitempty"`
 }
 
@@ -64,7 +65,7 @@ func (r *Report) WriteLikelihood(w io.Writer) error {
 	return err
 }
 
-// LikelihoodText returns the largest rise of the curve and the last decision that avoids the
+// LikelihoodText returns the largest rise of the curve and the last decision found that avoids the
 // violation, in words. The report must have a likelihood.
 func (r *Report) LikelihoodText() string {
 	var text strings.Builder
@@ -78,8 +79,8 @@ func (r *Report) LikelihoodText() string {
 			l.Samples)
 	}
 	if a := l.Avoidable; a != nil {
-		fmt.Fprintf(&text, " It can last be avoided at %s, by `%s` instead of `%s`.",
-			r.step(a.Step), a.Instead, a.Taken)
+		fmt.Fprintf(&text, " The last decision found that avoids it, by the default policy from "+
+			"there on: `%s` instead of `%s` at %s.", a.Instead, a.Taken, r.step(a.Step))
 	}
 	return text.String()
 }

@@ -43,8 +43,8 @@ func TestLikelihood(t *testing.T) {
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
 				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
-				"`serve c1`, and in all after it. It can last be avoided at step 1, by `leave c1`\n" +
-				"instead of `tick`.\n",
+				"`serve c1`, and in all after it. The last decision found that avoids it, by the\n" +
+				"default policy from there on: `leave c1` instead of `tick` at step 1.\n",
 			nil,
 		},
 		{
@@ -55,8 +55,9 @@ func TestLikelihood(t *testing.T) {
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
 				"The first violation occurs in 25 of 50 random continuations before step 2 (event\n" +
-				"5), `serve c1`, and in all after it. It can last be avoided at step 1 (event 4),\n" +
-				"by `leave c1` instead of `tick`.\n",
+				"5), `serve c1`, and in all after it. The last decision found that avoids it, by\n" +
+				"the default policy from there on: `leave c1` instead of `tick` at step 1 (event\n" +
+				"4).\n",
 			[]int{3, 4, 5},
 		},
 		{
@@ -67,8 +68,8 @@ func TestLikelihood(t *testing.T) {
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
 				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
-				"`serve c1`, and in all after it. It can last be avoided at step 3, by `leave c1`\n" +
-				"instead of `tick`.\n",
+				"`serve c1`, and in all after it. The last decision found that avoids it, by the\n" +
+				"default policy from there on: `leave c1` instead of `tick` at step 3.\n",
 			[]int{3, 4, 9, 9},
 		},
 		{

@@ -35,6 +35,41 @@ func overwriting() []history.Event {
 	}
 }
 
+// A write that overwrote another is the cause of two leaders in a term and of tokens out of order.
+func TestOverwrittenTerm(t *testing.T) {
+	const cause = "c1 overwrote what c2 had written (event 6) since c1's read of /a (event 4): it " +
+		"set /a without a version check (event 11). "
+	for _, tc := range []struct {
+		property history.Property
+		evidence history.Evidence
+		event    int
+		want     string
+	}{
+		{
+			history.OneLeaderPerTerm,
+			history.Evidence{Process: 1, Other: 2, Zxid: 5},
+			14,
+			"c1 leads in term 5 (event 14). That contradicts what is known of the leader c2.",
+		},
+		{
+			history.MonotonicToken,
+			history.Evidence{},
+			14,
+			"c1 was granted the lock at event 14 with token 5, after c2 was granted it at event 9 " +
+				"with the higher token 6.",
+		},
+	} {
+		events := overwriting()
+		events[9].Zxid, events[14].Zxid = 6, 5
+		text := explain.Of(events, []*history.Violation{{
+			Property: tc.property, Event: tc.event, Evidence: tc.evidence,
+		}}).Whys[0].Text
+		if text != cause+tc.want {
+			t.Errorf("%s: %q, want %q", tc.property, text, cause+tc.want)
+		}
+	}
+}
+
 // An explanation says that a write was overwritten, and without a version check, only if the
 // history proves it.
 func TestOverwrote(t *testing.T) {

@@ -93,6 +93,7 @@ func (s *story) noLostUpdate() bool {
 	}
 	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
 		s.at(first), process(s.Events[second].Process), s.at(second))
+	s.overwrote(first, second)
 	if deleted := s.lost(first, write); deleted >= 0 && deleted < second {
 		q := process(s.Events[first].Process)
 		late, other := write, other
@@ -107,6 +108,7 @@ func (s *story) noLostUpdate() bool {
 		s.say("In between, %s's %s was deleted %s.", q, s.node(s.contender(first)),
 			s.demise(deleted))
 	}
+	s.lostKeys(s.Events[first].Process, first, second)
 	if a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid; a != 0 && a < b {
 		s.say("%s's fencing token, %d, was lower than %s's, %d, but the resource accepted the "+
 			"write.", p, a, q, b)
@@ -132,6 +134,7 @@ func (s *story) monotonicToken() bool {
 		}
 		s.say("%s was granted the lock at %s with token %d, after %s was granted it at %s with %s.",
 			process(e.Process), s.at(grant), e.Zxid, process(o.Process), s.at(i), with)
+		s.overwrote(grant, i)
 		s.tokens(grant, i)
 		return true
 	}

@@ -203,7 +203,7 @@ type Likelihood struct {
 	Curve []Point `json:"curve"` // the bug-probability curve, up to the point of no return
 	// the decision at which the curve rises most
 	Jump *Decision `json:"jump,omitempty"`
-	// the last decision at which another choice avoids every violation
+	// the last decision found at which another choice avoids every violation
 	Avoidable *Decision `json:"avoidable,omitempty"`
 }
 

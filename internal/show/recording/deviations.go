@@ -12,20 +12,27 @@ import (
 )
 
 // ListDeviations lists deviations in lines, each with the first event of its step in parentheses if
-// the result knows it. Ticks in a row share a line. The deviations are those of the run.
+// the result knows it. Ticks in a row share a line. The first tick, and the beginning of the fair
+// phase, come with what they mean. The deviations are those of the run.
 func ListDeviations(r *engine.Result, deviations []engine.Deviation) string {
 	var text strings.Builder
+	glosses := map[sim.StepKind]string{
+		sim.Tick: " (time passes until the next deadline)",
+		sim.Fair: " (from here on no fault strikes, and the default policy decides)",
+	}
 	for i := 0; i < len(deviations); {
 		first, ticks := deviations[i], 1
 		for first.Step.Kind == sim.Tick && i+ticks < len(deviations) &&
 			deviations[i+ticks].Step.Kind == sim.Tick {
 			ticks++
 		}
+		gloss := glosses[first.Step.Kind]
+		delete(glosses, first.Step.Kind)
 		if ticks == 1 {
-			fmt.Fprintf(&text, "  %s: %v\n",
-				explain.StepName(r.Starts, len(r.Events), first.Index), first.Step)
+			fmt.Fprintf(&text, "  %s: %v%s\n",
+				explain.StepName(r.Starts, len(r.Events), first.Index), first.Step, gloss)
 		} else {
-			text.WriteString(timeline.Wrap(listTicks(r, deviations[i:i+ticks]),
+			text.WriteString(timeline.Wrap(listTicks(r, deviations[i:i+ticks])+gloss,
 				explain.DescribedWidth, "  "))
 		}
 		i += ticks

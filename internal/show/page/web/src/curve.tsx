@@ -29,7 +29,7 @@ export function Curve({ likelihood, data, layout, goTo, goToStop }: {
       {likelihood.jump && <Mark kind="rise" at={x(likelihood.jump.step)} of={likelihood.jump}
         text="The violation becomes most likely here" data={data} goTo={goTo} />}
       {likelihood.avoidable && <Mark kind="avoidable" at={x(likelihood.avoidable.step)}
-        of={likelihood.avoidable} text="Another choice avoids the violation for the last time"
+        of={likelihood.avoidable} text="The last decision found that avoids the violation"
         data={data} goTo={goTo} />}
     </div>
   );

@@ -1,0 +1,61 @@
+package explain_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/internal/testkit/eventtest"
+)
+
+// Only a history that shows the requests of a process, as that of a service in production does not,
+// shows that it has been granted the lock without one.
+func TestGrantWithoutRequest(t *testing.T) {
+	first := []history.Event{eventtest.LockCall(1, 1), eventtest.LockOK(1, 1, "")}
+	second := []history.Event{eventtest.LockCall(2, 1), eventtest.LockOK(2, 1, "")}
+	send := history.Event{Kind: history.Send, Process: 1, Request: 1, Op: "connect"}
+	command := history.Event{Kind: history.Command, Process: 1, Op: "SET lock 1 nx"}
+	for _, tc := range []struct {
+		name   string
+		events []history.Event
+		want   bool
+	}{
+		{"no requests shown", slices.Concat(first, second), false},
+		{"an earlier request", slices.Concat([]history.Event{send}, first, second), true},
+		{"a command", slices.Concat(first[:1], []history.Event{command}, first[1:], second), false},
+	} {
+		text := explain.Of(tc.events, []*history.Violation{{
+			Property: history.Linearizable, Event: len(tc.events) - 1,
+		}}).Whys[0].Text
+		if strings.Contains(text, "without a request") != tc.want {
+			t.Errorf("%s: %q", tc.name, text)
+		}
+	}
+}
+
+// A lost update begins with the loss of the key, unless the lock has told its holder.
+func TestLostUpdateByALostKey(t *testing.T) {
+	key := func(kind history.Kind, p int32, number int64) history.Event {
+		return history.Event{Kind: kind, Process: p, Path: "lock", Zxid: number}
+	}
+	events := []history.Event{
+		eventtest.LockCall(1, 1), key(history.KeySet, 1, 1), eventtest.LockOK(1, 1, ""),
+		key(history.KeyLost, 0, 1), eventtest.LockCall(2, 1), key(history.KeySet, 2, 2),
+		eventtest.LockOK(2, 1, ""), eventtest.Read(1, 1, 0), eventtest.Read(2, 1, 0),
+		eventtest.Wrote(2, 1, 1), eventtest.Wrote(1, 1, 2),
+	}
+	const unnoticed = "c1 did not notice that it had lost the lock: its key \"lock\" was lost"
+	for _, told := range []bool{false, true} {
+		if told {
+			events = slices.Insert(events, 4, eventtest.Lost(1, 1))
+		}
+		text := explain.Of(events, []*history.Violation{{
+			Property: history.NoLostUpdate, Event: len(events) - 1,
+		}}).Whys[0].Text
+		if strings.HasPrefix(text, unnoticed) == told {
+			t.Errorf("told %v: %q", told, text)
+		}
+	}
+}
