@@ -118,7 +118,7 @@ var localDefects = []defect{
 			told = append(told, lease.Done())
 		}
 		w.cluster.Expire(w.client(1).SessionID())
-		w.pass(2 * time.Second)
+		w.pass(sessionTimeout * 3 / 10) // The leases have not expired yet.
 		for i, lease := range leases {
 			if !closed(told[i]) || !errors.Is(lease.Err(), lock.ErrLost) {
 				w.t.Errorf("%s: %v", lease.Node(), lease.Err())

@@ -93,7 +93,7 @@ func TestSameNameAfterReconnect(t *testing.T) {
 		returns := w.start(background, w.mutex(2))
 		w.flow()
 		waits := w.start(background, w.mutex(3))
-		w.flow()
+		w.pass(time.Second) // It watches its own node too.
 		w.cluster.Cut(w.client(3).Link)
 		w.cluster.Expire(w.client(2).SessionID())
 		w.pass(2 * time.Second)
@@ -118,7 +118,7 @@ func TestSameNameInAnEarlyListing(t *testing.T) {
 		late := &staleListing{Conn: w.client(1)}
 		returns := w.start(background, must(lock.NewMutex(w.sessionOf(1, late), "/lock")))
 		w.flow()
-		late.past = w.nodes()
+		late.past, late.listings = w.nodes(), 2 // of the queue as it was, and along with the create
 		w.cluster.Expire(w.client(1).SessionID())
 		w.unlock(holder)
 		rival := w.acquire(w.mutex(3))
@@ -130,18 +130,19 @@ func TestSameNameInAnEarlyListing(t *testing.T) {
 	})
 }
 
-// staleListing is a client whose next listing shows an earlier state.
+// staleListing is a client whose next listings show an earlier state.
 type staleListing struct {
 	*model.Conn
-	past []string
+	past     []string
+	listings int
 }
 
 func (l *staleListing) Children(path string) ([]string, *zk.Stat, error) {
-	past := l.past
-	l.past = nil
+	stale := l.listings > 0
+	l.listings--
 	names, stat, err := l.Conn.Children(path)
-	if past != nil {
-		names = past
+	if stale {
+		names = l.past
 	}
 	return names, stat, err
 }
