@@ -137,8 +137,7 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	case len(neverReached(c, found)) > 0:
 		verdict.fatalf(t, "%v, seed %d: no schedule reached a sometimes condition, so this says too "+
 			"little about the lock: %s",
-			&c.Scenario, c.Seed,
-			strings.Join(neverReached(c, found), "; "))
+			&c.Scenario, c.Seed, strings.Join(neverReached(c, found), "; "))
 	}
 	if why := neverHad(t, c, found); why != "" {
 		verdict.fatalf(t, "%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
