@@ -356,7 +356,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 		return nil
 	case ended == nil:
 		return exit.With(exit.Internal,
-			errors.New("no schedule run: no test that ran calls interlock.Check"))
+			errors.New("no schedule run: each test is skipped, or does not call interlock.Check"))
 	case !errors.As(ended, &failed):
 		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {
 			return fmt.Errorf("the go command: %w", ended)
