@@ -135,14 +135,13 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 		verdict.fatalf(t, "%v, seed %d: linearizability is unknown for %d schedules",
 			&c.Scenario, c.Seed, runs.Unknown)
 	case len(neverReached(c, found)) > 0:
-		verdict.fatalf(t, "%v, seed %d: no schedule reached a sometimes condition, so this says too "+
-			"little about the lock: %s",
+		verdict.fatalf(t, "%v, seed %d: no schedule reached a sometimes condition, so this says "+
+			"too little about the lock: %s",
 			&c.Scenario, c.Seed, strings.Join(neverReached(c, found), "; "))
 	}
 	if why := neverHad(t, c, found); why != "" {
-		verdict.fatalf(t, "%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
-			"says nothing about it: %s", &c.Scenario, c.Seed,
-			runs.Schedules, why)
+		verdict.fatalf(t, "%v, seed %d: no process was granted the lock in any of %d schedules, "+
+			"so this says nothing about it: %s", &c.Scenario, c.Seed, runs.Schedules, why)
 	}
 	if runs.OutOfContractSchedules > 0 {
 		t.Logf("%v: %d of %d schedules violated %s out of contract, which is %v; the first is %d "+
@@ -181,8 +180,8 @@ func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs, verdict
 				refuse(t, &c.Scenario, why, verdict)
 			}
 			if mistake := engine.SetUpError(v); mistake != "" {
-				verdict.fatalf(t, "%v, seed %d: in schedule %d, %s: a mistake in the scenario, not in the "+
-					"lock", &c.Scenario, c.Seed, failure.Schedule, mistake)
+				verdict.fatalf(t, "%v, seed %d: in schedule %d, %s: a mistake in the scenario, "+
+					"not in the lock", &c.Scenario, c.Seed, failure.Schedule, mistake)
 			}
 		}
 	}
