@@ -109,8 +109,8 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	runs := found.Common()
 	verdict.ran(c, found)
 	if runs.Nondeterministic != nil && runs.Failure == nil && len(runs.Distinct) == 0 {
-		t.Fatalf("%v, seed %d: nothing found in %d schedules, but that says too little: %s\n%v",
-			&c.Scenario, c.Seed, runs.Schedules, runs.DescribeDiffering(),
+		verdict.fatalf(t, "%v, seed %d: nothing found in %d schedules, but that says too "+
+			"little: %s\n%v", &c.Scenario, c.Seed, runs.Schedules, runs.DescribeDiffering(),
 			runs.Nondeterministic)
 	}
 	demandSetUp(t, c, runs, verdict)
@@ -122,29 +122,26 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), c, runs)
 	switch {
 	case err != nil:
-		t.Fatalf("%v, seed %d: %v", &c.Scenario, c.Seed, err)
+		verdict.fatalf(t, "%v, seed %d: %v", &c.Scenario, c.Seed, err)
 	case runs.Failure != nil:
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
 		t.Fatal(describeFailure(t, c, runs, runs.Failure, short, verdict))
 	case runs.Interrupted:
-		t.Fatalf("%v, seed %d: the time of the test is over, and nothing was found in %d "+
-			"schedules "+
-			"so far: lower the number, or raise the -timeout of go test",
+		verdict.fatalf(t, "%v, seed %d: the time of the test is over, and nothing was found in "+
+			"%d schedules so far: lower the number, or raise the -timeout of go test",
 			&c.Scenario, c.Seed, runs.Schedules)
 	case runs.Unknown > 0:
-		t.Fatalf("%v, seed %d: linearizability is unknown for %d schedules",
+		verdict.fatalf(t, "%v, seed %d: linearizability is unknown for %d schedules",
 			&c.Scenario, c.Seed, runs.Unknown)
 	case len(neverReached(c, found)) > 0:
-		t.Fatalf("%v, seed %d: no schedule reached a sometimes condition, so this says too "+
-			"little about the lock: %s",
-			&c.Scenario, c.Seed,
-			strings.Join(neverReached(c, found), "; "))
+		verdict.fatalf(t, "%v, seed %d: no schedule reached a sometimes condition, so this says "+
+			"too little about the lock: %s",
+			&c.Scenario, c.Seed, strings.Join(neverReached(c, found), "; "))
 	}
 	if why := neverHad(t, c, found); why != "" {
-		t.Fatalf("%v, seed %d: no process was granted the lock in any of %d schedules, so this "+
-			"says nothing about it: %s", &c.Scenario, c.Seed,
-			runs.Schedules, why)
+		verdict.fatalf(t, "%v, seed %d: no process was granted the lock in any of %d schedules, "+
+			"so this says nothing about it: %s", &c.Scenario, c.Seed, runs.Schedules, why)
 	}
 	if runs.OutOfContractSchedules > 0 {
 		t.Logf("%v: %d of %d schedules violated %s out of contract, which is %v; the first is %d "+
@@ -163,7 +160,7 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 func refuse(t testing.TB, scenario *scenarios.Scenario, why string, verdict *verdict) {
 	t.Helper()
 	verdict.Outcome = recording.Refused
-	t.Fatalf("%v: nothing was judged: %s", scenario, why)
+	verdict.fatalf(t, "%v: nothing was judged: %s", scenario, why)
 }
 
 // demandSetUp ends the test if the scenario does not set up the lock, or its code is refused. That
@@ -183,8 +180,8 @@ func demandSetUp(t *testing.T, c *campaign.Campaign, found *report.Runs, verdict
 				refuse(t, &c.Scenario, why, verdict)
 			}
 			if mistake := engine.SetUpError(v); mistake != "" {
-				t.Fatalf("%v, seed %d: in schedule %d, %s: a mistake in the scenario, not in the "+
-					"lock", &c.Scenario, c.Seed, failure.Schedule, mistake)
+				verdict.fatalf(t, "%v, seed %d: in schedule %d, %s: a mistake in the scenario, "+
+					"not in the lock", &c.Scenario, c.Seed, failure.Schedule, mistake)
 			}
 		}
 	}
@@ -208,9 +205,8 @@ func replayRecorded(t *testing.T, scenario *scenarios.Scenario, verdict *verdict
 			return true
 		}
 		if !replayInTest(t, scenario, path, verdict) {
-			t.Fatalf("%s: none of its steps is possible any more, so it says nothing about this "+
-				"lock",
-				path)
+			verdict.fatalf(t, "%s: none of its steps is possible any more, so it says nothing "+
+				"about this lock", path)
 		}
 		verdict.Outcome = recording.Passed
 		return true
@@ -321,7 +317,7 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 	}
 	if err := exhaustible(&c.Scenario); err != nil {
 		verdict.Outcome = recording.Refused
-		t.Fatalf("%s: %v", asGiven(strategyVariable, "strategy"), err)
+		verdict.fatalf(t, "%s: %v", asGiven(strategyVariable, "strategy"), err)
 	}
 	s := &exhaustive.Search{
 		Scenario: c.Scenario, Schedules: c.Schedules,
@@ -479,16 +475,18 @@ func describeFailure(t *testing.T, searched *campaign.Campaign, r *report.Runs,
 func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *verdict) (
 	directory, replay string, err error,
 ) {
-	c.Test, c.By = t.Name(), os.Getenv(recording.CommandVariable)
+	c.Test, c.By = t.Name(), recording.Command()
 	c.ReplayBy = func(directory string) string {
 		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
 	}
 	if directory, err = c.Write(outDirectory(t.Name())); err != nil {
-		verdict.failed(c.Recording.Signature, "", "")
+		verdict.failed(recording.Failure{Signature: c.Recording.Signature})
 		return "", "", err
 	}
 	replay = c.ReplayBy(directory)
-	verdict.failed(c.Recording.Signature, directory, replay)
+	verdict.failed(recording.Failure{
+		Signature: c.Recording.Signature, Counterexample: directory, Replay: replay,
+	})
 	return directory, withScheduler(replay, c.By), nil
 }
 
@@ -529,7 +527,7 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 	result := engine.NewRunner(t).Run(recorded, replay)
 	if difference := engine.NewRunner(t).RunAgain(context.Background(), recorded,
 		stored.Schedule, replay, result); difference != nil {
-		replayUnstable(t, recorded, path, stored.Deviations, difference)
+		replayUnstable(t, recorded, path, stored.Deviations, difference, verdict)
 		return true
 	}
 	for _, d := range replay.Skipped {
@@ -539,7 +537,7 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 		t.Logf("%s: step %d, %v, is not reached any more", path, d.Index, d.Step)
 	}
 	if result.Fails(recorded) {
-		verdict.failed(result.Violations[0].Signature(), path, "")
+		verdict.failed(failureIn(t.Name(), result.Violations[0].Signature(), path))
 		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(stored, result),
 			describeRun(t, recorded, result), howToSearch(t, path))
 	}
@@ -594,14 +592,15 @@ func describeRun(t *testing.T, scenario *scenarios.Scenario, failed *engine.Resu
 // replayUnstable replays a schedule whose runs differ several times, and fails the test if a run
 // violates a property.
 func replayUnstable(t *testing.T, scenario *scenarios.Scenario, path string,
-	deviations []engine.Deviation, difference *engine.Nondeterminism,
+	deviations []engine.Deviation, difference *engine.Nondeterminism, verdict *verdict,
 ) {
 	t.Helper()
 	n := recording.Reproduce(engine.NewRunner(t), scenario, deviations, "")
 	if n.Failures > 0 {
-		t.Fatalf("%s: a violation %v\n%v%s", path, n, difference, howToSearch(t, path))
+		verdict.fatalf(t, "%s: a violation %v\n%v%s", path, n, difference, howToSearch(t, path))
 	}
-	t.Fatalf("%s: no violation in %d runs, but that says too little: %v", path, n.Runs, difference)
+	verdict.fatalf(t, "%s: no violation in %d runs, but that says too little: %v", path, n.Runs,
+		difference)
 }
 
 // demandEnvironment ends a test if a variable has a wrong value, even if the test does not use it.

@@ -541,10 +541,29 @@ func TestCheckReplayVerdicts(t *testing.T) {
 			"INTERLOCK_REPLAY="+found[0], "INTERLOCK_VERDICTS="+path)
 		verdicts, err := os.ReadFile(path)
 		if err != nil || strings.Count(string(verdicts), `"test":`) != 1 ||
+			!strings.Contains(string(verdicts), `"package":"github.com/interlock-sim/interlock"`) ||
 			!strings.Contains(string(verdicts), `"lock":"exists-then-wait"`) ||
 			!strings.Contains(string(verdicts), `"outcome":`+want) {
 			t.Errorf("%s: verdicts %s, error %v, want one with %s:\n%s", variant, verdicts, err,
 				want, printed)
+		}
+	}
+}
+
+// A counterexample in the package that fails again is named with the command that replays it: for
+// interlock test by an absolute path, or else relative to the package.
+func TestCheckKeptVerdicts(t *testing.T) {
+	directory, broken := t.TempDir(), variantVariable+"=1"
+	runChecked(t, directory, broken)
+	for out, want := range map[string]string{"": "", t.TempDir(): directory + "/"} {
+		path := filepath.Join(t.TempDir(), "verdicts")
+		printed, _ := runChecked(t, directory, broken, "INTERLOCK_VERDICTS="+path,
+			"INTERLOCK_OUT="+out)
+		verdicts, err := os.ReadFile(path)
+		kept := want + "testdata/interlock/TestChecked-lock[1]/exists-then-wait-progress-"
+		if err != nil || !strings.Contains(string(verdicts), `"counterexample":"`+kept) ||
+			!strings.Contains(string(verdicts), `"replay":"INTERLOCK_REPLAY='`+kept) {
+			t.Errorf("verdicts %s, error %v, want %s:\n%s", verdicts, err, kept, printed)
 		}
 	}
 }

@@ -170,12 +170,26 @@ func TestDeadlyLocks(t *testing.T) {
 			if name == "spin" && !long.Enabled() {
 				return // A replay spins for seconds, and ends as that of mutex.
 			}
-			again := m.run(t, replay[2], "INTERLOCK_REPLAY="+replay[1])
-			if !strings.Contains(again, replay[1]+" fails as recorded (in ") ||
-				!strings.Contains(again, wanted[0]) {
-				t.Errorf("the counterexample is not replayed:\n%s", again)
-			}
+			replaysAgain(t, m, replay, wanted[0])
 		})
+	}
+}
+
+// replaysAgain checks that the command replays the counterexample, and that interlock test, which
+// names a directory for counterexamples, gets its absolute path.
+func replaysAgain(t *testing.T, m *deadlyModule, command []string, signature string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "verdicts")
+	again := m.run(t, command[2], "INTERLOCK_REPLAY="+command[1], "INTERLOCK_VERDICTS="+path,
+		"INTERLOCK_OUT="+t.TempDir())
+	if !strings.Contains(again, command[1]+" fails as recorded (in ") ||
+		!strings.Contains(again, signature) {
+		t.Errorf("the counterexample is not replayed:\n%s", again)
+	}
+	verdicts, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(verdicts),
+		`"counterexample":"`+filepath.Join(m.root, command[1])+`"`) {
+		t.Errorf("verdicts %s, error %v", verdicts, err)
 	}
 }
 

@@ -41,8 +41,8 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	}
 	active := o.Active()
 	if len(active) == 0 {
-		p.t.Fatalf("%v: the code of the test ended the program, outside of any schedule: %s",
-			p.scenario, describeDeath(o.Death))
+		p.verdict.fatalf(p.t, "%v: the code of the test ended the program, outside of any "+
+			"schedule: %s", p.scenario, describeDeath(o.Death))
 	}
 	found, culprit := p.findCulprit(o, active)
 	if why := afterCrash(found.death, culprit); why != "" {
@@ -69,8 +69,7 @@ func (p *parent) reportDeath(o *supervise.Outcome) {
 	}
 	report := p.shrink(run)
 	p.verdict.Seed = under.Seed
-	p.verdict.failed(report.Failure.Signature, report.Failure.Counterexample,
-		report.Failure.Replay)
+	p.verdict.failed(report.Failure)
 	p.t.Fatal(report.Text)
 }
 
@@ -227,11 +226,12 @@ func (p *parent) shrink(run *deadlyRun) *deadlyReport {
 		known := o.Death != nil && len(died) == 1 && run.Deaths.Known[died[0].Schedule] == nil
 		switch {
 		case run.Deaths.Runs > 0:
+			failure := recording.Failure{Signature: run.Signature}
+			if run.Replays != "" {
+				failure = failureIn(p.t.Name(), run.Signature, run.Replays)
+			}
 			return &deadlyReport{
-				Text: p.describeUnshrunk(run, describeOutcome(o)),
-				Failure: recording.Failure{
-					Signature: run.Signature, Counterexample: run.Replays,
-				},
+				Text: p.describeUnshrunk(run, describeOutcome(o)), Failure: failure,
 			}
 		case known && afterCrash(o.Death, &died[0]) != "":
 			known = false // It is not what is being shrunk.

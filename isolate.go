@@ -334,7 +334,7 @@ func shrinkDeadly(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario
 			before.Signature != c.Recording.Signature {
 			how = "differently from the recorded " + before.Signature
 		}
-		verdict.failed(c.Recording.Signature, run.Replays, "")
+		verdict.failed(failureIn(t.Name(), c.Recording.Signature, run.Replays))
 		fmt.Fprintf(text, "%s fails %s (%s):\n%s", run.Replays, how, run.Often,
 			c.Explain().Describe())
 		if death.Reason == supervise.Stalled {

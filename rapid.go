@@ -46,7 +46,7 @@ func CheckRapid(t *testing.T, scenario scenarios.Scenario) {
 				}
 			}))
 		if differs != nil {
-			t.Fatal(differs)
+			verdict.fatalf(t, "%v", differs)
 		}
 		verdict.Outcome = recording.Passed
 	})

@@ -28,7 +28,7 @@ var searchSettings = []recording.Setting{
 // searchCommand returns the command that runs the search of a test again, up to a schedule. It
 // finds the failure without the counterexample's directory, which often stays on a machine of CI.
 func searchCommand(test string, seed uint64, schedule int) string {
-	command := &recording.GoTest{Name: test, By: os.Getenv(recording.CommandVariable)}
+	command := &recording.GoTest{Name: test, By: recording.Command()}
 	settings := []recording.Setting{
 		{Variable: seedVariable, Flag: "seed", Value: strconv.FormatUint(seed, 10)},
 		{Variable: schedulesVariable, Flag: "schedules", Value: strconv.Itoa(schedule + 1)},

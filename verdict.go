@@ -2,7 +2,9 @@ package interlock
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/run/supervise"
@@ -32,7 +34,9 @@ func newVerdict(t testing.TB, scenario *scenarios.Scenario) *verdict {
 // newVerdictOf is newVerdict for a lock without a scenario.
 func newVerdictOf(t testing.TB, lock string) *verdict {
 	return &verdict{
-		recording.Verdict{Test: t.Name(), Lock: lock, Outcome: recording.Unsound},
+		recording.Verdict{
+			Package: testedPackage(), Test: t.Name(), Lock: lock, Outcome: recording.Unsound,
+		},
 		os.Getenv(recording.VerdictsVariable),
 	}
 }
@@ -51,11 +55,28 @@ func (v *verdict) ran(c *campaign.Campaign, found report.Report) {
 }
 
 // failed notes a failure.
-func (v *verdict) failed(signature, counterexample, replay string) {
+func (v *verdict) failed(f recording.Failure) {
 	v.Outcome = recording.Violation
-	v.Failures = append(v.Failures, recording.Failure{
-		Signature: signature, Counterexample: counterexample, Replay: replay,
-	})
+	v.Failures = append(v.Failures, f)
+}
+
+// fatalf ends the test for a reason that is no violation.
+func (v *verdict) fatalf(t testing.TB, format string, arguments ...any) {
+	t.Helper()
+	v.Reason = fmt.Sprintf(format, arguments...)
+	t.Fatal(v.Reason)
+}
+
+// failureIn returns a failure that a recorded schedule shows. The command interlock test, which
+// names a directory for counterexamples, gets an absolute path: it runs in another directory.
+func failureIn(test, signature, path string) recording.Failure {
+	if absolute, err := filepath.Abs(path); err == nil && os.Getenv(outVariable) != "" {
+		path = absolute
+	}
+	replay := &recording.GoTest{Name: test, Directory: path, By: recording.Command()}
+	return recording.Failure{
+		Signature: signature, Counterexample: path, Replay: replay.Command(),
+	}
 }
 
 // handOver gives the verdict of a child to its parent, which writes it.

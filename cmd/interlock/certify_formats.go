@@ -104,7 +104,7 @@ func (c *certificateReport) sarif(outcome error) *sarif.Report {
 	for _, check := range certify.Checks {
 		addRule(run, check.Name, check.Statement, "releases.md")
 	}
-	root := moduleRoot()
+	root := checkoutRoot(".")
 	for i := range c.Failures {
 		f := &c.Failures[i]
 		physical := sarif.NewPhysicalLocation()

@@ -118,7 +118,7 @@ func checkLocation(t *testing.T, run *sarif.Run, at *sarif.PhysicalLocation) {
 		path.Clean(uri.Path) != uri.Path || !filepath.IsLocal(uri.Path) {
 		t.Errorf("URI %s is not that of a file below a base", uri)
 	}
-	content := readFile(t, filepath.Join(moduleRoot(), filepath.FromSlash(uri.Path)))
+	content := readFile(t, filepath.Join(checkoutRoot("."), filepath.FromSlash(uri.Path)))
 	if at.Region == nil {
 		return
 	}

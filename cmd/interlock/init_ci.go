@@ -37,11 +37,7 @@ func printWorkflow(w io.Writer, name, directory string) error {
 	if module == nil {
 		return fmt.Errorf("--ci: no go.mod in %s or above it", directory)
 	}
-	root := nearestWith(absolute, ".git")
-	if root == "" {
-		root = module.root
-	}
-	relative, err := filepath.Rel(root, absolute)
+	relative, err := filepath.Rel(checkoutRoot(absolute), absolute)
 	if err != nil {
 		return exit.With(exit.Internal, err)
 	}

@@ -251,14 +251,13 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 }
 
-// A signal ends the tests of a plan, and the certificate is partial.
-func TestInterruptedTests(t *testing.T) {
-	t.Parallel()
+// slowModule writes a module whose test does not end, with a plan, and returns its directory.
+func slowModule(t *testing.T) string {
+	t.Helper()
 	directory := t.TempDir()
-	plan := filepath.Join(directory, "plan.yaml")
 	for path, content := range map[string]string{
-		plan:                               "tests: [{package: .}]",
-		filepath.Join(directory, "go.mod"): "module example.com/slow\n\ngo 1.26\n",
+		filepath.Join(directory, "plan.yaml"): "tests: [{package: .}]",
+		filepath.Join(directory, "go.mod"):    "module example.com/slow\n\ngo 1.26\n",
 		filepath.Join(directory, "a_test.go"): `package slow
 
 import (
@@ -273,7 +272,35 @@ func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
 			t.Fatal(err)
 		}
 	}
-	c := begin(t, "certify", plan)
+	return directory
+}
+
+// A signal that ends interlock test is in its reports.
+func TestInterruptedTest(t *testing.T) {
+	t.Parallel()
+	c := start(t, "test", slowModule(t), "-v", "--json", "report.json", "--junit", "report.xml")
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	text, status := c.end(t)
+	var report testOutcome
+	if err := json.Unmarshal(readFile(t, filepath.Join(c.command.Dir, "report.json")),
+		&report); err != nil {
+		t.Fatal(err)
+	}
+	suites := readJUnit(t, readFile(t, filepath.Join(c.command.Dir, "report.xml")))
+	if status != exit.Interrupted || report.Status != status || report.Error != "interrupted" ||
+		len(suites) != 1 || suites[0].Errors != 1 ||
+		suites[0].Cases[0].Error.Message != "interrupted" {
+		t.Errorf("status %d, report %+v, suites %+v, stderr %q, stdout\n%s", status, report, suites,
+			&c.stderr, text)
+	}
+}
+
+// A signal ends the tests of a plan, and the certificate is partial.
+func TestInterruptedTests(t *testing.T) {
+	t.Parallel()
+	c := begin(t, "certify", filepath.Join(slowModule(t), "plan.yaml"))
 	c.stderr.wait("testing .\n")
 	if err := c.command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

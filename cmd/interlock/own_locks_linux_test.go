@@ -167,7 +167,7 @@ func (o *ownJourney) find(t *testing.T) string {
 	o.run(t, "client-mutual-exclusion: a process entered its critical section", exit.Violation,
 		"test", o.packaged, "--run", "TestInterlock", "--junit", "found.xml", "--sarif", "found.json")
 	for path, want := range map[string]string{
-		"found.xml":  `<testcase classname="interlock\.\w+" name="client-mutual-exclusion">\s*<failure `,
+		"found.xml":  `<testcase classname="interlock\.[^"]+\.TestInterlock\.\w+" name="client-mutual-exclusion">\s*<failure `,
 		"found.json": `(?s)"uri": "[\w/]+\.go".*"startLine": \d+`,
 	} {
 		text := readFile(t, filepath.Join(o.root, path))

@@ -320,10 +320,12 @@ func (r *result) violationsOf(d *report.DistinctFailure) (all []violationReport)
 // exitStatus returns the exit status and the error message for an outcome.
 func exitStatus(outcome error) (status int, text string) {
 	var ends *exit.Error
-	if !errors.As(outcome, &ends) {
+	switch {
+	case outcome == nil:
 		return exit.OK, ""
-	}
-	if ends.Err != nil {
+	case !errors.As(outcome, &ends):
+		return exit.Usage, outcome.Error()
+	case ends.Err != nil:
 		text = ends.Err.Error()
 	}
 	return ends.Status, text

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ const (
 	// violation in later runs.
 	sarifFingerprint = "interlockSignature/v1"
 
-	// sarifRoot is the base of the URIs of files in the module. Its own URI is left out, as the
+	// sarifRoot is the base of the URIs of files in the checkout. Its own URI is left out, as the
 	// format allows: code scanning takes the root of the checkout.
 	sarifRoot = "%SRCROOT%"
 )
@@ -36,7 +37,7 @@ func (r *result) sarif() *sarif.Report {
 		text = r.conclusion()
 	}
 	log, run := newSARIF(status, text)
-	root := moduleRoot()
+	root := moduleRoot(".")
 	for _, v := range r.violations() {
 		line, function := v.source()
 		result := addResult(run, string(v.Property), v.Signature, v.message(),
@@ -62,13 +63,13 @@ func newSARIF(status int, text string) (*sarif.Report, *sarif.Run) {
 		addRule(run, string(p), "the lock violates "+string(p), "properties.md")
 	}
 	invocation := sarif.NewInvocation().WithExitCode(status).
-		WithExecutionSuccessful(status != exit.Internal)
+		WithExecutionSuccessful(status == exit.OK || status == exit.Violation)
 	if text != "" {
 		invocation.AddToolExecutionNotification(sarif.NewNotification().WithLevel("error").
 			WithMessage(sarif.NewTextMessage(text)))
 	}
 	run.AddInvocation(invocation)
-	root := sarif.NewTextMessage("the root of the module of the working directory")
+	root := sarif.NewTextMessage("the root of the checkout, or of the module if Git has none")
 	run.WithOriginalUriBaseIds(map[string]sarif.ArtifactLocation{
 		sarifRoot: *sarif.NewArtifactLocation().WithDescription(root),
 	})
@@ -99,18 +100,18 @@ func addResult(run *sarif.Run, rule, fingerprint, message string, at *sarif.Loca
 // the counterexample, because code scanning drops results without a location. It returns nil if
 // there is neither.
 func sarifLocation(root, line, function, counterexample string) *sarif.Location {
-	physical := sarif.NewPhysicalLocation()
+	physical, checkout := sarif.NewPhysicalLocation(), checkoutRoot(root)
 	file, number := splitLine(line)
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
 	switch {
 	case line != "" && err == nil && info.Mode().IsRegular():
-		physical.WithArtifactLocation(artifactIn(file))
+		physical.WithArtifactLocation(artifactAt(checkout, filepath.Join(root, file)))
 		if n, err := strconv.Atoi(number); err == nil && n > 0 {
 			physical.WithRegion(sarif.NewRegion().WithStartLine(n))
 		}
 	case counterexample != "":
 		timeline := filepath.Join(counterexample, "timeline.txt")
-		physical.WithArtifactLocation(artifactAt(root, timeline))
+		physical.WithArtifactLocation(artifactAt(checkout, timeline))
 	default:
 		return nil
 	}
@@ -144,19 +145,18 @@ func artifactAt(root, path string) *sarif.ArtifactLocation {
 	return sarif.NewSimpleArtifactLocation(uri.String())
 }
 
-// moduleRoot returns the root of the module of the working directory, or the working directory if
-// that is in no module.
-func moduleRoot() string {
-	working, err := os.Getwd()
+// moduleRoot returns the root of the module of a directory, or the directory if it is in none.
+func moduleRoot(directory string) string {
+	absolute, err := filepath.Abs(directory)
 	if err != nil {
-		return "."
+		return directory
 	}
-	for root := working; ; root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			return root
-		}
-		if root == filepath.Dir(root) {
-			return working
-		}
-	}
+	return cmp.Or(nearestWith(absolute, "go.mod"), absolute)
+}
+
+// checkoutRoot returns the root of the Git repository of a directory, or of its module if it is in
+// none.
+func checkoutRoot(directory string) string {
+	root := moduleRoot(directory)
+	return cmp.Or(nearestWith(root, ".git"), root)
 }

@@ -198,49 +198,54 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err != nil {
 		return err
 	}
-	output := watch(o, pattern)
-	defer output.end()
-	ctx := cmd.Context()
-	build, err := f.build(ctx, pattern, cmd.ErrOrStderr())
-	switch {
-	case ctx.Err() != nil:
-		return exit.With(exit.Interrupted, errors.New("interrupted"))
-	case err != nil:
-		return err
-	}
-	defer build.Close()
-	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
-	if err != nil {
-		return exit.With(exit.Internal, err)
-	}
-	defer os.Remove(verdicts.Name())
-	defer verdicts.Close()
-	environment, err := f.environment(pattern, verdicts.Name())
-	if err != nil {
-		return exit.With(exit.Internal, err)
-	}
-	var printed bytes.Buffer
-	command := build.Command(ctx)
-	command.Env = append(command.Env, environment...)
-	command.Stdout, command.Stderr = io.MultiWriter(output, &printed), o.warnings
-	ended := command.Run()
+	ctx, output := cmd.Context(), watch(o, pattern)
+	outcome, ended := f.perform(ctx, pattern, output, o.warnings)
 	output.end()
-	checks, err := recording.ReadVerdicts(verdicts)
-	if err != nil {
-		return exit.With(exit.Internal, err)
-	}
-	outcome := &testOutcome{Version: 1, Checks: checks}
-	status := outcome.status(ended, printed.String())
 	if ctx.Err() != nil {
-		status = exit.With(exit.Interrupted, errors.New("interrupted"))
+		ended = exit.With(exit.Interrupted, errors.New("interrupted"))
 	}
-	if err := outcome.write(o, build.Root(), status); err != nil {
+	outcome.Status, outcome.Error = exitStatus(ended)
+	if err := outcome.write(o, pattern); err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	if f.verbose {
 		outcome.writeCoverage(o.text)
 	}
-	return status
+	return ended
+}
+
+// perform builds the tests and runs them. It returns the error with which the program ends.
+func (f *testFlags) perform(ctx context.Context, pattern string, output, warnings io.Writer) (
+	*testOutcome, error,
+) {
+	outcome := &testOutcome{Version: 1, Checks: []recording.Verdict{}}
+	build, err := f.build(ctx, pattern, warnings)
+	if err != nil {
+		return outcome, err
+	}
+	defer build.Close()
+	verdicts, err := os.CreateTemp("", "interlock-verdicts-")
+	if err != nil {
+		return outcome, exit.With(exit.Internal, err)
+	}
+	defer os.Remove(verdicts.Name())
+	defer verdicts.Close()
+	environment, err := f.environment(pattern, verdicts.Name())
+	if err != nil {
+		return outcome, exit.With(exit.Internal, err)
+	}
+	var printed bytes.Buffer
+	command := build.Command(ctx)
+	command.Env = append(command.Env, environment...)
+	command.Stdout, command.Stderr = io.MultiWriter(output, &printed), warnings
+	ended := command.Run()
+	checks, err := recording.ReadVerdicts(verdicts)
+	if err != nil {
+		return outcome, exit.With(exit.Internal, err)
+	}
+	outcome.Checks = checks
+	outcome.unexplained = outcome.failuresIn(printed.String())
+	return outcome, outcome.status(ended, printed.String())
 }
 
 // build prepares the tests.
@@ -305,6 +310,9 @@ func (f *testFlags) environment(pattern, verdicts string) ([]string, error) {
 // command returns the command that runs the same tests again, without --run.
 func (f *testFlags) command(pattern string) string {
 	words := []string{invocation(), "test", shellQuote(pattern)}
+	if strings.HasSuffix(pattern, "...") {
+		words[2] = recording.PackageWord
+	}
 	for _, glue := range f.glue {
 		words = append(words, "--glue", shellQuote(glue))
 	}
@@ -326,7 +334,11 @@ func (f *testFlags) command(pattern string) string {
 // A testOutcome is the report of the command test.
 type testOutcome struct {
 	Version int                 `json:"version"`
+	Status  int                 `json:"status"`          // the exit status
+	Error   string              `json:"error,omitempty"` // the error message of the program
 	Checks  []recording.Verdict `json:"checks"`
+
+	unexplained []string // tests and packages that failed, unless a check says why
 }
 
 // has reports whether a call of Check had the outcome.
@@ -344,7 +356,7 @@ func (o *testOutcome) status(ended error, printed string) error {
 		return nil
 	case ended == nil:
 		return exit.With(exit.Internal,
-			errors.New("no schedule run: no test that ran calls interlock.Check"))
+			errors.New("no schedule run: each test is skipped, or does not call interlock.Check"))
 	case !errors.As(ended, &failed):
 		if errors.Is(ended, fs.ErrNotExist) || errors.Is(ended, exec.ErrNotFound) {
 			return fmt.Errorf("the go command: %w", ended)

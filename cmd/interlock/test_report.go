@@ -77,31 +77,75 @@ func (v *ownViolation) message() string {
 	return text
 }
 
-// write writes the reports of tests in the module at the root. Ended is the error with which the
-// program ends.
-func (o *testOutcome) write(to *outputs, root string, ended error) error {
+// write writes the reports of tests of packages that the pattern names.
+func (o *testOutcome) write(to *outputs, pattern string) error {
+	found := make([][]ownViolation, len(o.Checks))
+	for i := range o.Checks {
+		found[i] = violationsOf(&o.Checks[i])
+	}
+	root := moduleRoot(strings.TrimSuffix(pattern, "..."))
 	return errors.Join(
 		to.json.WriteJSON(o),
-		to.junit.Write(func(w io.Writer) error { return encodeJUnit(w, o.suites(ended)...) }),
+		to.junit.Write(func(w io.Writer) error { return encodeJUnit(w, o.suites(found)...) }),
 		to.sarif.Write(func(w io.Writer) error {
-			return file.EncodeJSON(w, o.sarif(root, ended))
+			return file.EncodeJSON(w, o.sarif(root, found))
 		}),
 	)
 }
 
-// suites returns a suite for each search, and one for a failure that none of them explains.
-func (o *testOutcome) suites(ended error) (suites []*junitSuite) {
-	for i := range o.Checks {
-		suites = append(suites, suiteOf(&o.Checks[i]))
+// failuresIn returns the tests and the packages that failed by the output of go test, without
+// tests of which a check says why.
+func (o *testOutcome) failuresIn(printed string) (all []string) {
+	var failed []string // of the package whose name follows; "" is the package itself
+	for line := range strings.Lines(printed) {
+		words := append(strings.Fields(line), "", "", "")
+		switch {
+		case words[0] == "---" && words[1] == "FAIL:":
+			failed = append(failed, words[2])
+		case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
+			failed = append(failed, "")
+		case strings.HasPrefix(line, "ok  \t"):
+			failed = nil
+		case strings.HasPrefix(line, "FAIL\t"):
+			if len(failed) == 0 {
+				failed = []string{""}
+			}
+			for _, test := range failed {
+				if test == "" || !o.explains(words[1], test) {
+					all = append(all, strings.TrimSpace(words[1]+" "+test))
+				}
+			}
+			failed = nil
+		}
 	}
-	status, text := exitStatus(ended)
-	if status == exit.OK || status == exit.Interrupted || slices.ContainsFunc(o.Checks,
-		func(v recording.Verdict) bool { return v.Outcome != recording.Passed }) {
+	return all
+}
+
+// explains reports whether a check of the test, or of one of its subtests, has not passed.
+func (o *testOutcome) explains(packaged, test string) bool {
+	return slices.ContainsFunc(o.Checks, func(v recording.Verdict) bool {
+		return v.Outcome != recording.Passed && v.Package == packaged &&
+			(v.Test == test || strings.HasPrefix(v.Test, test+"/"))
+	})
+}
+
+// suites returns a suite for each search, and one for what else went wrong.
+func (o *testOutcome) suites(found [][]ownViolation) (suites []*junitSuite) {
+	explained := false
+	for i := range o.Checks {
+		suites = append(suites, suiteOf(&o.Checks[i], found[i]))
+		explained = explained || o.Checks[i].Outcome != recording.Passed
+	}
+	if len(o.unexplained) == 0 && o.Status != exit.Interrupted &&
+		(explained || o.Status == exit.OK) {
 		return suites
 	}
 	s, test := &junitSuite{Name: "interlock test"}, junitCase{Class: "interlock", Name: "go test"}
-	problem := junitProblem{Message: cmp.Or(text, "a test failed, as its output says")}
-	if status == exit.Violation {
+	problem := junitProblem{
+		Message: cmp.Or(o.Error, "tests failed, as their output says"),
+		Text:    strings.Join(o.unexplained, "\n"),
+	}
+	if o.Status == exit.Violation {
 		test.Failures = []junitProblem{problem}
 	} else {
 		test.Error = &problem
@@ -112,15 +156,16 @@ func (o *testOutcome) suites(ended error) (suites []*junitSuite) {
 
 // suiteOf returns the suite of a search: a test case for each property that is violated, and one
 // for the search.
-func suiteOf(v *recording.Verdict) *junitSuite {
-	s, class := &junitSuite{Name: "interlock test " + v.Test}, "interlock."+v.Lock
+func suiteOf(v *recording.Verdict, found []ownViolation) *junitSuite {
+	s := &junitSuite{Name: "interlock test " + v.Test}
+	class := strings.Join([]string{"interlock", v.Package, v.Test, v.Lock}, ".")
 	s.addProperty("scenario", v.Scenario)
 	s.addProperty("seed", fmt.Sprint(v.Seed))
 	s.addProperty("schedules", fmt.Sprint(v.Schedules))
 	failures := map[history.Property][]junitProblem{}
-	for _, found := range violationsOf(v) {
-		failures[found.property] = append(failures[found.property], junitProblem{
-			found.Signature, string(found.property), found.message(),
+	for _, one := range found {
+		failures[one.property] = append(failures[one.property], junitProblem{
+			one.Signature, string(one.property), one.message(),
 		})
 	}
 	for _, p := range check.Claimable() {
@@ -129,21 +174,26 @@ func suiteOf(v *recording.Verdict) *junitSuite {
 		}
 	}
 	search := junitCase{Class: class, Name: searchCase, Output: v.Scenario}
-	if v.Outcome == recording.Unsound || v.Outcome == recording.Refused {
-		search.Error = &junitProblem{Message: v.Outcome, Type: "error"}
+	switch {
+	case v.Outcome == recording.Unsound || v.Outcome == recording.Refused:
+		search.Error = &junitProblem{Message: cmp.Or(v.Reason, v.Outcome), Type: v.Outcome}
+	case len(v.Failures) > 0 && v.Schedules == 0:
+		search.Skipped = &junitProblem{Message: "the search was not run, or did not end"}
 	}
 	s.add(search)
 	return s
 }
 
-// sarif returns a SARIF log with a result for each violation.
-func (o *testOutcome) sarif(root string, ended error) *sarif.Report {
-	log, run := newSARIF(exitStatus(ended))
+// sarif returns a SARIF log with a result for each violation. The root is that of the module.
+func (o *testOutcome) sarif(root string, found [][]ownViolation) *sarif.Report {
+	log, run := newSARIF(o.Status, o.Error)
 	for i := range o.Checks {
-		for _, v := range violationsOf(&o.Checks[i]) {
-			result := addResult(run, string(v.property), v.Signature, v.message(),
+		c := &o.Checks[i]
+		for _, v := range found[i] {
+			fingerprint := fmt.Sprintf("%s %s: %s", c.Package, c.Test, v.Signature)
+			result := addResult(run, string(v.property), fingerprint, v.message(),
 				sarifLocation(root, v.line, v.function, v.Counterexample))
-			result.Properties = sarif.NewPropertyBag().Add("test", o.Checks[i].Test).
+			result.Properties = sarif.NewPropertyBag().Add("test", c.Test).
 				Add("artifact", v.Counterexample).Add("replay", v.Replay)
 		}
 	}

@@ -29,19 +29,36 @@ const (
 	FaultsVariable   = "INTERLOCK_FAULTS"   // the fault plan, instead of the scenario's
 	ClaimsVariable   = "INTERLOCK_CLAIMS"   // the properties to judge, instead of the lock's claims
 	OutVariable      = "INTERLOCK_OUT"      // directory for counterexamples
-	CommandVariable  = "INTERLOCK_COMMAND"  // the shell command that runs the package's tests again
+	CommandVariable  = "INTERLOCK_COMMAND"  // the shell command that runs the tests again
 	VerdictsVariable = "INTERLOCK_VERDICTS" // file to which each Check appends a [Verdict]
 )
 
+// PackageWord is the word of the command in [CommandVariable] that stands for the directory of the
+// test's package, if the tests are those of several packages.
+const PackageWord = "{package}"
+
+// Command returns the shell command of [CommandVariable] for the package of this test program,
+// whose directory is the working directory. It returns "" if there is none.
+func Command() string {
+	command := os.Getenv(CommandVariable)
+	directory, err := os.Getwd()
+	if err != nil {
+		return command
+	}
+	return strings.Replace(command, PackageWord, quoteUnlessPlain(directory), 1)
+}
+
 // A Verdict is the outcome of a interlock.Check for interlock test, one line of JSON.
 type Verdict struct {
+	Package   string    `json:"package"` // the import path
 	Test      string    `json:"test"`
 	Lock      string    `json:"lock"`
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed,omitempty"`
 	Schedules int       `json:"schedules,omitempty"`
 	Steps     int       `json:"steps,omitempty"`
-	Outcome   string    `json:"outcome"` // one of those below
+	Outcome   string    `json:"outcome"`          // one of those below
+	Reason    string    `json:"reason,omitempty"` // why the outcome is Unsound or Refused
 	Failures  []Failure `json:"failures,omitempty"`
 	// of a search: the faults that struck, of planned kinds, by name; margins that were measured
 	Coverage map[string]map[string]int `json:"fault_coverage,omitempty"`

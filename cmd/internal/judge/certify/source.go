@@ -3,7 +3,9 @@ package certify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,8 +16,10 @@ import (
 type Source struct {
 	Module  string `json:"module"`
 	Version string `json:"version,omitempty"` // of a dependency
-	Commit  string `json:"commit,omitempty"`  // empty if the source is in no Git repository
-	Date    string `json:"date,omitempty"`    // of the commit, as in RFC 3339
+	// Commit is empty if the source is in no Git repository, or if it is Unknown whether it is.
+	Commit  string `json:"commit,omitempty"`
+	Unknown bool   `json:"commit_unknown,omitempty"`
+	Date    string `json:"date,omitempty"` // of the commit, as in RFC 3339
 	// Modified reports whether a Go file, go.mod or go.sum differs from the commit.
 	Modified bool `json:"modified,omitempty"`
 }
@@ -23,7 +27,10 @@ type Source struct {
 // String describes the source in a line.
 func (s *Source) String() string {
 	text := strings.TrimSpace("module " + s.Module + " " + s.Version)
-	if s.Commit == "" {
+	switch {
+	case s.Unknown:
+		return text + ", commit unknown"
+	case s.Commit == "":
 		return text + ", in no Git repository"
 	}
 	text += ", commit " + s.Commit + " of " + s.Date
@@ -53,10 +60,16 @@ func (p *Plan) sources(ctx context.Context) ([]Source, error) {
 			if err := decoder.Decode(&of); err != nil {
 				return nil, fmt.Errorf("%s: %w", p.Tests[i].Package, err)
 			}
-			if m := of.Module; m != nil && !seen[m.Dir] {
-				seen[m.Dir] = true
-				all = append(all, sourceIn(ctx, m.Dir, Source{Module: m.Path, Version: m.Version}))
+			m := of.Module
+			if m == nil || seen[m.Path+"@"+m.Version] {
+				continue
 			}
+			seen[m.Path+"@"+m.Version] = true
+			one := Source{Module: m.Path, Version: m.Version, Unknown: true}
+			if m.Dir != "" { // A vendored module has none of its own.
+				one = sourceIn(ctx, m.Dir, one)
+			}
+			all = append(all, one)
 		}
 	}
 	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.Module, b.Module) })
@@ -65,21 +78,32 @@ func (p *Plan) sources(ctx context.Context) ([]Source, error) {
 
 // sourceIn adds what Git knows of the directory of a module.
 func sourceIn(ctx context.Context, directory string, s Source) Source {
-	git := func(arguments ...string) (string, bool) {
+	git := func(arguments ...string) (string, error) {
 		command := exec.CommandContext(ctx, "git", arguments...)
-		command.Dir = filepath.Clean(directory)
+		command.Dir, command.Env = filepath.Clean(directory), append(os.Environ(), "LC_ALL=C")
 		output, err := command.Output()
-		return strings.TrimSpace(string(output)), err == nil
+		return strings.TrimSpace(string(output)), err
 	}
-	if _, tracked := git("ls-files", "--error-unmatch", "go.mod"); !tracked {
+	if _, err := git("ls-files", "--error-unmatch", "go.mod"); err != nil {
+		s.Unknown = !untracked(err)
 		return s
 	}
-	described, known := git("log", "-1", "--format=%H %cI")
-	if !known {
+	described, err := git("log", "-1", "--format=%H %cI")
+	if err != nil {
+		return s
+	}
+	changes, err := git("status", "--porcelain", "--", "*.go", "go.mod", "go.sum")
+	if err != nil {
 		return s
 	}
 	s.Commit, s.Date, _ = strings.Cut(described, " ")
-	changes, _ := git("status", "--porcelain", "--", "*.go", "go.mod", "go.sum")
-	s.Modified = changes != ""
+	s.Modified, s.Unknown = changes != "", false
 	return s
+}
+
+// untracked reports whether Git says that a file is in no repository.
+func untracked(err error) bool {
+	var failed *exec.ExitError
+	return errors.As(err, &failed) && (failed.ExitCode() == 1 ||
+		strings.Contains(string(failed.Stderr), "not a git repository"))
 }

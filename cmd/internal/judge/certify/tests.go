@@ -3,6 +3,7 @@ package certify
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (t *Tests) validate() error {
 	if t.Package == "" || strings.HasPrefix(t.Package, "-") {
 		return errors.New("tests need a package, such as ./mylock")
 	}
-	if t.Built && !strings.HasPrefix(t.Package, ".") {
+	if t.Built && !localPackage(t.Package) {
 		return fmt.Errorf("with interlock_test a package is a directory, such as ./mylock, not %s",
 			t.Package)
 	}
@@ -50,8 +51,9 @@ func (t *Tests) validate() error {
 
 // Tested is a test that was run.
 type Tested struct {
-	Package string `json:"package"` // as the plan names it
-	Test    string `json:"test"`    // empty if the package could not be tested
+	Package string `json:"package"`     // as the plan names it
+	Path    string `json:"import_path"` // empty if it is not known
+	Test    string `json:"test"`        // empty if the package could not be tested
 	Result  string `json:"result"`
 	// Checks are what the calls of interlock.Check have run and found; counterexamples are relative
 	// to the package.
@@ -67,8 +69,21 @@ const (
 	skipped = "skipped"
 )
 
-// Name names the test in reports.
-func (t *Tested) Name() string { return strings.TrimSpace(t.Package + " " + t.Test) }
+// Name names the test in reports: with the import path if the plan may name several packages.
+func (t *Tested) Name() string {
+	words := []string{t.Package}
+	one := t.Package == t.Path || localPackage(t.Package) && !strings.HasSuffix(t.Package, "...")
+	if !one && t.Path != "" {
+		words = append(words, t.Path)
+	}
+	if t.Test != "" {
+		words = append(words, t.Test)
+	}
+	return strings.Join(words, " ")
+}
+
+// localPackage reports whether a package is named by its directory.
+func localPackage(name string) bool { return strings.HasPrefix(name, ".") }
 
 // Skipped reports whether the test was skipped.
 func (t *Tested) Skipped() bool { return t.Result == skipped }
@@ -149,7 +164,7 @@ func (t *Tests) directory(p *Plan) (directory, pattern string) {
 	below, all := strings.CutSuffix(t.Package, "/...")
 	_, err := os.Stat(filepath.Join(directory, below))
 	switch {
-	case err != nil || !strings.HasPrefix(t.Package, "."):
+	case err != nil || !localPackage(t.Package):
 		return directory, t.Package
 	case all:
 		return filepath.Join(directory, below), "./..."
@@ -192,17 +207,40 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	}
 	// The order does not depend on how tests ran side by side.
 	slices.SortStableFunc(checks, func(a, b recording.Verdict) int {
-		return strings.Compare(a.Test, b.Test)
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Test, b.Test))
 	})
 	results := readTestEvents(output, t.Package, checks)
-	if ctx.Err() == nil && len(results) == 0 {
-		reason := fmt.Sprintf("no test matches %q", t.Run)
-		if err != nil {
-			reason = firstLine(stderr.String() + buildOutput(output))
+	for i := range results {
+		if results[i].Test == "" {
+			results[i].Said[0] = p.relative(results[i].Said[0])
 		}
-		return t.untested(p, reason), nil
 	}
-	return results, nil
+	reason := t.notChecked(results)
+	switch {
+	case ctx.Err() != nil || reason == "":
+		return results, nil
+	case len(results) > 0:
+	case err != nil:
+		reason = firstLine(stderr.String())
+	default:
+		reason = fmt.Sprintf("no test matches %q", t.Run)
+	}
+	return append(results, t.untested(p, reason)...), nil
+}
+
+// notChecked says that no test of the results has judged a lock. It returns "" if one has, or has
+// failed.
+func (t *Tests) notChecked(results []Tested) string {
+	if slices.ContainsFunc(results, func(r Tested) bool {
+		return r.Result == failed || len(r.Checks) > 0
+	}) {
+		return ""
+	}
+	reason := "nothing is judged: each test is skipped, or does not call interlock.Check"
+	if !t.Built {
+		reason += " (interlock_test: true runs code that opens its own client)"
+	}
+	return reason
 }
 
 // untested returns the result for tests that cannot be run.
@@ -246,31 +284,54 @@ func (p *Plan) relative(text string) string {
 }
 
 // A testEvent is a line of go test -json; see the command test2json.
-type testEvent struct{ Action, Test, Output string }
+type testEvent struct{ Action, Package, Test, Output, ImportPath, FailedBuild string }
 
-// readTestEvents returns the top-level tests that have ended, in order, with their checks.
+// readTestEvents returns the top-level tests that have ended, with their checks, and the packages
+// that failed without a test, in the order of their names.
 func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tested {
 	results := map[string]string{"pass": passed, "fail": failed, "skip": skipped}
-	said := make(map[string]string)
+	said := make(map[string]string)    // of a test after its package, or of a build
+	fails := make(map[string]bool)     // packages with a failed test
+	unready := make(map[string]string) // other packages that fail, with what the go command says
 	var all []Tested
 	for _, e := range testEvents(output) {
 		name, _, sub := strings.Cut(e.Test, "/")
-		switch result := results[e.Action]; {
-		case e.Action == "output" && name != "":
-			said[name] += e.Output
-		case result != "" && name != "" && !sub:
-			one := Tested{Package: pkg, Test: name, Result: result, Checks: []recording.Verdict{}}
+		one := Tested{
+			Package: pkg, Path: e.Package, Test: name, Result: results[e.Action],
+			Checks: []recording.Verdict{},
+		}
+		switch {
+		case e.Action == "output":
+			said[e.Package+" "+name] += e.Output
+		case e.Action == "build-output":
+			said[e.ImportPath] += e.Output
+		case one.Result == failed && name == "" && !fails[e.Package]:
+			unready[e.Package] = said[e.FailedBuild] + said[e.Package+" "]
+		case one.Result != "" && name != "" && !sub:
 			for i := range checks {
-				if of, _, _ := strings.Cut(checks[i].Test, "/"); of == name {
+				of, _, _ := strings.Cut(checks[i].Test, "/")
+				if of == name && checks[i].Package == e.Package {
 					one.Checks = append(one.Checks, checks[i])
 				}
 			}
-			if result == failed && !one.violated() {
-				one.Said = messages(said[name])
+			if one.Result == failed {
+				fails[e.Package] = true
+				if !one.violated() {
+					one.Said = messages(said[e.Package+" "+name])
+				}
 			}
 			all = append(all, one)
 		}
 	}
+	for path, text := range unready {
+		all = append(all, Tested{
+			Package: pkg, Path: path, Result: failed, Checks: []recording.Verdict{},
+			Said: []string{firstLine(text)},
+		})
+	}
+	slices.SortStableFunc(all, func(a, b Tested) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Test, b.Test))
+	})
 	return all
 }
 
@@ -286,20 +347,10 @@ func testEvents(output []byte) (events []testEvent) {
 	return events
 }
 
-// buildOutput returns what the go command says of a package that it cannot build.
-func buildOutput(output []byte) string {
-	var text strings.Builder
-	for _, e := range testEvents(output) {
-		if e.Action == "build-output" || e.Action == "output" {
-			text.WriteString(e.Output)
-		}
-	}
-	return text.String()
-}
-
 func firstLine(text string) string {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "FAIL\t") {
 			return line
 		}
 	}
@@ -338,7 +389,8 @@ func (c *Comparison) checks(was, is *Tested) {
 	left := slices.Clone(is.Checks)
 	for i := range was.Checks {
 		before := &was.Checks[i]
-		name := was.Package + " " + before.Test + ", " + before.Lock
+		_, sub, _ := strings.Cut(before.Test, "/")
+		name := strings.TrimSuffix(was.Name()+"/"+sub, "/") + ", " + before.Lock
 		n := slices.IndexFunc(left, func(v recording.Verdict) bool {
 			return v.Test == before.Test && v.Lock == before.Lock
 		})
