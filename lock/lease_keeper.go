@@ -145,35 +145,6 @@ func (k *leaseKeeper) beginDowngrade() {
 	k.observe(Event{Kind: Downgraded, Token: k.tenure.token})
 }
 
-// withOwnWatch sends requests while it listens to the node's watch. While the connection is down, a
-// request can wait for longer than the client takes to learn that the session is over. Any other
-// event replaces the watch, for later.
-func (k *leaseKeeper) withOwnWatch(requests func() error) error {
-	own := k.ownWatch
-	if own == nil {
-		return requests()
-	}
-	answered, heard := make(chan struct{}), make(chan (<-chan zk.Event), 1)
-	go func() {
-		select {
-		case event := <-own:
-			k.tenure.checkExpired()
-			kept := make(chan zk.Event, 1)
-			kept <- event
-			heard <- kept
-		case <-answered:
-			heard <- own
-		}
-	}()
-	defer func() { // even if the client ends the goroutine
-		close(answered)
-		if left := <-heard; k.ownWatch == own {
-			k.ownWatch = left
-		}
-	}()
-	return requests()
-}
-
 // drainEvents handles all pending events, so that their order does not matter.
 func (k *leaseKeeper) drainEvents() {
 	select {
@@ -233,7 +204,7 @@ func (k *leaseKeeper) confirm() bool {
 	if k.expiry == nil { // From now on a request may never be answered.
 		k.expiry = time.AfterFunc(time.Until(k.deadline), func() { k.tenure.end(errUnconfirmed) })
 	}
-	err := k.withOwnWatch(k.sendRequests)
+	err := k.sendRequests()
 	k.tenure.checkExpired()
 	switch {
 	case k.tenure.ctx.Err() != nil:
