@@ -373,6 +373,20 @@ func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 	return "Lock never returns"
 }
 
+// unexercised returns the claims that a search has not exercised.
+func unexercised(c *campaign.Campaign, found report.Report) (claims []string) {
+	if _, all := found.(*report.Exhaustive); all {
+		return nil
+	}
+	for _, p := range check.Properties() {
+		// Where no call was open when progress was judged, all calls had returned before.
+		if c.Scenario.Subject.Claimed(p) && p != history.Progress && found.Exercised(p) == 0 {
+			claims = append(claims, string(p))
+		}
+	}
+	return claims
+}
+
 // summary says what a search without findings has run, and what it has not exercised.
 func summary(c *campaign.Campaign, found report.Report) string {
 	r := found.Common()
@@ -382,14 +396,7 @@ func summary(c *campaign.Campaign, found report.Report) string {
 	text := fmt.Sprintf("%v, seed %d: nothing found in %d schedules of %d steps", &c.Scenario,
 		c.Seed,
 		r.Schedules, r.Steps)
-	var untested []string
-	for _, p := range check.Properties() {
-		// Where no call was open when progress was judged, all calls had returned before.
-		if c.Scenario.Subject.Claimed(p) && p != history.Progress && found.Exercised(p) == 0 {
-			untested = append(untested, string(p))
-		}
-	}
-	if len(untested) > 0 {
+	if untested := unexercised(c, found); len(untested) > 0 {
 		text += "\nclaimed and not exercised: " + strings.Join(untested, ", ")
 	}
 	if missing := c.NeverCovered(r); len(missing) > 0 {

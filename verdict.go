@@ -27,7 +27,7 @@ const notJudged = ""
 // newVerdict returns a verdict for a test that ends before it has an outcome.
 func newVerdict(t testing.TB, scenario *scenarios.Scenario) *verdict {
 	v := newVerdictOf(t, scenario.Subject.Name)
-	v.Scenario = scenario.String()
+	v.Scenario, v.Claims = scenario.String(), scenario.Subject.Claims
 	return v
 }
 
@@ -45,6 +45,7 @@ func newVerdictOf(t testing.TB, lock string) *verdict {
 func (v *verdict) ran(c *campaign.Campaign, found report.Report) {
 	r := found.Common()
 	v.Seed, v.Schedules, v.Steps = c.Seed, r.Schedules, r.Steps
+	v.Claims, v.Unexercised = c.Scenario.Subject.Claims, unexercised(c, found)
 	v.Coverage = r.Coverage.ByName(c.FaultKinds())
 	if searched, ok := found.(*report.Campaign); ok {
 		v.Margins = searched.Totals.Margins.ByName()

@@ -210,6 +210,8 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	}
 	if f.verbose {
 		outcome.writeCoverage(o.text)
+	} else {
+		outcome.writeSearched(o.text)
 	}
 	return ended
 }

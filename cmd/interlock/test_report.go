@@ -300,3 +300,17 @@ func (a *activity) clear() {
 	}
 	a.shown = false
 }
+
+// writeSearched says what each search without a finding has run, as the tests do with -v.
+func (o *testOutcome) writeSearched(w io.Writer) {
+	for i := range o.Checks {
+		c := &o.Checks[i]
+		if c.Outcome != recording.Passed || c.Schedules == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s: nothing found in %d schedules\n", c.Test, c.Scenario, c.Schedules)
+		if len(c.Unexercised) > 0 {
+			fmt.Fprintf(w, "claimed and not exercised: %s\n", strings.Join(c.Unexercised, ", "))
+		}
+	}
+}

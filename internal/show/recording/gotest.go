@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 )
 
@@ -50,20 +51,23 @@ func Command() string {
 
 // A Verdict is the outcome of a interlock.Check for interlock test, one line of JSON.
 type Verdict struct {
-	Package   string    `json:"package"` // the import path
-	Test      string    `json:"test"`
-	Lock      string    `json:"lock"`
-	Scenario  string    `json:"scenario"`
-	Seed      uint64    `json:"seed,omitempty"`
-	Schedules int       `json:"schedules,omitempty"`
-	Steps     int       `json:"steps,omitempty"`
-	Outcome   string    `json:"outcome"`          // one of those below
-	Reason    string    `json:"reason,omitempty"` // why the outcome is Unsound or Refused
-	Failures  []Failure `json:"failures,omitempty"`
-	// of a search: the faults that struck, of planned kinds, by name; margins that were measured
-	Coverage map[string]map[string]int `json:"fault_coverage,omitempty"`
-	Margins  map[string]check.Margin   `json:"margins,omitempty"`
-	Requests float64                   `json:"requests_per_acquisition,omitempty"` // to ZooKeeper
+	Package   string             `json:"package"` // the import path
+	Test      string             `json:"test"`
+	Lock      string             `json:"lock"`
+	Scenario  string             `json:"scenario"`
+	Claims    []history.Property `json:"claims"`
+	Seed      uint64             `json:"seed,omitempty"`
+	Schedules int                `json:"schedules,omitempty"`
+	Steps     int                `json:"steps,omitempty"`
+	Outcome   string             `json:"outcome"`          // one of those below
+	Reason    string             `json:"reason,omitempty"` // why the outcome is Unsound or Refused
+	Failures  []Failure          `json:"failures,omitempty"`
+	// of a search: claims that it did not exercise; the faults that struck, of planned kinds, by
+	// name; margins that were measured
+	Unexercised []string                  `json:"unexercised,omitempty"`
+	Coverage    map[string]map[string]int `json:"fault_coverage,omitempty"`
+	Margins     map[string]check.Margin   `json:"margins,omitempty"`
+	Requests    float64                   `json:"requests_per_acquisition,omitempty"` // to ZooKeeper
 }
 
 // A Failure is a distinct failure that a Check has found or replayed.

@@ -35,7 +35,7 @@ type Certificate struct {
 	Against  *Comparison      `json:"against,omitempty"`
 }
 
-const certificateVersion = 5
+const certificateVersion = 6
 
 // Versions are the versions of everything that affects the verdicts.
 type Versions struct {

@@ -106,6 +106,9 @@ func (t *Tested) Lines() []string {
 				v.Outcome, v.Schedules, v.Steps)
 		}
 		lines = append(lines, text)
+		if len(v.Unexercised) > 0 {
+			lines = append(lines, "claimed and not exercised: "+strings.Join(v.Unexercised, ", "))
+		}
 		for _, f := range v.Failures {
 			lines = append(lines, "violates "+f.Signature)
 			if f.Counterexample != "" {
@@ -417,6 +420,16 @@ func (c *Comparison) check(name string, was, is *recording.Verdict) {
 			}) {
 				c.add(name, f.Signature, pair.old, pair.now, pair.now == "violated")
 			}
+		}
+	}
+	for _, claim := range was.Claims {
+		if !slices.Contains(is.Claims, claim) {
+			c.add(name, "claim "+string(claim), "judged", "not judged", true)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(was.Coverage)) {
+		if _, planned := is.Coverage[kind]; !planned && is.Schedules > 0 {
+			c.add(name, "fault "+kind, "planned", "not planned", true)
 		}
 	}
 	c.add(name, "scenario", was.Scenario, is.Scenario, false)
