@@ -482,7 +482,7 @@ func describeFailure(t *testing.T, searched *campaign.Campaign, r *report.Runs,
 func writeCounterexample(t *testing.T, c *recording.Counterexample, verdict *verdict) (
 	directory, replay string, err error,
 ) {
-	c.Test, c.By = t.Name(), recording.Command()
+	c.Test, c.By, c.Package = t.Name(), recording.Command(), testedPackage()
 	c.ReplayBy = func(directory string) string {
 		return (&recording.GoTest{Name: t.Name(), Directory: directory, By: c.By}).Command()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -34,10 +35,10 @@ func newRegress() *cobra.Command {
 		Short: "Write a Go test that replays a counterexample",
 		Long: `Regress writes a test that fails as long as the schedule of the counterexample
 in DIR violates a property. If a test of your own has found it, the new test
-goes into the same package, which --package names if interlock test ran it. For
-a bundled lock, the test goes with a copy of the counterexample into the package
-of --package, by default the current directory; put your lock in the place of
-the bundled one there.
+goes into the same package; if interlock test ran that, --package names its
+directory, by default the current one. For a bundled lock, the test goes with a
+copy of the counterexample into the package of --package, by default the current
+directory; put your lock in the place of the bundled one there.
 
 An existing file with other contents is an error.`,
 		Example: "  interlock regress interlock-failures/no-recheck-fifo-0123456789abcdef",
@@ -149,10 +150,8 @@ func (r *regression) ofBundled(packaged string) error {
 func (r *regression) ofOwn(packaged string) error {
 	own, err := newOwnLock(r.source)
 	switch {
-	case errors.Is(err, recording.ErrBuilt) && packaged != "":
-		return r.ofBuilt(packaged)
 	case errors.Is(err, recording.ErrBuilt):
-		return errors.New("--package must name the package whose test found the counterexample")
+		return r.ofBuilt(cmp.Or(packaged, "."))
 	case err != nil:
 		return err
 	}
@@ -173,9 +172,15 @@ func (r *regression) ofOwn(packaged string) error {
 
 // ofBuilt sets where the test goes if interlock test ran the test that found the counterexample.
 func (r *regression) ofBuilt(packaged string) error {
-	test, _, err := recording.TestOf(r.source)
+	test, found, err := recording.BuiltTest(r.source)
 	if err != nil {
 		return err
+	}
+	if path, err := importPath(packaged); err != nil {
+		return fmt.Errorf("--package: %w", err)
+	} else if path != found {
+		return fmt.Errorf("--package must name the directory of %s, whose test found the "+
+			"counterexample: %s is %s", found, packaged, path)
 	}
 	absolute, err := filepath.Abs(r.source)
 	if err != nil {
@@ -185,6 +190,23 @@ func (r *regression) ofBuilt(packaged string) error {
 	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test),
 		filepath.Base(absolute)))
 	return r.beside(test)
+}
+
+// importPath returns the import path of the package in a directory.
+func importPath(directory string) (string, error) {
+	module, err := moduleOf(directory)
+	if err != nil {
+		return "", err
+	}
+	if module == nil || module.file.Module == nil {
+		return "", fmt.Errorf("%s is in no module", directory)
+	}
+	absolute, err := filepath.Abs(directory)
+	if err != nil {
+		return "", err
+	}
+	below, err := filepath.Rel(module.root, absolute)
+	return path.Join(module.file.Module.Mod.Path, filepath.ToSlash(below)), err
 }
 
 // beside puts the test into the package of the test that found the counterexample.

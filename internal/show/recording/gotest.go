@@ -164,10 +164,11 @@ func ReadGoTest(directory string) (*GoTest, error) {
 
 // A reportedReplay is what a report says of how the counterexample of a test is replayed.
 type reportedReplay struct {
-	Test   string `json:"test"`
-	Replay string `json:"replay"`
-	By     string `json:"by"`
-	Steps  int    `json:"steps"`
+	Test    string `json:"test"`
+	Replay  string `json:"replay"`
+	By      string `json:"by"`
+	Package string `json:"package"` // if interlock test replays it
+	Steps   int    `json:"steps"`
 }
 
 // readReplay reads a report, which must be that of a test.
@@ -195,6 +196,16 @@ func TestOf(directory string) (test string, steps int, err error) {
 		return "", 0, err
 	}
 	return r.Test, r.Steps, nil
+}
+
+// BuiltTest returns the name and the package's import path of the test that has written the
+// counterexample in a directory, if interlock test ran it.
+func BuiltTest(directory string) (test, packaged string, err error) {
+	r, err := readReplay(directory)
+	if err != nil {
+		return "", "", err
+	}
+	return r.Test, r.Package, nil
 }
 
 // Package returns the directory of the test's package, from that of the counterexample. It returns

@@ -177,6 +177,7 @@ type Counterexample struct {
 	ReplayBy   func(directory string) string // the command that replays it
 	Test       string                        // the test that found it, or ""
 	By         string                        // see [GoTest]
+	Package    string                        // the import path of the test's package
 	Likelihood *explain.Likelihood           // of the first violation, or nil
 }
 
@@ -343,7 +344,7 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		report["test"] = c.Test
 	}
 	if c.By != "" {
-		report["by"] = c.By
+		report["by"], report["package"] = c.By, c.Package
 	}
 	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err
