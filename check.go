@@ -373,20 +373,6 @@ func neverHad(t *testing.T, c *campaign.Campaign, found report.Report) string {
 	return "Lock never returns"
 }
 
-// unexercised returns the claims that a search has not exercised.
-func unexercised(c *campaign.Campaign, found report.Report) (claims []string) {
-	if _, all := found.(*report.Exhaustive); all {
-		return nil
-	}
-	for _, p := range check.Properties() {
-		// Where no call was open when progress was judged, all calls had returned before.
-		if c.Scenario.Subject.Claimed(p) && p != history.Progress && found.Exercised(p) == 0 {
-			claims = append(claims, string(p))
-		}
-	}
-	return claims
-}
-
 // summary says what a search without findings has run, and what it has not exercised.
 func summary(c *campaign.Campaign, found report.Report) string {
 	r := found.Common()

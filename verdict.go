@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/run/supervise"
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/report"
@@ -122,4 +124,18 @@ func appendTo(path string, content []byte) error {
 		return err
 	}
 	return file.Close()
+}
+
+// unexercised returns the claims that a search has not exercised.
+func unexercised(c *campaign.Campaign, found report.Report) (claims []string) {
+	if _, all := found.(*report.Exhaustive); all {
+		return nil
+	}
+	for _, p := range check.Properties() {
+		// Where no call was open when progress was judged, all calls had returned before.
+		if c.Scenario.Subject.Claimed(p) && p != history.Progress && found.Exercised(p) == 0 {
+			claims = append(claims, string(p))
+		}
+	}
+	return claims
 }

@@ -176,11 +176,11 @@ func (r *regression) ofBuilt(packaged string) error {
 	if err != nil {
 		return err
 	}
-	if path, err := importPath(packaged); err != nil {
+	if is, err := importPath(packaged); err != nil {
 		return fmt.Errorf("--package: %w", err)
-	} else if path != found {
+	} else if is != found {
 		return fmt.Errorf("--package must name the directory of %s, whose test found the "+
-			"counterexample: %s is %s", found, packaged, path)
+			"counterexample: %s is %s", found, packaged, is)
 	}
 	absolute, err := filepath.Abs(r.source)
 	if err != nil {

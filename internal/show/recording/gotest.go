@@ -67,7 +67,8 @@ type Verdict struct {
 	Unexercised []string                  `json:"unexercised,omitempty"`
 	Coverage    map[string]map[string]int `json:"fault_coverage,omitempty"`
 	Margins     map[string]check.Margin   `json:"margins,omitempty"`
-	Requests    float64                   `json:"requests_per_acquisition,omitempty"` // to ZooKeeper
+	// Requests are those to ZooKeeper.
+	Requests float64 `json:"requests_per_acquisition,omitempty"`
 }
 
 // A Failure is a distinct failure that a Check has found or replayed.
