@@ -135,7 +135,7 @@ func TestCheckDiffers(t *testing.T) {
 	for variable, wants := range map[string][]string{
 		"INTERLOCK_SCHEDULES=200": {
 			"nothing found in 200 schedules, but that says too little: nondeterministic: ",
-			" did not run the same way twice at ", "locktest/concurrent.go:",
+			" did not run the same way twice", "locktest/concurrent.go:",
 		},
 		"INTERLOCK_STRATEGY=exhaustive": {"that says too little: nondeterministic: "},
 		"INTERLOCK_REPLAY=" + replay[0]: {", but that says too little: schedule "},
