@@ -59,13 +59,16 @@ func (p *ProcessControl) AwaitRunning() {
 	if p.run == p.base.Activity() {
 		refusal.DemandOwn(p.base.config.Owner, p.number)
 	}
-	p.AwaitResumed()
+	p.AwaitResumed(nil)
 }
 
 // AwaitResumed refuses a goroutine of another run. It blocks while the process is paused or has
 // crashed. Once the run is over it returns, and connections fail, so that code ends. A crashed
 // process that continues ends by [runtime.Goexit].
-func (p *ProcessControl) AwaitResumed() {
+//
+// Of a crashed process it also returns once done is closed: timers of the process go on, so that
+// its code could otherwise leave any number of goroutines here.
+func (p *ProcessControl) AwaitResumed(done <-chan struct{}) {
 	if p.run != p.base.Activity() {
 		refusal.Stale()
 	}
@@ -83,8 +86,17 @@ func (p *ProcessControl) AwaitResumed() {
 		}
 		resumed := make(chan struct{})
 		p.stopped = append(p.stopped, resumed)
+		crashed := p.crashed
 		p.mu.Unlock()
-		<-resumed
+		if !crashed {
+			<-resumed
+			continue
+		}
+		select {
+		case <-resumed:
+		case <-done:
+			return
+		}
 	}
 }
 
