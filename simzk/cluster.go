@@ -406,6 +406,15 @@ func (c *Cluster) Key() uint64 {
 // link. Any goroutine may call it.
 func (l *Link) DemandOwn() { refusal.DemandOwn(l.cluster.config.Owner, int(l.process)) }
 
+// Owner returns the process that the calling goroutine belongs to; see [Config.Owner]. It is 0 if
+// that is unknown. Any goroutine may call it.
+func (c *Cluster) Owner() int {
+	if c.config.Owner == nil {
+		return 0
+	}
+	return c.config.Owner()
+}
+
 // Threaded reports whether a process can have several threads.
 func (c *Cluster) Threaded() bool { return c.config.Thread != nil }
 

@@ -305,15 +305,14 @@ func (l *Loop) run() {
 	}
 }
 
-// begin starts all processes.
+// begin starts all processes, one after the other: a goroutine that the Go runtime preempts, as on a
+// busy machine, would otherwise change their order.
 func (l *Loop) begin() {
 	l.begun = true
 	for _, p := range l.Processes {
 		l.act(int32(p.Number))
 		l.executor.Begin(p)
-		if scheduler.Enabled { // The order of processes is no decision.
-			l.settle()
-		}
+		l.settle()
 	}
 	l.observe()
 }

@@ -103,6 +103,7 @@ func start(c *simzk.Cluster, last int) (*Conn, error) {
 		run: c.Activity(),
 	}
 	c.AddClient(r.link, end{r})
+	guids.attribute(c.Owner)
 	r.hosts = newHosts(c.Servers(), r.link.ServerIndex())
 	r.firstHost = r.link.ServerIndex()
 	if last >= 0 {

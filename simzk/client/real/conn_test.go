@@ -1,6 +1,8 @@
 package real_test
 
 import (
+	"crypto/rand"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,5 +61,40 @@ func TestKeyTellsWhenConnectionBroke(t *testing.T) {
 	}
 	if len(keys) != 2 {
 		t.Errorf("%d keys, want 2", len(keys))
+	}
+}
+
+// The GUIDs of a process do not depend on the order in which processes draw theirs.
+func TestGUIDsOfProcesses(t *testing.T) {
+	draw := func(order ...int) map[int]string {
+		defer real.Determinize()()
+		drawn := make(map[int]string)
+		synctest.Test(t, func(t *testing.T) {
+			owner := 0
+			cluster := simzk.New(simzk.Config{
+				Settle: synctest.Wait, Servers: 1, Owner: func() int { return owner },
+			}, new(history.Log))
+			conn, err := real.Connect(cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer time.Sleep(time.Minute)
+			defer conn.Link().TearDown()
+			for _, owner = range order {
+				var guid [16]byte
+				if _, err := rand.Reader.Read(guid[:]); err != nil {
+					t.Fatal(err)
+				}
+				drawn[owner] += string(guid[:])
+			}
+		})
+		return drawn
+	}
+	one, two := draw(1, 2, 1, 2), draw(2, 1, 1, 2)
+	if !maps.Equal(one, two) {
+		t.Errorf("%x and %x", one, two)
+	}
+	if one[1] == one[2] || one[1][:16] == one[1][16:] {
+		t.Errorf("GUIDs repeat: %x", one)
 	}
 }

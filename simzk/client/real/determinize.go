@@ -47,7 +47,8 @@ func seed(seed uint64) {
 }
 
 // A guidSource is a reader that returns the offered bytes. Without an offer, its bytes depend only
-// on the number of reads.
+// on the process that reads, and on the number of bytes that this has read: the order in which
+// processes read at one instant is that of the Go runtime.
 type guidSource struct {
 	// Held from an offer until its read, so that no other goroutine reads it.
 	offerMu sync.Mutex
@@ -55,13 +56,21 @@ type guidSource struct {
 	mu      sync.Mutex
 	active  bool // between restart and stop
 	offered []byte
-	state   uint64
+	owner   func() int     // the process of the calling goroutine, or nil
+	read    map[int]uint64 // bytes by process, which is 0 if it is unknown
 }
 
 func (g *guidSource) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.active, g.state = true, 0
+	g.active, g.owner, g.read = true, nil, make(map[int]uint64)
+}
+
+// attribute sets the function that tells which process reads.
+func (g *guidSource) attribute(owner func() int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.owner = owner
 }
 
 func (g *guidSource) stop() {
@@ -93,9 +102,16 @@ func (g *guidSource) Read(p []byte) (int, error) {
 		g.offered = nil
 		g.offerMu.Unlock()
 	}
-	for ; n < len(p); n++ {
-		g.state++
-		p[n] = byte(hash64.Mix(g.state, 0) >> 56)
+	if n == len(p) {
+		return n, nil
 	}
-	return len(p), nil
+	process := 0
+	if g.owner != nil {
+		process = max(0, g.owner()) // A goroutine of an earlier run belongs to no process.
+	}
+	for ; n < len(p); n++ {
+		g.read[process]++
+		p[n] = byte(hash64.Mix(g.read[process], uint64(process)) >> 56)
+	}
+	return n, nil
 }
