@@ -51,7 +51,7 @@ func Read(path string, into any, needs string) (*File, error) {
 
 var (
 	lineOf = regexp.MustCompile(`(?s)line (\d+): (.*)`)
-	absent = regexp.MustCompile(`^field (\S+) not found in type (\S+)$`)
+	absent = regexp.MustCompile(`^field (\S+) not found in type (.*)$`)
 	// mistyped matches the error of a value that has another type than the plan's: the type, the
 	// value unless it is a list or a mapping, and the Go type.
 	mistyped = regexp.MustCompile("(?s)^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
@@ -67,9 +67,12 @@ func keys(t reflect.Type, name string) (names []string) {
 	}
 	for field := range t.Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		if t.String() == name && key != "" {
+		if key == "" { // It may be of a recursive type.
+			continue
+		}
+		if t.String() == name {
 			names = append(names, key)
-		} else if inner := keys(field.Type, name); inner != nil && key != "" {
+		} else if inner := keys(field.Type, name); inner != nil {
 			return inner
 		}
 	}
