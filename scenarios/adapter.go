@@ -7,10 +7,10 @@ import (
 )
 
 // Mutex returns a [Locker] for the common shape of a lock: one function that waits until the
-// process holds the lock, and one that releases it. Functions that take a context get that of the
-// attempt. The hold says neither its znode nor a token nor its loss; a lock that has these returns
-// a [Hold] of its own. It panics if a function is nil, which a check reports as a mistake in the
-// scenario.
+// process holds the lock, and one that releases it, both of the same type. Functions that take a
+// context get that of the attempt. The hold says neither its znode nor a token nor its loss; a lock
+// that has these returns a [Hold] of its own. It panics if a function is nil, which a check reports
+// as a mistake in the scenario.
 func Mutex[F func() | func() error | func(context.Context) error](lock, unlock F) Locker {
 	return mutex(demandFunction("Mutex", "lock", lock),
 		demandFunction("Mutex", "unlock", unlock))

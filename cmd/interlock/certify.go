@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -70,6 +71,9 @@ func (f *certifyFlags) run(ctx context.Context, t *testing.T, path string,
 ) error {
 	defer ignorePipe()()
 	plan, err := certify.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: docs/releases.md has a minimal plan", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -225,7 +225,8 @@ func scenarioNamed(lock, plan, client string, given func(string) bool) (
 	s scenarios.Scenario, err error,
 ) {
 	if s.Subject, err = bundled.Named(lock); err != nil {
-		return s, fmt.Errorf("--lock: %w", cmp.Or(notOwn(lock), err))
+		return s, fmt.Errorf("--lock: %w", cmp.Or(notOwn(lock),
+			fmt.Errorf("%w (interlock test runs a lock of your own)", err)))
 	}
 	if s.Faults, err = faults.Parse(plan); err != nil {
 		return s, fmt.Errorf("--faults: %w", err)

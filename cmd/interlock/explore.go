@@ -40,8 +40,9 @@ func newExplore(t *testing.T) *cobra.Command {
 		Long: `Explore runs the code of a lock and lets you choose what happens next: which
 message arrives, whether time passes, which fault strikes. It prints the URL of
 a page that shows the enabled steps, the events so far, the state of the
-processes and of ZooKeeper, and each property as soon as it is broken. You can
-go back, try another branch, and save the schedule for interlock replay.
+processes and of ZooKeeper, Redis or the database, and each property as soon as
+it is broken. You can go back, try another branch, and save the schedule for
+interlock replay.
 
 A lock of your own runs in its test, which explore starts. --schedule names a
 counterexample of the test; schedules are saved where the test keeps those,

@@ -34,6 +34,7 @@ type lockKind struct {
 	imports []string
 
 	// What the template inserts.
+	Preset    string   // the function of package history with claims that fit most such locks
 	Client    string   // the scenario's client
 	Setting   string   // the service of the subject
 	Parameter string   // of the function lockUnderTest
@@ -53,6 +54,7 @@ const (
 var lockKinds = []lockKind{
 	{
 		service: onZooKeeper, shapes: []string{interfaceShape},
+		Preset:   "QueueLock",
 		imports:  []string{interlockModule + "/simzk/client"},
 		Argument: "p.Client", Parameter: "conn client.Client",
 		Example: `lock := NewLock(conn, p.Directory+"/lock")`,
@@ -63,6 +65,7 @@ var lockKinds = []lockKind{
 	},
 	{
 		service: onZooKeeper, shapes: []string{clientShape},
+		Preset:  "QueueLock",
 		imports: []string{"github.com/go-zookeeper/zk"},
 		Client:  "scenarios.Real", Argument: "p.Conn()", Parameter: "conn *zk.Conn",
 		Example: `lock := NewLock(conn, p.Directory+"/lock")`,
@@ -72,6 +75,7 @@ var lockKinds = []lockKind{
 	},
 	{
 		service: onZooKeeper, shapes: []string{dialShape},
+		Preset: "QueueLock",
 		Client: "scenarios.Dialed", Argument: "p.Servers()", Parameter: "servers []string",
 		Example: `lock := NewLock(servers, p.Directory+"/lock")`,
 		Comment: []string{
@@ -81,6 +85,7 @@ var lockKinds = []lockKind{
 	},
 	{
 		service: onRedis, shapes: []string{interfaceShape, clientShape},
+		Preset:  "ExpiringLock",
 		module:  interlockModule + "/sim/simredis",
 		imports: []string{"github.com/redis/go-redis/v9", interlockModule + "/sim/simredis"},
 		Setting: "simredis.Service{}",
@@ -89,12 +94,14 @@ var lockKinds = []lockKind{
 		Example: `lock := NewLock(client, "lock")`,
 		Comment: []string{
 			"lockUnderTest gives a process its handle on the lock, which takes the client, or an",
-			"interface that it satisfies. The randomness of the lock comes from p.Random.",
+			"interface that it satisfies. Tokens and other randomness must come from p.Random:",
+			"otherwise runs differ, and a counterexample may not replay.",
 		},
 		Functions: redisClient,
 	},
 	{
 		service: onSQL, shapes: []string{interfaceShape, clientShape},
+		Preset:  "ExpiringLock",
 		module:  interlockModule + "/sim/simsql",
 		imports: []string{"database/sql", interlockModule + "/sim/simsql"},
 		Setting: "simsql.Service{Schema: `` /* CREATE TABLE … */}",
@@ -103,7 +110,8 @@ var lockKinds = []lockKind{
 		Example: `lock := NewLock(db, "job")`,
 		Comment: []string{
 			"lockUnderTest gives a process its handle on the lock, which takes the database, or an",
-			"interface that it satisfies. The randomness of the lock comes from p.Random.",
+			"interface that it satisfies. Tokens and other randomness must come from p.Random:",
+			"otherwise runs differ, and a counterexample may not replay.",
 		},
 	},
 }

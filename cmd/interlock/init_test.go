@@ -12,10 +12,36 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// claimComment matches a claim that init offers.
-var claimComment = regexp.MustCompile(`(?m)^(\t+)// (history\.\w+,)`)
+// These match what init offers in comments: claims, a preset instead of their list, and the code
+// for a lock that reports its loss, between the example's first line and the end.
+var (
+	claimComment  = regexp.MustCompile(`(?m)^(\t+)// (history\.\w+,)`)
+	presetComment = regexp.MustCompile(
+		`(?ms)^\t+// (Claims: history\.\w+\(\),\n)\t+Claims: .*?\},\n`)
+	lossComment = regexp.MustCompile(
+		`(?s)\t// For example:\n\t//   ([^\n]*\n).*lost:\n(.*?)\treturn nil, .*?\n`)
+)
 
-// Each test that init writes compiles in another module, as it is and with every claim.
+// claimingPreset returns the test with the preset and a lock that reports its loss.
+func claimingPreset(t *testing.T, content string) string {
+	if !presetComment.MatchString(content) || !lossComment.MatchString(content) {
+		t.Fatalf("no preset or no example in\n%s", content)
+	}
+	content = presetComment.ReplaceAllString(content, "$1")
+	content = lossComment.ReplaceAllString(content, "$1$2")
+	content = strings.ReplaceAll(content, "\t//   ", "\t")
+	return strings.Replace(content, "\t\"errors\"", "\t\"context\"", 1) + `
+type lossyLock struct{}
+
+func (lossyLock) Lock(context.Context) (<-chan struct{}, error) { return nil, nil }
+func (lossyLock) Unlock(context.Context) error                  { return nil }
+
+func NewLock(any, string) (l lossyLock) { return l }
+`
+}
+
+// Each test that init writes compiles in another module: as it is, with every claim, and with the
+// preset and a lock that reports its loss.
 func TestInitCompiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -43,6 +69,8 @@ func TestInitCompiles(t *testing.T) {
 			t.Errorf("%s offers %v", name, kind.Claims())
 		}
 		m.write(t, filepath.Join(name+"_claiming", firstTestName), claiming)
+		m.write(t, filepath.Join(name+"_preset", firstTestName),
+			claimingPreset(t, string(content)))
 	}
 	vet := exec.Command("go", "vet", "-mod=mod", "./...")
 	vet.Dir, vet.Env = root, append(os.Environ(), "GOWORK=off")

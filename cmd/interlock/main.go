@@ -1,5 +1,5 @@
-// Command interlock searches the schedules of a distributed lock on a simulated ZooKeeper for a
-// violation, and replays the schedules that it has recorded.
+// Command interlock searches the schedules of a distributed lock on a simulated ZooKeeper, Redis or
+// database for a violation, and replays the schedules that it has recorded.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,9 +69,10 @@ func newRoot(t *testing.T) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "Find the interleaving that breaks a distributed lock",
-		Long: `Interlock runs real lock code against a simulated ZooKeeper. It controls
-the order of messages, the passing of time and every fault. It searches for a
-schedule that breaks the lock, shrinks the schedule, and replays it.
+		Long: `Interlock runs real lock code against a simulated ZooKeeper, Redis or database.
+It controls the order of messages, the passing of time and every fault. It
+searches for a schedule that breaks the lock, shrinks the schedule, and replays
+it.
 
 Exit status:
   0  nothing found
@@ -110,8 +112,15 @@ Exit status:
 	return root
 }
 
-// suggestFlag adds the most similar flags to the error of an unknown flag.
+// suggestFlag adds the most similar flags to the error of an unknown flag, and says which flag
+// needs a number.
 func suggestFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && errors.Is(err, strconv.ErrSyntax) &&
+		invalid.GetFlag().Value.Type() != "bool" {
+		return fmt.Errorf("--%s needs a number, not %q", invalid.GetFlag().Name,
+			invalid.GetValue())
+	}
 	var absent *pflag.NotExistError
 	if !errors.As(err, &absent) {
 		return err

@@ -42,7 +42,7 @@ func newReplay(t *testing.T) *cobra.Command {
 and shows the decisive part of its timeline. A recorded step that is no longer
 enabled is skipped and named, so that a schedule can be replayed after the lock
 has changed. With --step it shows the schedule in a terminal, step by step, with
-the state of the processes and of ZooKeeper.
+the state of the processes and of ZooKeeper, Redis or the database.
 
 The schedule of a lock of your own is replayed by the test that found it.
 Replay shows what was recorded, with the status of that, and the command of the

@@ -29,7 +29,8 @@ func runStep(ctx context.Context, t *testing.T, path string, stderr io.Writer) e
 // stepThrough shows what open returns step by step in the terminal.
 func stepThrough(ctx context.Context, open func() (*explored, error)) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return errors.New("--step needs a terminal; interlock explore --schedule shows a page")
+		return errors.New("--step needs a terminal; timeline.html of the counterexample, and " +
+			"interlock explore --schedule, are for browsers")
 	}
 	e, err := open()
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/check"
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 	"github.com/interlock-sim/interlock/internal/run/gobuild"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/show/recording"
@@ -81,7 +82,7 @@ Exit status:
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			flags := cmd.Flags()
 			if err := flags.Parse(twoDashes(flags, arguments)); err != nil {
-				return err
+				return cmd.FlagErrorFunc()(cmd, err)
 			}
 			if help, _ := flags.GetBool("help"); help {
 				return cmd.Help()
@@ -92,7 +93,11 @@ Exit status:
 			if err := f.reportFlags.validate(flags.Changed); err != nil {
 				return err
 			}
-			return f.runTest(cmd, append(flags.Args(), ".")[0])
+			directory := append(flags.Args(), ".")[0]
+			if _, err := os.Stat(directory); err != nil && strings.HasPrefix(directory, "Test") {
+				return fmt.Errorf("%w: did you mean --run %s?", err, directory)
+			}
+			return f.runTest(cmd, directory)
 		},
 	}
 	f.define(command.Flags())
@@ -167,7 +172,8 @@ func (f *testFlags) validate() error {
 	}
 	if f.strategy != "" && f.strategy != strategy.ExhaustiveName {
 		if _, err := strategy.Parse(f.strategy); err != nil {
-			return fmt.Errorf("--strategy: %w, %s", err, strategy.ExhaustiveName)
+			return fmt.Errorf("--strategy: %w", unknown.Name("strategy", f.strategy,
+				append(strategy.Names(), strategy.ExhaustiveName)))
 		}
 	}
 	switch {

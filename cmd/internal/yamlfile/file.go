@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
 // A File is a YAML file that was read.
@@ -35,30 +38,60 @@ func Read(path string, into any, needs string) (*File, error) {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: the plan is empty: it needs %s", path, needs)
 	case err != nil:
-		return nil, f.syntax(err)
+		return nil, f.syntax(err, into)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: a plan is one YAML document, and this file has more", path)
 	}
 	if err := yaml.Unmarshal(content, &f.root); err != nil {
-		return nil, f.syntax(err)
+		return nil, f.syntax(err, into)
 	}
 	return f, nil
 }
 
 var (
-	lineOf  = regexp.MustCompile(`(?s)line (\d+): (.*)`)
-	unknown = regexp.MustCompile(`^field (\S+) not found in type .*`)
+	lineOf = regexp.MustCompile(`(?s)line (\d+): (.*)`)
+	absent = regexp.MustCompile(`^field (\S+) not found in type (.*)$`)
 	// mistyped matches the error of a value that has another type than the plan's: the type, the
 	// value unless it is a list or a mapping, and the Go type.
 	mistyped = regexp.MustCompile("(?s)^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
 )
 
-// inTermsOfYAML returns an error of the YAML library without Go's types.
-func inTermsOfYAML(text string) string {
+// keys returns the keys of the struct with the name, which is t or in it, or nil.
+func keys(t reflect.Type, name string) (names []string) {
+	switch {
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+		return keys(t.Elem(), name)
+	case t.Kind() != reflect.Struct:
+		return nil
+	}
+	for field := range t.Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if key == "" { // It may be of a recursive type.
+			continue
+		}
+		if t.String() == name {
+			names = append(names, key)
+		} else if inner := keys(field.Type, name); inner != nil {
+			return inner
+		}
+	}
+	return names
+}
+
+// inTermsOfYAML returns an error of the YAML library without Go's types. The value that was to be
+// read into has the type.
+func inTermsOfYAML(text string, plan reflect.Type) string {
+	if parts := absent.FindStringSubmatch(text); parts != nil {
+		hint := ""
+		if like := unknown.Alike(parts[1], keys(plan, parts[2])); like != nil {
+			hint = ": did you mean " + strings.Join(like, " or ") + "?"
+		}
+		return "unknown field " + parts[1] + hint
+	}
 	parts := mistyped.FindStringSubmatch(text)
 	if parts == nil {
-		return unknown.ReplaceAllString(text, "unknown field $1")
+		return text
 	}
 	given := parts[2]
 	switch parts[1] {
@@ -97,7 +130,7 @@ func typeInYAML(name string) string {
 }
 
 // syntax returns an error of the YAML library with the file and the line in front.
-func (f *File) syntax(err error) error {
+func (f *File) syntax(err error, into any) error {
 	text := err.Error()
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) {
@@ -107,7 +140,7 @@ func (f *File) syntax(err error) error {
 	if parts == nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	return fmt.Errorf("%s:%s: %s", f.Path, parts[1], inTermsOfYAML(parts[2]))
+	return fmt.Errorf("%s:%s: %s", f.Path, parts[1], inTermsOfYAML(parts[2], reflect.TypeOf(into)))
 }
 
 // At returns an error with the file and the line of the value at a path of keys and indices or, if

@@ -13,6 +13,10 @@ type plan struct {
 	Number *int     `yaml:"number"`
 	Seed   uint64   `yaml:"seed"`
 	Texts  []string `yaml:"texts"`
+	Source *yamlfile.File
+	Inner  []struct {
+		Name string `yaml:"name"`
+	} `yaml:"inner"`
 }
 
 // An error names the line, and describes a value of a wrong type without Go's types.
@@ -27,6 +31,8 @@ func TestErrors(t *testing.T) {
 		"texts: x":                       `1: "x" where a list belongs`,
 		"texts: [[]]":                    "1: a list where a text belongs",
 		"texts: []\nnumber: 1\nother: 2": "3: unknown field other",
+		"text: []":                       "1: unknown field text: did you mean texts?",
+		"inner: [{nam: x}]":              "1: unknown field nam: did you mean name?",
 		"5":                              "1: 5 where a mapping of keys to values belongs",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

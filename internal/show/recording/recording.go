@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
@@ -83,8 +85,9 @@ const (
 // Read reads a schedule from a file or from the directory of a counterexample. The error
 // names the file and what is wrong with it.
 func Read(path string) (*Recording, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, recordingName)
+	path, err := fileAt(path)
+	if err != nil {
+		return nil, err
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -99,6 +102,31 @@ func Read(path string) (*Recording, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &r, nil
+}
+
+// fileAt returns the file of the schedule at a path, which may be the directory of a
+// counterexample.
+func fileAt(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		if filepath.Base(path) == traceName {
+			return "", fmt.Errorf("%s is no schedule: give its directory, %s", path,
+				filepath.Dir(path))
+		}
+		return path, nil
+	}
+	name := filepath.Join(path, recordingName)
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	inside, err := fs.Glob(os.DirFS(path), "*/"+recordingName)
+	if err != nil || len(inside) == 0 {
+		return name, err
+	}
+	for i := range inside {
+		inside[i] = filepath.Join(path, filepath.Dir(inside[i]))
+	}
+	return "", fmt.Errorf("%s holds counterexamples: name one, such as %s", path,
+		strings.Join(inside[:min(3, len(inside))], " or "))
 }
 
 // ReadSchedule reads the JSON form of a schedule that need not be complete.

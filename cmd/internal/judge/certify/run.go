@@ -198,7 +198,8 @@ func (r *Runner) replay(path string) (*Replayed, error) {
 	}
 	subject, err := bundled.Named(recorded.Lock)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w: %s and %s have recordings of bundled locks only; those "+
+			"of your own are replayed by their tests", path, err, mustFailKey, mustPassKey)
 	}
 	scenario, err := recorded.Scenario(subject)
 	if err != nil {

@@ -163,8 +163,8 @@ const wideMinimum = 90
 // render returns the display as text.
 func (m *Model) render() string {
 	head := m.head()
-	foot := []line{{"→ next  ← back  d next deviation  v violation  g start  G end  " +
-		"↑↓ scroll events  q quit", dim}}
+	foot := []line{{"q quit  → next  ← back  d next deviation  v violation  g start  G end  " +
+		"↑↓ scroll events", dim}}
 	if m.err != nil {
 		foot = append([]line{{m.err.Error(), alarm}}, foot...)
 	}
