@@ -15,7 +15,6 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/testkit/chromium"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
-	"github.com/interlock-sim/interlock/simzk/client/real"
 )
 
 // An edit replaces the only place of a text in a file.
@@ -90,9 +89,6 @@ var ownLocks = []struct {
 // a terminal, a test that keeps it found, a certificate, the fix, and the comparison with before.
 func TestOwnLocks(t *testing.T) {
 	long.Only(t) // It builds other modules.
-	if real.RaceDetector {
-		t.Skip("the real client does not run under the race detector")
-	}
 	t.Parallel()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "ownlocks.txtar"))
 	if err != nil {
@@ -118,6 +114,7 @@ func TestOwnLocks(t *testing.T) {
 			o.explore(t, found)
 			goThrough(t, string(history.ClientMutualExclusion), "q", "test",
 				filepath.Join(m.root, l.packaged), "--replay", filepath.Join(m.root, found), "--step")
+			o.refuseRecording(t, found)
 			regression := o.regress(t, found)
 			o.certify(t, exit.Violation, `^RED \S+ TestInterlock violates client-mutual-exclusion: `,
 				"--json", "before.json")
@@ -153,7 +150,10 @@ func (o *ownJourney) insertLock(t *testing.T, schema string) {
 	text := string(readFile(t, filepath.Join(o.root, path)))
 	for _, edit := range []struct{ from, to string }{
 		{`(?m)^\tt\.Fatal.*\n|^\t"errors"\n|^\treturn nil, errors\.New.*\n`, ""},
-		{`// (history\.ClientMutualExclusion,)|// For example:|//   (lock := .*|return .*)`, "$1$2"},
+		{
+			`// (history\.ClientMutualExclusion,)|// For example:|` +
+				`//   (lock := .*|return scenarios\.Mutex.*)`, "$1$2",
+		},
 		{"`` /\\*.*\\*/", schema},
 	} {
 		text = regexp.MustCompile(edit.from).ReplaceAllString(text, edit.to)
@@ -167,7 +167,8 @@ func (o *ownJourney) find(t *testing.T) string {
 	o.run(t, "client-mutual-exclusion: a process entered its critical section", exit.Violation,
 		"test", o.packaged, "--run", "TestInterlock", "--junit", "found.xml", "--sarif", "found.json")
 	for path, want := range map[string]string{
-		"found.xml":  `<testcase classname="interlock\.[^"]+\.TestInterlock\.\w+" name="client-mutual-exclusion">\s*<failure `,
+		"found.xml": `<testcase classname="interlock\.[^"]+\.TestInterlock\.\w+" ` +
+			`name="client-mutual-exclusion">\s*<failure `,
 		"found.json": `(?s)"uri": "[\w/]+\.go".*"startLine": \d+`,
 	} {
 		text := readFile(t, filepath.Join(o.root, path))
@@ -187,6 +188,17 @@ func (o *ownJourney) explore(t *testing.T, found string) {
 	tab.Do(chromedp.Navigate(url))
 	tab.AwaitText("#live .broken", string(history.ClientMutualExclusion))
 	endExplore(t, c)
+}
+
+// refuseRecording verifies that a plan has only recordings of bundled locks.
+func (o *ownJourney) refuseRecording(t *testing.T, found string) {
+	t.Helper()
+	o.write(t, "kept.yaml", "tests: [{package: "+o.packaged+", run: ^None$, interlock_test: true}]\n"+
+		"must_fail: ["+filepath.ToSlash(found)+"]\n")
+	_, stderr, status := o.interlock(t, "certify", "kept.yaml")
+	if status == exit.OK || !strings.Contains(stderr, "recordings of bundled locks only") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
 }
 
 // regress writes a test that fails, and returns its name.

@@ -93,8 +93,8 @@ func (o *testOutcome) write(to *outputs, pattern string) error {
 	)
 }
 
-// failuresIn returns the tests and the packages that failed by the output of go test, without
-// tests of which a check says why.
+// failuresIn returns the tests and the packages that failed by the output of go test, without those
+// that a check explains.
 func (o *testOutcome) failuresIn(printed string) (all []string) {
 	var failed []string // of the package whose name follows; "" is the package itself
 	for line := range strings.Lines(printed) {

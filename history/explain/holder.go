@@ -96,7 +96,7 @@ func (s *story) clientMutualExclusion() bool {
 	return true
 }
 
-// bothGranted tells why two processes were granted the lock, the second of which entered.
+// bothGranted tells why two processes were granted the lock, of whom the second entered.
 func (s *story) bothGranted(mine, theirs int) {
 	first, second := min(mine, theirs), max(mine, theirs)
 	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
