@@ -67,12 +67,8 @@ func (c *Client) Servers() int { return len(c.links) }
 
 // Dial opens a connection to a server, by its address. It is a dialer for any Redis client. To
 // connect takes no time, and fails at once if the server cannot be reached.
-func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	// Go-redis recovers a dialer's panic, so only the first command is refused.
-	c.AwaitResumed(ctx.Done())
-	if c.Crashed() && !c.TornDown() {
-		return nil, ctx.Err()
-	}
+func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, error) {
+	c.AwaitResumed() // go-redis recovers a dialer's panic, so only the first command is refused.
 	c.Notify()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,14 +1,11 @@
 package simredis
 
 import (
-	"context"
 	"crypto/sha1"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -303,22 +300,4 @@ func TestKeyTellsLastExpiry(t *testing.T) {
 	if early.Key() == late.Key() {
 		t.Errorf("states after expiries at %v and %v have the same key", first, second)
 	}
-}
-
-// A crashed process dials until its code gives up, so that it does not gather goroutines that dial.
-func TestDialOfCrashedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.clients[0].Crash()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		began := time.Now()
-		conn, err := w.clients[0].Dial(ctx, "tcp", Address(0))
-		if conn != nil || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("connection %v, error %v", conn, err)
-		}
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("took %v", took)
-		}
-	})
 }

@@ -62,7 +62,8 @@ func keyLockScenario() scenarios.Scenario {
 				client := redis.NewClient(&redis.Options{
 					Addr: simredis.Address(0), Dialer: servers.Dial,
 					// Pauses of random length, and dials in the background, would make runs differ.
-					MaxRetries: -1, PoolSize: 1000, Protocol: 2, DisableIdentity: true,
+					MaxRetries: -1, PoolSize: 1000, MaxConcurrentDials: 100, Protocol: 2,
+					DisableIdentity: true,
 				})
 				servers.CloseAtEnd(client)
 				lock := &keyLock{client, p.Name()}

@@ -19,7 +19,8 @@ func Options(c *simredis.Client, server int) *redis.Options {
 	return &redis.Options{
 		Addr: simredis.Address(server), Dialer: c.Dial, Protocol: 2, DisableIdentity: true,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: poolSize,
-		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
+		MaxConcurrentDials: maxDials,
+		ReadBufferSize:     bufferSize, WriteBufferSize: bufferSize,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled,
 		},
@@ -31,6 +32,11 @@ const bufferSize = 1 << 10
 // poolSize is how many attempts to dial may fail before go-redis dials in the background, once a
 // second. Whether a command at such a moment succeeds would be a race.
 const poolSize = 1000
+
+// maxDials is how many attempts to dial go-redis makes at once. A crashed process dials for ever, and
+// its timers go on: without a lower limit its attempts could fill the pool, and a command that waits
+// for the pool uses a timer of an earlier run, which ends the program.
+const maxDials = 100
 
 // silence switches off the log of go-redis, which reports the faults of runs.
 var silence = sync.OnceFunc(logging.Disable)

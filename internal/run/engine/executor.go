@@ -54,6 +54,8 @@ type liveExecutor struct {
 	timers *timers.Timers
 }
 
+// Begin waits until the process is blocked, so that processes begin one after the other. Their order
+// is no decision, and if the Go runtime preempts one of them, as on a busy machine, it would change.
 func (e *liveExecutor) Begin(p *Process) {
 	e.woken = true
 	owners := e.loop.owners
@@ -61,6 +63,7 @@ func (e *liveExecutor) Begin(p *Process) {
 		owners.adopt(p.Number)
 		p.run()
 	}()
+	synctest.Wait()
 }
 
 func (e *liveExecutor) OpenGate(p *Process) {

@@ -305,14 +305,12 @@ func (l *Loop) run() {
 	}
 }
 
-// begin starts all processes, one after the other: a goroutine that the Go runtime preempts, as on a
-// busy machine, would otherwise change their order.
+// begin starts all processes.
 func (l *Loop) begin() {
 	l.begun = true
 	for _, p := range l.Processes {
 		l.act(int32(p.Number))
 		l.executor.Begin(p)
-		l.settle()
 	}
 	l.observe()
 }

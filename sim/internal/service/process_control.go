@@ -59,16 +59,13 @@ func (p *ProcessControl) AwaitRunning() {
 	if p.run == p.base.Activity() {
 		refusal.DemandOwn(p.base.config.Owner, p.number)
 	}
-	p.AwaitResumed(nil)
+	p.AwaitResumed()
 }
 
 // AwaitResumed refuses a goroutine of another run. It blocks while the process is paused or has
 // crashed. Once the run is over it returns, and connections fail, so that code ends. A crashed
 // process that continues ends by [runtime.Goexit].
-//
-// Of a crashed process it also returns once done is closed: timers of the process go on, so that
-// its code could otherwise leave any number of goroutines here.
-func (p *ProcessControl) AwaitResumed(done <-chan struct{}) {
+func (p *ProcessControl) AwaitResumed() {
 	if p.run != p.base.Activity() {
 		refusal.Stale()
 	}
@@ -86,17 +83,8 @@ func (p *ProcessControl) AwaitResumed(done <-chan struct{}) {
 		}
 		resumed := make(chan struct{})
 		p.stopped = append(p.stopped, resumed)
-		crashed := p.crashed
 		p.mu.Unlock()
-		if !crashed {
-			<-resumed
-			continue
-		}
-		select {
-		case <-resumed:
-		case <-done:
-			return
-		}
+		<-resumed
 	}
 }
 
