@@ -33,9 +33,9 @@ const bufferSize = 1 << 10
 // second. Whether a command at such a moment succeeds would be a race.
 const poolSize = 1000
 
-// maxDials is how many attempts to dial go-redis makes at once. A crashed process dials for ever, and
-// its timers go on: without a lower limit its attempts could fill the pool, and a command that waits
-// for the pool uses a timer of an earlier run, which ends the program.
+// maxDials is how many attempts to dial go-redis makes at once. A crashed process dials for ever,
+// and its timers go on: without a lower limit its attempts could fill the pool, and a command that
+// waits for the pool uses a timer of an earlier run, which ends the program.
 const maxDials = 100
 
 // silence switches off the log of go-redis, which reports the faults of runs.

@@ -54,8 +54,9 @@ type liveExecutor struct {
 	timers *timers.Timers
 }
 
-// Begin waits until the process is blocked, so that processes begin one after the other. Their order
-// is no decision, and if the Go runtime preempts one of them, as on a busy machine, it would change.
+// Begin waits until the process is blocked, so that processes begin one after the other. Their
+// order is no decision, and if the Go runtime preempts one of them, as on a busy machine, it would
+// change.
 func (e *liveExecutor) Begin(p *Process) {
 	e.woken = true
 	owners := e.loop.owners
