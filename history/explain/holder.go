@@ -102,7 +102,9 @@ func (s *story) bothGranted(mine, theirs int) {
 	s.say("%s was granted the lock at %s, %s at %s.", process(s.Events[first].Process),
 		s.at(first), process(s.Events[second].Process), s.at(second))
 	s.overwrote(mine, theirs)
-	s.lostKeys(s.Events[theirs].Process, theirs, s.v.Event)
+	if !s.lostKeys(s.Events[theirs].Process, theirs, s.v.Event) {
+		s.lostKeys(s.Events[mine].Process, mine, s.v.Event)
+	}
 	s.unasked(first, second)
 	s.unasked(second, first)
 	if rival := s.contender(first); s.first == "" && rival != "" && s.contender(second) != "" {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-sim/interlock/history"
@@ -76,14 +77,23 @@ func (s *story) outdated(deletion, theirs int) {
 		answer < 0 || s.Events[answer].Op == e.Op {
 		return
 	}
-	executed := s.last(e.Process, answer, func(o *history.Event) bool {
-		return o.Kind == history.Executed && o.Server == e.Server && o.Op == s.Events[answer].Op
-	})
+	executed := s.executed(answer)
 	if executed >= 0 && executed < theirs {
 		s.say("Its %s before that had given %s (event %d), but the server had executed it before "+
 			"%s set the key (event %d).", s.Events[answer].Op, s.Events[answer].Name,
 			s.cite(answer), process(s.Events[theirs].Process), s.cite(executed))
 	}
+}
+
+// executed returns the execution of the command that an answer is to, or -1.
+func (s *story) executed(answer int) int {
+	if answer < 0 {
+		return -1
+	}
+	e := &s.Events[answer]
+	return s.last(e.Process, answer, func(o *history.Event) bool {
+		return o.Kind == history.Executed && o.Server == e.Server && o.Op == e.Op
+	})
 }
 
 // keyEnd says how a key of a process has gone.
@@ -99,11 +109,11 @@ func keyEnd(e *history.Event, owner int32) string {
 	return "was deleted by " + process(e.Process)
 }
 
-// lostKeys tells how keys that a holder had set were gone before an event.
-func (s *story) lostKeys(holder int32, grant, before int) {
+// lostKeys tells how keys that a holder had set were gone before an event, and reports whether it
+// knows.
+func (s *story) lostKeys(holder int32, grant, before int) bool {
 	q, set := process(holder), map[int64]int{}
-	s.takenOver(holder, grant, before)
-	s.rolledBack(holder, grant, before)
+	told := s.takenOver(holder, grant, before) || s.rolledBack(holder, grant, before)
 	for i := range s.Events[:before] {
 		e := &s.Events[i]
 		if e.Kind == history.KeySet && e.Process == holder {
@@ -115,19 +125,90 @@ func (s *story) lostKeys(holder int32, grant, before int) {
 			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
-		s.unnoticed(holder, grant, before, "its key %q %s (event %d).", e.Path,
-			keyEnd(e, holder), s.cite(i))
-		s.say("The key %q, which %s had set%s %s, %s %s.", e.Path, q, onServer(e), s.in(since),
-			keyEnd(e, holder), s.in(i))
+		told = true
+		s.unnoticed(holder, grant, before, i, fmt.Sprintf("its key %q%s %s%s", e.Path, onServer(e),
+			keyEnd(e, holder), s.later(since, i)))
+		s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e), s.in(since),
+			keyEnd(e, holder), s.in(i), s.setAnew(holder, i, before))
+		if e.Kind == history.KeyExpired {
+			s.underWay(holder, i)
+		}
+	}
+	return told
+}
+
+// later says how long after one event another came, as " after 3s", or returns "" if no time passed.
+func (s *story) later(since, i int) string { return s.elapsed(" after ", since, i) }
+
+func (s *story) elapsed(word string, since, i int) string {
+	if d := s.Events[i].At - s.Events[since].At; d > 0 {
+		return word + span(d)
+	}
+	return ""
+}
+
+// setAnew tells which process has set a holder's key first since its end, before another event, and
+// what the holder has done to that key.
+func (s *story) setAnew(holder int32, end, before int) string {
+	key := &s.Events[end]
+	set := s.nextSet(key, end, before)
+	if set < 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", and %s set it (event %d)", process(s.Events[set].Process), s.cite(set))
+	if s.Events[set].Process == holder {
+		return text
+	}
+	if again := s.nextSet(key, set, before); again >= 0 && s.Events[again].Process == holder {
+		return text + fmt.Sprintf(", which %s overwrote (event %d)", process(holder), s.cite(again))
+	}
+	answer := s.last(holder, before, func(o *history.Event) bool {
+		return o.Kind == history.Answer && o.Server == key.Server &&
+			slices.Contains(strings.Fields(o.Op), key.Path)
+	})
+	if executed := s.executed(answer); executed > set {
+		text += fmt.Sprintf(". After that %s's %s gave %s (event %d)", process(holder),
+			s.Events[answer].Op, s.Events[answer].Name, s.cite(answer))
+	}
+	return text
+}
+
+// nextSet returns the first setting of a key between two events, or -1.
+func (s *story) nextSet(key *history.Event, from, to int) int {
+	for i := from + 1; i < to; i++ {
+		e := &s.Events[i]
+		if e.Kind == history.KeySet && e.Path == key.Path && e.Server == key.Server {
+			return i
+		}
+	}
+	return -1
+}
+
+// underWay tells which command the owner of a key had sent to its server before the key expired,
+// if the server had not executed it by then.
+func (s *story) underWay(owner int32, expired int) {
+	server, sent := s.Events[expired].Server, -1
+	for i := range s.Events[:expired] {
+		switch e := &s.Events[i]; {
+		case e.Process != owner || e.Server != server:
+		case e.Kind == history.Command && sent < 0:
+			sent = i
+		case e.Kind == history.Executed && sent >= 0 && e.Op == s.Events[sent].Op:
+			sent = -1
+		}
+	}
+	if sent >= 0 {
+		s.say("The server had not yet executed the %s that %s had sent%s before (event %d).",
+			s.Events[sent].Op, process(owner), s.elapsed(" ", sent, expired), s.cite(sent))
 	}
 }
 
 // takenOver tells which process has set a holder's key anew, as it may if the key's own contents
-// say that it has expired.
-func (s *story) takenOver(holder int32, grant, before int) {
+// say that it has expired, and reports whether one has.
+func (s *story) takenOver(holder int32, grant, before int) bool {
 	mine := s.last(holder, grant, of(history.KeySet))
 	if mine < 0 {
-		return
+		return false
 	}
 	key, q := &s.Events[mine], process(holder)
 	for i := mine + 1; i < before; i++ {
@@ -136,32 +217,46 @@ func (s *story) takenOver(holder int32, grant, before int) {
 			e.Path != key.Path || e.Server != key.Server {
 			continue
 		}
-		if e.Kind == history.KeySet {
-			s.unnoticed(holder, grant, before, "%s took over its key %q (event %d).",
-				process(e.Process), e.Path, s.cite(i))
-			s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
+		if e.Kind != history.KeySet {
+			return false
 		}
-		return
+		s.unnoticed(holder, grant, before, i, fmt.Sprintf("%s took over its key %q%s",
+			process(e.Process), e.Path, s.later(mine, i)))
+		s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
+		return true
 	}
+	return false
 }
 
-// rolledBack tells that the server ended a holder's transaction.
-func (s *story) rolledBack(holder int32, grant, before int) {
+// rolledBack tells that the server ended a holder's transaction, and reports whether it did.
+func (s *story) rolledBack(holder int32, grant, before int) bool {
 	lost := s.next(holder, grant, func(e *history.Event) bool {
 		return e.Kind == history.Executed && e.Name == history.ConnectionLost
 	})
 	if lost < 0 || lost >= before {
-		return
+		return false
 	}
-	s.unnoticed(holder, grant, before, "the server lost its connection and rolled back its "+
-		"transaction (event %d).", s.cite(lost))
+	s.unnoticed(holder, grant, before, lost,
+		"the server lost its connection and rolled back its transaction")
+	return true
 }
 
-// unnoticed leads with how a holder had lost the lock, unless it was told of a loss between
-// the grant and another event.
-func (s *story) unnoticed(holder int32, grant, before int, format string, arguments ...any) {
-	if told := s.next(holder, grant, of(history.Lost)); told < 0 || told > before {
-		s.lead(process(holder)+" did not notice that it had lost the lock: "+format, arguments...)
+// unnoticed leads with how a holder had lost the lock, or a part of it before the grant, unless it
+// was told of a loss between the grant and another event.
+func (s *story) unnoticed(holder int32, grant, before, loss int, how string) {
+	if told := s.next(holder, grant, of(history.Lost)); told >= 0 && told <= before {
+		return
+	}
+	q := process(holder)
+	if loss < grant {
+		took := "took"
+		if s.Events[grant].Kind == history.Extended {
+			took = "extended"
+		}
+		s.lead("%s %s the lock (event %d) and did not notice a loss before: %s (event %d).", q,
+			took, s.cite(grant), how, s.cite(loss))
+	} else {
+		s.lead("%s did not notice that it had lost the lock: %s (event %d).", q, how, s.cite(loss))
 	}
 }
 

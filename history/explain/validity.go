@@ -19,7 +19,9 @@ func (s *story) validity() bool {
 	s.say("%s was granted the lock %s at %v, but %s could rely on it until %v by its own clock: "+
 		"the validity time was %v %s %s.", p, s.in(grant), e.At, q, until, from.Validity, how,
 		s.in(since))
-	s.lostKeys(from.Process, since, grant)
+	if !s.lostKeys(from.Process, since, grant) {
+		s.lostKeys(e.Process, grant, grant)
+	}
 	return true
 }
 
@@ -56,6 +58,9 @@ func (s *story) extension() bool {
 		s.say("The %s%s gave %s %s, and %s took that as an extension.", s.Events[answer].Op,
 			onServer(&s.Events[answer]), s.Events[answer].Name, s.in(answer), p)
 	}
-	s.lostKeys(e.Process, mine, extended)
+	if !s.lostKeys(e.Process, mine, extended) && s.v.Evidence.Other != 0 {
+		other := s.v.Evidence.Other
+		s.lostKeys(other, s.next(other, mine, granted), extended)
+	}
 	return true
 }

@@ -39,6 +39,7 @@ func stateOf(events []history.Event, lane int) state {
 		return s
 	}
 	connected, holds, ended := true, false, false
+	var attempt int32 // of the last grant
 	for i := range events {
 		e := &events[i]
 		if int(e.Process) != lane {
@@ -46,7 +47,9 @@ func stateOf(events []history.Event, lane int) state {
 		}
 		switch e.Kind {
 		case history.LockReturn:
-			holds = e.Err == ""
+			holds, attempt = e.Err == "", e.Attempt
+		case history.Lost:
+			holds = holds && e.Attempt != attempt
 		case history.UnlockReturn:
 			holds = false
 		case history.SessionState:
