@@ -3,7 +3,10 @@ package simredis
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +30,9 @@ type redisServer struct {
 	log        []entry
 	replicated int
 	scripts    []string // that were ever loaded, for the commands of the log
+
+	loaded map[string]string // the scripts that EVALSHA finds, by their checksums
+	memo   *memo
 
 	wrote     bool      // the last command has changed data, or may have set the same again
 	rewritten []rewrite // by the last command
@@ -76,14 +82,18 @@ func find(keys []key, name string) (int, bool) {
 // A peer is the server's end of a connection.
 type peer struct {
 	*server.Peer
-	output *bytes.Buffer
-	open   bool      // a transaction is open
-	queued []rewrite // by the commands of the open transaction
+	output   *bytes.Buffer
+	open     bool      // a transaction is open
+	queued   []rewrite // by the commands of the open transaction
+	selected bool      // the connection may use another database than the first
 }
 
 // peerBits is the number of bits for the number of a connection in the number of a peer. The
 // process has the others.
 const peerBits = 16
+
+// scriptPeer is the number of the peer that has sent the commands of scripts.
+const scriptPeer = -1
 
 // epoch is the date at the start of each run.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -92,9 +102,9 @@ const trueClock = 100 // the rate of an accurate clock, in percent
 
 // reset begins a run.
 func (s *redisServer) reset() {
-	redis := s.redis
+	redis, known := s.redis, s.memo
 	if redis == nil {
-		redis = miniredis.NewMiniRedis()
+		redis, known = miniredis.NewMiniRedis(), &memo{outcomes: make(map[uint64]outcome)}
 		// A connection starts the server. Commands are dispatched without it.
 		c, err := redis.Dial()
 		if err != nil {
@@ -102,7 +112,7 @@ func (s *redisServer) reset() {
 		}
 		c.Close()
 	}
-	*s = redisServer{redis: redis, rate: trueClock}
+	*s = redisServer{redis: redis, memo: known, rate: trueClock}
 	redis.Server().SetPreHook(s.note)
 	s.empty()
 }
@@ -114,7 +124,13 @@ func (s *redisServer) empty() {
 	s.peers = make(map[int]*peer)
 	s.local, s.log, s.replicated, s.history, s.expired = 0, nil, 0, 0, 0
 	s.redis.SetTime(epoch)
-	s.dispatch(0, []string{"SCRIPT", "FLUSH"})
+	s.flushScripts()
+}
+
+// flushScripts makes the server forget all scripts.
+func (s *redisServer) flushScripts() {
+	s.loaded = make(map[string]string)
+	s.execute(s.peer(0), []string{"SCRIPT", "FLUSH"})
 }
 
 // up reports whether clients can connect.
@@ -158,10 +174,15 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	inside := s.peers[number] != nil && s.peers[number].open
 	s.wrote = false
 	if (s.redis.IsReadOnlyCommand(command[0]) || opens(command)) && !inside {
-		return s.dispatch(number, command)
+		return s.dispatch(number, command, s.execute)
 	}
 	before := s.dataHash()
-	reply := s.dispatch(number, command)
+	reply := s.dispatch(number, command, func(p *peer, command []string) []byte {
+		if inside {
+			return s.execute(p, command)
+		}
+		return s.run(p, command, before)
+	})
 	changed := s.dataHash() != before
 	s.wrote = s.wrote || changed
 	if changed || len(s.rewritten) > 0 || transaction(command) || inside {
@@ -170,11 +191,14 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	return reply
 }
 
-// dataHash returns a hash of all keys with their expiry.
+// Dump shortens no value.
+func init() { miniredis.DumpMaxLineLen = math.MaxInt }
+
+// dataHash returns a hash of all keys with their types, values and expiry.
 func (s *redisServer) dataHash() uint64 {
 	sum := hashOf(s.redis.Dump())
 	for _, k := range s.redis.Keys() {
-		sum = hash64.Fold(sum, uint64(s.redis.TTL(k)))
+		sum = hash64.Fold(hash64.Fold(sum, uint64(s.redis.TTL(k))), hashOf(s.redis.Type(k)))
 	}
 	return sum
 }
@@ -189,42 +213,61 @@ func (s *redisServer) unreplicated() bool {
 func (s *redisServer) note(_ *server.Peer, name string, arguments ...string) bool {
 	s.rewritten = append(s.rewritten, rewrites(name, arguments)...)
 	s.wrote = s.wrote || !s.redis.IsReadOnlyCommand(name) && resets(name, arguments)
+	s.memo.note(name, arguments)
 	return false
 }
 
-// dispatch lets miniredis execute a command.
-func (s *redisServer) dispatch(number int, command []string) []byte {
+// peer returns the peer with the number.
+func (s *redisServer) peer(number int) *peer {
 	p := s.peers[number]
 	if p == nil {
 		output := new(bytes.Buffer)
 		p = &peer{Peer: server.NewPeer(bufio.NewWriter(output)), output: output}
 		s.peers[number] = p
 	}
-	if len(command) > 1 && strings.EqualFold(command[0], "EVAL") {
-		// Redis remembers the script for EVALSHA; miniredis does not.
-		s.load(p, command[1])
-	}
-	if len(command) > 2 && strings.EqualFold(command[0], "SCRIPT") &&
-		strings.EqualFold(command[1], "LOAD") {
-		s.load(p, command[2])
+	return p
+}
+
+// dispatch lets a function execute a command of a peer.
+func (s *redisServer) dispatch(number int, command []string,
+	execute func(*peer, []string) []byte,
+) []byte {
+	p := s.peer(number)
+	switch name := strings.ToUpper(command[0]); {
+	case name == "EVAL" && len(command) > 1:
+		s.load(command[1]) // Redis remembers the script for EVALSHA; miniredis does not.
+	case name == "SCRIPT" && len(command) > 2 && strings.EqualFold(command[1], "LOAD"):
+		s.load(command[2])
+	case name == "SCRIPT":
+		s.loaded = make(map[string]string) // It may be FLUSH.
+	case name == "SELECT":
+		p.selected = true
 	}
 	s.rewritten = nil
-	s.redis.Server().Dispatch(p.Peer, command)
-	p.Flush()
-	reply := bytes.Clone(p.output.Bytes())
-	p.output.Reset()
+	reply := execute(p, command)
 	s.transact(p, command, reply)
 	return reply
 }
 
+// execute lets miniredis execute a command, and returns the reply.
+func (s *redisServer) execute(p *peer, command []string) []byte {
+	s.redis.Server().Dispatch(p.Peer, command)
+	p.Flush()
+	reply := bytes.Clone(p.output.Bytes())
+	p.output.Reset()
+	return reply
+}
+
 // load makes the server remember a script.
-func (s *redisServer) load(p *peer, script string) {
+func (s *redisServer) load(script string) {
 	if !slices.Contains(s.scripts, script) {
 		s.scripts = append(s.scripts, script)
 	}
-	s.redis.Server().Dispatch(p.Peer, []string{"SCRIPT", "LOAD", script})
-	p.Flush()
-	p.output.Reset()
+	sum := sha1.Sum([]byte(script))
+	if name := hex.EncodeToString(sum[:]); s.loaded[name] == "" {
+		s.execute(s.peer(scriptPeer), []string{"SCRIPT", "LOAD", script})
+		s.loaded[name] = script
+	}
 }
 
 const (
@@ -291,12 +334,12 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 	log, hash, scripts := s.log[:s.replicated], s.history, s.scripts
 	s.empty()
 	for _, script := range scripts {
-		s.dispatch(0, []string{"SCRIPT", "LOAD", script})
+		s.load(script)
 	}
 	for _, e := range log {
 		s.advance(e.at)
 		keys = slices.DeleteFunc(keys, func(k key) bool { return !s.redis.Exists(k.name) })
-		s.dispatch(e.peer, e.command)
+		s.dispatch(e.peer, e.command, s.execute)
 		set := s.present(e.peer >> peerBits)
 		for i := range set {
 			if old, found := find(keys, set[i].name); found {
@@ -308,7 +351,7 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 		}
 		keys = set
 	}
-	s.dispatch(0, []string{"SCRIPT", "FLUSH"})
+	s.flushScripts()
 	s.rewritten = nil
 	s.log, s.replicated = log, len(log)
 	s.history = hash64.Fold(hash, uint64(len(log)))

@@ -1,0 +1,98 @@
+package simredis
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/interlock-sim/interlock/internal/base/hash64"
+)
+
+// A memo remembers what scripts have done. A script is a function of its text, its arguments and
+// the data: in data that are the same, it executes the same commands and has the same result. They
+// are executed again without Lua, whose state costs half of the time of a run otherwise.
+type memo struct {
+	outcomes  map[uint64]outcome
+	recording bool       // a script is under way
+	commands  [][]string // that it has executed
+}
+
+// An outcome is what a script has done.
+type outcome struct {
+	commands [][]string
+	reply    []byte
+}
+
+// memoMax is the maximum number of outcomes. A campaign meets some thousands of them.
+const memoMax = 1 << 15
+
+// remembered are the commands whose effects and results depend on nothing but their arguments, the
+// keys with their values, and the times left to them.
+var remembered = map[string]bool{
+	"GET": true, "SET": true, "SETNX": true, "SETEX": true, "PSETEX": true, "GETSET": true,
+	"GETDEL": true, "DEL": true, "UNLINK": true, "EXISTS": true, "STRLEN": true, "TYPE": true,
+	"EXPIRE": true, "PEXPIRE": true, "PERSIST": true, "TTL": true, "PTTL": true, "INCR": true,
+	"INCRBY": true, "DECR": true, "DECRBY": true, "HGET": true, "HSET": true, "HSETNX": true,
+	"HDEL": true, "HEXISTS": true, "HINCRBY": true, "HLEN": true, "PUBLISH": true,
+}
+
+// scriptKey returns the key of a command that runs a script on the given data. It returns false if
+// the command runs none, or one that may draw random numbers, that the server does not know, or
+// whose data are those of another database.
+func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uint64, ok bool) {
+	if len(command) < 2 || !runsScript(strings.ToUpper(command[0])) {
+		return 0, false
+	}
+	script := command[1]
+	if strings.EqualFold(command[0], "EVALSHA") {
+		script = s.loaded[script]
+	}
+	if script == "" || p.selected || strings.Contains(script, "random") {
+		return 0, false
+	}
+	key = hash64.Fold(hash64.Fold(data, hash64.Bit(p.Resp3)), hashOf(script))
+	for _, word := range command[2:] {
+		key = hash64.Fold(key, hashOf(word))
+	}
+	return key, true
+}
+
+// run lets miniredis execute a command outside of transactions, or executes what a script has done
+// on the same data, whose hash it gets.
+func (s *redisServer) run(p *peer, command []string, data uint64) []byte {
+	key, ok := s.scriptKey(p, command, data)
+	if !ok {
+		return s.execute(p, command)
+	}
+	m := s.memo
+	if known, found := m.outcomes[key]; found {
+		for _, c := range known.commands {
+			s.execute(s.peer(scriptPeer), c)
+		}
+		return known.reply
+	}
+	m.recording, m.commands = true, nil
+	reply := s.execute(p, command)
+	m.recording = false
+	if !bytes.HasPrefix(reply, []byte("-")) && !slices.ContainsFunc(m.commands, isForgotten) {
+		if len(m.outcomes) >= memoMax {
+			clear(m.outcomes)
+		}
+		m.outcomes[key] = outcome{m.commands, reply}
+	}
+	return reply
+}
+
+// note notes a command of a script that is under way.
+func (m *memo) note(name string, arguments []string) {
+	if m.recording && !runsScript(name) {
+		m.commands = append(m.commands, append([]string{name}, arguments...))
+	}
+}
+
+// isForgotten reports whether a command depends on more than the data, as on the clock.
+func isForgotten(command []string) bool {
+	return !remembered[command[0]] || slices.ContainsFunc(command, func(option string) bool {
+		return strings.EqualFold(option, "EXAT") || strings.EqualFold(option, "PXAT")
+	})
+}
