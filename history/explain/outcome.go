@@ -282,7 +282,7 @@ func (s *story) noGoroutineLeak() bool {
 		if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
 			set = r.Reply
 		}
-		how := "granted the lock"
+		how := s.primitive.In("granted the lock")
 		if r := &s.Events[returned]; r.Err != "" {
 			how = fmt.Sprintf("with the error %q", r.Err)
 		}

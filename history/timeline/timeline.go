@@ -33,8 +33,9 @@ type Timeline struct {
 	Violations []*history.Violation // of the history, the most important first
 	// Show holds the indexes of the events of the decisive part, in order; see [cause.Graph.Slice].
 	Show  []int
-	Width int  // in columns; see EffectiveWidth
-	Color bool // color the text with ANSI escape sequences
+	Of    Primitive // what the processes coordinate by
+	Width int       // in columns; see EffectiveWidth
+	Color bool      // color the text with ANSI escape sequences
 }
 
 // EffectiveWidth returns Width, but at least MinimumWidth, or DefaultWidth if it is 0.
@@ -130,7 +131,7 @@ type sheet struct {
 func (t *Timeline) write(w io.Writer, show []int) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
-		teller: teller{cause.New(t.Events), NewNames(t.Events), make(map[string]bool)},
+		teller: teller{cause.New(t.Events), NewNames(t.Events), t.Of, make(map[string]bool)},
 		width:  t.EffectiveWidth(), used: make(map[string]bool),
 	}
 	s.mergeRepeated()
@@ -442,7 +443,8 @@ func (s *sheet) signs() {
 	line := "lanes "
 	for _, sign := range []string{
 		signConnected + " connected", signDisconnected + " not connected",
-		signHolds + " has the lock, as far as it knows", signHoldsAlone + " has it, not connected",
+		signHolds + s.of.In(" has the lock, as far as it knows"),
+		signHoldsAlone + s.of.In(" has it, not connected"),
 		"(blank) finished or crashed", signEvent + " event", signFault + " fault", "! violation",
 	} {
 		if strings.HasPrefix(sign, signHoldsAlone) && !s.used[signHoldsAlone] ||
