@@ -155,6 +155,7 @@ type story struct {
 	all       []*history.Violation
 	first     string // the first sentence; see lead
 	held      string // what a znode that still exists at the end keeps from happening
+	timed     bool   // the text tells the timeout of sessions
 	text      strings.Builder
 	cited     []int
 }

@@ -134,7 +134,7 @@ func validity(e *history.Event) string {
 	if e.Validity == 0 {
 		return ""
 	}
-	return ", valid for " + e.Validity.String()
+	return ", valid for " + history.FormatSpan(e.Validity)
 }
 
 // ofHolder describes an event of a holder.
@@ -160,7 +160,7 @@ func (t *teller) ofHolder(e *history.Event) string {
 	case e.Kind == history.TimedCall && e.Validity == 0:
 		return p + t.of.In(" tries to lock")
 	case e.Kind == history.TimedCall:
-		return p + t.of.In(" tries to lock for ") + e.Validity.String()
+		return p + t.of.In(" tries to lock for ") + history.FormatSpan(e.Validity)
 	case e.Kind == history.TimedReturn && e.Err != "":
 		return p + "'s try ends" + failed(e)
 	case e.Kind == history.TimedReturn:
@@ -261,6 +261,9 @@ func (t *teller) ofEnsemble(i int) string {
 	case history.SessionOpened:
 		return fmt.Sprintf("%s's session %#x opens", p, e.Session)
 	case history.SessionExpired:
+		if timeout := t.graph.Timeout(e.Session); timeout > 0 {
+			return p + "'s session expires (timeout " + history.FormatSpan(timeout) + ")"
+		}
 		return p + "'s session expires"
 	case history.SessionClosed:
 		return p + "'s session closes"

@@ -371,7 +371,7 @@ func (f *follower) describe(o *sim.EnabledStep, names *timeline.Names) string {
 	case sim.After:
 		return "time passes until just after a timer fires"
 	case sim.Pass:
-		return fmt.Sprintf("time passes for %v", o.For)
+		return "time passes for " + history.FormatSpan(o.For)
 	case sim.Shift:
 		return "the phase of a timer moves"
 	case sim.Fair:
