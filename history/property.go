@@ -72,6 +72,9 @@ type Evidence struct {
 	// how often: the times that a process was overtaken, the requests that one sent, the processes
 	// that one release woke
 	Count int `json:"count,omitempty"`
+	// what the lock allows, and what is exceeded: overtakings, requests in a second; of a margin
+	// the nanoseconds that it promises
+	Limit int64 `json:"limit,omitempty"`
 	// of an expensive acquire: the nodes that were deleted during it
 	Changes int `json:"changes,omitempty"`
 	// the transaction that is wrong, and the one that should have come first or last

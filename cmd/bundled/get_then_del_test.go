@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
@@ -65,7 +66,7 @@ func TestGetThenDel(t *testing.T) {
 
 func checkGetThenDel(t *testing.T, events []history.Event, v *history.Violation) {
 	t.Helper()
-	report := explain.NewReport("", events, []*history.Violation{v})
+	report := explain.NewReport("", timeline.Lock, events, []*history.Violation{v})
 	report.Timeline.Width = 1000
 	var text bytes.Buffer
 	report.Decisive(&text) // A buffer takes everything.

@@ -32,7 +32,7 @@ func TestRenewalUnderWay(t *testing.T) {
 		texts[text] = true
 		if strings.Contains(text, ", which c1 overwrote (event ") &&
 			strings.Contains(text, "The server had not yet executed the SET lock c1 ex 3 that c1 "+
-				"had sent 2s before (event ") {
+				"had sent 2 s before (event ") {
 			return
 		}
 	}

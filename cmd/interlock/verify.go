@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/production"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/base/unknown"
 )
 
@@ -265,7 +266,7 @@ func printJudgements(w io.Writer, log *history.Log, processes *production.Proces
 	printNames(w, processes, judgements)
 	if violations != nil {
 		fmt.Fprintln(w)
-		explained := explain.NewReport("", log.Events(), violations)
+		explained := explain.NewReport("", timeline.Lock, log.Events(), violations)
 		fitTerminal(explained, w)
 		for _, why := range explained.Whys {
 			explained.Why(w, why)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
@@ -210,6 +211,17 @@ func (g *Graph) SessionEnd(deleted int) int {
 		return end
 	}
 	return -1
+}
+
+// Timeout returns the timeout of a session, or 0 if that is unknown.
+func (g *Graph) Timeout(session int64) time.Duration {
+	for i := range g.Events {
+		if e := &g.Events[i]; e.Kind == history.SessionOpened && e.Session == session {
+			timeout, _ := time.ParseDuration(e.Name) // otherwise 0
+			return timeout
+		}
+	}
+	return 0
 }
 
 // Program returns the events before the given one that the code of the process has caused or

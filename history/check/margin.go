@@ -171,18 +171,20 @@ func (m *marginMonitor) judge(h *marginHold, margin time.Duration, earlier []int
 	if margin >= m.limits.Margin {
 		return nil
 	}
-	detail := fmt.Sprintf("c%d was told of its loss %v before its session ended, promised is %v",
-		h.process, margin, m.limits.Margin)
+	detail := fmt.Sprintf("c%d was told of its loss %s before its session ended, promised is %s",
+		h.process, history.FormatSpan(margin), history.FormatSpan(m.limits.Margin))
 	switch {
 	case log[i].Kind == history.UnlockCall:
-		detail = fmt.Sprintf("c%d was told of no loss until it unlocked, %v after its session had "+
-			"ended", h.process, -margin)
+		detail = fmt.Sprintf("c%d was told of no loss until it unlocked, %s after its session had "+
+			"ended", h.process, history.FormatSpan(-margin))
 	case margin < 0:
-		detail = fmt.Sprintf("c%d was told of its loss %v after its session had ended", h.process,
-			-margin)
+		detail = fmt.Sprintf("c%d was told of its loss %s after its session had ended", h.process,
+			history.FormatSpan(-margin))
 	}
 	return &history.Violation{
 		Property: history.Margin, Event: i, Reason: reasonMargin, Detail: detail,
-		Evidence: history.Evidence{Process: h.process, Events: earlier},
+		Evidence: history.Evidence{
+			Process: h.process, Events: earlier, Limit: int64(m.limits.Margin),
+		},
 	}
 }

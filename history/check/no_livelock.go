@@ -88,10 +88,12 @@ func (m *livelockMonitor) observe(_ *queue, log []history.Event, i int) *history
 		if sent := m.countRequest(e); len(sent) > m.limits.RequestsPerSecond {
 			return &history.Violation{
 				Property: history.NoLivelock, Event: i, Reason: reasonLivelock,
-				Detail: fmt.Sprintf("c%d has sent %d requests since %v, the last one %s %s",
+				Detail: fmt.Sprintf("c%d has sent %d requests since %.3fs, the last one %s %s",
 					e.Process,
-					len(sent), sent[0], e.Op, e.Path),
-				Evidence: history.Evidence{Process: e.Process, Count: len(sent)},
+					len(sent), sent[0].Seconds(), e.Op, e.Path),
+				Evidence: history.Evidence{
+					Process: e.Process, Count: len(sent), Limit: int64(m.limits.RequestsPerSecond),
+				},
 			}
 		}
 	}

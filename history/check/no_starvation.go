@@ -150,6 +150,7 @@ func (m *starvationMonitor) returned(q *queue, e *history.Event, i int) *history
 				p.process, p.queued, p.overtaken, e.Process),
 			Evidence: history.Evidence{
 				Process: p.process, Other: e.Process, Events: []int{p.queued}, Count: p.overtaken,
+				Limit: int64(m.limits.Overtakings),
 			},
 		}
 	}

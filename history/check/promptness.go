@@ -215,7 +215,8 @@ func (m *promptnessMonitor) late(e *history.Event, i int) *history.Violation {
 			return &history.Violation{
 				Property: history.Promptness, Event: i, Reason: reasonOverrun,
 				Detail: fmt.Sprintf("c%d's call of attempt %d had waited for something other than "+
-					"a reply for %v since its time limit", a.process, a.attempt, overrun),
+					"a reply for %s since its time limit", a.process, a.attempt,
+					history.FormatSpan(overrun)),
 				Evidence: history.Evidence{Process: a.process, Events: []int{a.timed.from}},
 			}
 		}
@@ -223,8 +224,8 @@ func (m *promptnessMonitor) late(e *history.Event, i int) *history.Violation {
 			e.At-a.since > history.PromptReturn {
 			return &history.Violation{
 				Property: history.Promptness, Event: i, Reason: reasonLateReturn,
-				Detail: fmt.Sprintf("c%d's Lock of attempt %d had no request to wait for since %v",
-					a.process, a.attempt, a.since),
+				Detail: fmt.Sprintf("c%d's Lock of attempt %d had no request to wait for since "+
+					"%.3fs", a.process, a.attempt, a.since.Seconds()),
 				Evidence: history.Evidence{Process: a.process, Events: []int{a.ended}},
 			}
 		}

@@ -156,8 +156,8 @@ func (m *quiescenceMonitor) request(e *history.Event, i int) *history.Violation 
 	}
 	return &history.Violation{
 		Property: history.Quiescence, Event: i, Reason: reasonRestless,
-		Detail: fmt.Sprintf("c%d neither wanted nor held the lock for %v, and sent request "+
-			"number %d of that time", one.process, late, one.requests),
+		Detail: fmt.Sprintf("c%d neither wanted nor held the lock for %s, and sent request "+
+			"number %d of that time", one.process, history.FormatSpan(late), one.requests),
 		Evidence: history.Evidence{
 			Process: one.process, Count: one.requests, Events: []int{one.since.event},
 		},

@@ -117,8 +117,8 @@ func validityViolation(log []history.Event, i int, h validHold) *history.Violati
 	e := &log[i]
 	return &history.Violation{
 		Property: history.Validity, Event: i, Reason: reasonStillValid,
-		Detail: fmt.Sprintf("c%d was granted the lock %v before the validity time of c%d, from "+
-			"event %d, was over", e.Process, h.until-e.At, h.process, h.since),
+		Detail: fmt.Sprintf("c%d was granted the lock %s before the validity time of c%d, from "+
+			"event %d, was over", e.Process, history.FormatSpan(h.until-e.At), h.process, h.since),
 		Evidence: history.Evidence{
 			Process: e.Process, Other: h.process, Events: []int{h.since},
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
 	"github.com/interlock-sim/interlock/history/guarantee"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -38,7 +39,7 @@ func TestArbitraryHistories(t *testing.T) {
 				Message: "message",
 			},
 		}
-		everylock.CheckNumbers(t, explain.NewReport("title", events, []*history.Violation{v, v}))
+		everylock.CheckNumbers(t, explain.NewReport("title", timeline.Lock, events, []*history.Violation{v, v}))
 	})
 }
 

@@ -34,9 +34,14 @@ func (s *story) noStarvation() bool {
 	} else {
 		s.say("%s had asked for the lock at %s, and was %s.", p, s.at(call), when)
 	}
+	often, allowed := "once", "no overtaking"
 	if times > 1 {
-		s.say("It was overtaken %d times.", times)
+		often = fmt.Sprintf("%d times", times)
 	}
+	if limit := s.v.Evidence.Limit; limit > 0 {
+		allowed = fmt.Sprint(limit)
+	}
+	s.say("It was overtaken %s; the lock allows %s.", often, allowed)
 	if made := s.made(grant); made >= 0 {
 		s.say("%s asked for the lock at %s, and queued with %s at %s.", q, s.at(asked),
 			s.node(s.contender(grant)), s.at(made))
@@ -131,6 +136,9 @@ func (s *story) noLivelock() bool {
 	s.say("From event %d to %s, within %s, %s sent %s (%s), and no process was granted the lock, "+
 		"entered, left or finished.", first, s.at(s.v.Event),
 		span(last.At-s.Events[first].At), p, counted(count, "request"), and(kinds))
+	if limit := s.v.Evidence.Limit; limit > 0 {
+		s.say("%d in a second are allowed.", limit)
+	}
 	if r := s.Request(s.v.Event); r != nil {
 		if reply := s.last(number, s.v.Event, of(history.Reply)); reply >= 0 {
 			s.say("Before the last one it %s.", s.input(reply))

@@ -25,6 +25,7 @@ type Why struct {
 	Violation *history.Violation
 	Text      string // one paragraph
 	Events    []int  // the indexes of the events that the text is about, in order
+	demands   string // what the property demands, or "" if that is unknown
 }
 
 // A generator writes the text of an explanation. It returns false if it knows no more than the
@@ -65,13 +66,21 @@ var generators = map[history.Property]generator{
 	noGoroutineLeak:               (*story).noGoroutineLeak,
 }
 
-// Of explains the violations of a history, the most important first. Events that show the facts of
-// [history.Facts] are explained in more detail.
+// Of explains the violations of a history of a lock, the most important first. Events that show the
+// facts of [history.Facts] are explained in more detail. For other primitives, see [NewReport].
 func Of(events []history.Event, violations []*history.Violation) *Explanation {
+	return explain(timeline.Lock, events, violations)
+}
+
+func explain(primitive timeline.Primitive, events []history.Event, violations []*history.Violation,
+) *Explanation {
 	x := new(Explanation)
 	graph, names := cause.New(events), timeline.NewNames(events)
 	for n, v := range violations {
-		s := &story{Graph: graph, names: names, v: v, before: violations[:n], all: violations}
+		s := &story{
+			Graph: graph, names: names, primitive: primitive, v: v, before: violations[:n],
+			all: violations,
+		}
 		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
 			s.text.Reset()
 			s.first = ""
@@ -86,7 +95,7 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
 		})
-		x.Whys = append(x.Whys, Why{Violation: v, Text: s.whole(), Events: s.cited})
+		x.Whys = append(x.Whys, Why{v, s.whole(), s.cited, primitive.In(demand(v.Property))})
 		if n == 0 {
 			x.Show = s.cited
 		} else if v.Event == violations[0].Event {
@@ -119,30 +128,36 @@ func (x *Explanation) Write(w io.Writer, width int) error {
 
 // demand returns a line that says what the property demands, or "" if that is unknown.
 func (w *Why) demand(width int) string {
-	text := check.Statement(w.Violation.Property)
-	switch w.Violation.Property {
-	case noPanic:
-		text = "no process panics while it uses the lock"
-	case noGoroutineLeak:
-		text = "all goroutines of a process end when the run ends"
-	}
-	if text == "" {
+	if w.demands == "" {
 		return ""
 	}
-	return timeline.Wrap("demands: "+text, width, "  ")
+	return timeline.Wrap("demands: "+w.demands, width, "  ")
+}
+
+// demand returns what a property demands, or "" if that is unknown.
+func demand(p history.Property) string {
+	switch p {
+	case noPanic:
+		return "no process panics while it uses the lock"
+	case noGoroutineLeak:
+		return "all goroutines of a process end when the run ends"
+	}
+	return check.Statement(p)
 }
 
 // A story is an explanation under way.
 type story struct {
 	*cause.Graph
-	names  *timeline.Names
-	v      *history.Violation
-	before []*history.Violation // those that are explained already
-	all    []*history.Violation
-	first  string // the first sentence; see lead
-	held   string // what a znode that still exists at the end keeps from happening
-	text   strings.Builder
-	cited  []int
+	names     *timeline.Names
+	primitive timeline.Primitive // generators write of a lock; lead and say reword their formats
+	v         *history.Violation
+	before    []*history.Violation // those that are explained already
+	all       []*history.Violation
+	first     string // the first sentence; see lead
+	held      string // what a znode that still exists at the end keeps from happening
+	timed     bool   // the text tells the timeout of sessions
+	text      strings.Builder
+	cited     []int
 }
 
 func (s *story) has(v *history.Violation) bool { return 0 <= v.Event && v.Event < len(s.Events) }
@@ -150,7 +165,7 @@ func (s *story) has(v *history.Violation) bool { return 0 <= v.Event && v.Event 
 // lead sets the first sentence, unless it is set already: what the code did wrong.
 func (s *story) lead(format string, arguments ...any) {
 	if s.first == "" {
-		s.first = fmt.Sprintf(format, arguments...)
+		s.first = fmt.Sprintf(s.primitive.In(format), arguments...)
 	}
 }
 
@@ -167,7 +182,7 @@ func (s *story) say(format string, arguments ...any) {
 	if s.text.Len() > 0 {
 		s.text.WriteByte(' ')
 	}
-	fmt.Fprintf(&s.text, format, arguments...)
+	fmt.Fprintf(&s.text, s.primitive.In(format), arguments...)
 }
 
 // at cites an event, as "event 9".

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 )
 
 // If ZooKeeper breaks a guarantee, the explanation says which, and what the process relied on: it
@@ -37,7 +38,7 @@ func TestBrokenGuaranteesAreExplained(t *testing.T) {
 			if len(violations) == 0 {
 				t.Fatal("no guarantee is broken")
 			}
-			report := explain.NewReport("", log.Events(), violations)
+			report := explain.NewReport("", timeline.Lock, log.Events(), violations)
 			report.Timeline.Width = 100
 			var shown bytes.Buffer
 			report.Why(&shown, report.Whys[0])

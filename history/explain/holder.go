@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -156,7 +155,7 @@ func span(d time.Duration) string {
 	if d == 0 {
 		return "no virtual time"
 	}
-	return strings.ReplaceAll(d.Truncate(time.Millisecond).String(), "m0s", "m")
+	return history.FormatSpan(d)
 }
 
 // lossNotification explains a holder that lost the lock and was not told, or was granted it again.

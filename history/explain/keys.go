@@ -137,7 +137,7 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 	return told
 }
 
-// later says how long after one event another came, as " after 3s", or returns "" if no time passed.
+// later says how long after one event another came, as " after 3 s", or "" at the same time.
 func (s *story) later(since, i int) string { return s.elapsed(" after ", since, i) }
 
 func (s *story) elapsed(word string, since, i int) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 )
 
 func curve(probabilities ...float64) []explain.Point {
@@ -20,7 +21,7 @@ func curve(probabilities ...float64) []explain.Point {
 
 // reportOf returns a report that has a likelihood and a width only.
 func reportOf(l *explain.Likelihood, width int) *explain.Report {
-	report := explain.NewReport("", nil, nil)
+	report := explain.NewReport("", timeline.Lock, nil, nil)
 	report.Likelihood, report.Timeline.Width = l, width
 	return report
 }

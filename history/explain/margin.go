@@ -1,6 +1,10 @@
 package explain
 
-import "github.com/interlock-sim/interlock/history"
+import (
+	"time"
+
+	"github.com/interlock-sim/interlock/history"
+)
 
 // margin explains a notice of loss that came too late before the session's end, or after it.
 func (s *story) margin() bool {
@@ -17,16 +21,22 @@ func (s *story) margin() bool {
 	}
 	number := s.v.Evidence.Process
 	p, at := process(number), s.Events[told].At-s.Events[told].Ago
+	lease := s.timeout(s.Events[end].Session, ",")
 	switch left := s.Events[end].At - at; {
 	case s.Events[told].Kind == history.UnlockCall:
 		s.lead("%s's lock told its holder of no loss until the unlock (event %d), %s after %s's "+
-			"session had ended (event %d).", p, s.cite(told), span(-left), p, s.cite(end))
+			"session%s had ended (event %d).", p, s.cite(told), span(-left), p, lease, s.cite(end))
 	case left < 0:
-		s.lead("%s's lock told its holder of the loss (event %d) %s after %s's session had ended "+
-			"(event %d).", p, s.cite(told), span(-left), p, s.cite(end))
+		s.lead("%s's lock told its holder of the loss (event %d) %s after %s's session%s had "+
+			"ended (event %d).", p, s.cite(told), span(-left), p, lease, s.cite(end))
 	default:
-		s.lead("%s's lock told its holder of the loss (event %d) only %s before %s's session "+
-			"ended (event %d).", p, s.cite(told), span(left), p, s.cite(end))
+		s.lead("%s's lock told its holder of the loss (event %d) only %s before %s's session%s "+
+			"ended (event %d).", p, s.cite(told), span(left), p, lease, s.cite(end))
+	}
+	if promised := time.Duration(s.v.Evidence.Limit); promised > 0 {
+		s.say("%s's lock promises to do so at least %s before the end.", p, span(promised))
+	} else {
+		s.say("%s's lock promises to do so before the end.", p)
 	}
 	if grant := s.grantOf(number, min(told, end)); grant >= 0 {
 		s.say("%s was granted the lock at %s.", p, s.at(grant))

@@ -21,7 +21,7 @@ func (s *story) noLeakedNodes() bool {
 		return false
 	}
 	if s.presumed(owner, path, created) {
-		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
+		s.remains(path, created)
 		return true
 	}
 	if returned := s.lastReturn(owner, created); returned >= 0 {
@@ -29,17 +29,28 @@ func (s *story) noLeakedNodes() bool {
 			"deleted it.", process(owner), s.node(path), s.cite(created), s.cite(returned))
 	}
 	s.abandoned(owner, path, created)
-	if s.first == "" {
-		s.say("%s of %s, created at %s, still exists at the end, and delays every contender "+
-			"behind it.", s.node(path), process(owner), s.at(created))
-	} else {
-		s.say("%s still exists at the end, and delays every contender behind it.", s.node(path))
-	}
+	s.remains(path, created)
 	if earlier := s.earlierSession(owner, created); earlier >= 0 {
-		s.say("%s had been told that a session expired (event %d), but %s belongs to a later one.",
-			process(owner), s.cite(earlier), s.node(path))
+		s.say("%s had been told that a session expired (event %d), but %s belongs to a later one, "+
+			"%#x.", process(owner), s.cite(earlier), s.node(path), s.Events[created].Session)
 	}
 	return true
+}
+
+// remains tells that a znode still exists at the end, and of which type it is.
+func (s *story) remains(path string, created int) {
+	e, kind, owner := &s.Events[created], "a persistent", ""
+	if e.Session != 0 {
+		kind, owner = "an ephemeral", fmt.Sprintf(" of %s's open session", process(e.Process))
+	}
+	if number(path) != "" {
+		kind += ", sequential"
+	}
+	if s.first == "" {
+		owner += ", created at " + s.at(created)
+	}
+	s.say("%s, %s node%s, still exists at the end, and delays every contender behind it.",
+		s.node(path), kind, owner)
 }
 
 // lastReturn returns the last return of Lock or Unlock of a process before an event, if the process
@@ -282,7 +293,7 @@ func (s *story) noGoroutineLeak() bool {
 		if r := s.Request(w.Armed); r != nil && r.Reply >= 0 {
 			set = r.Reply
 		}
-		how := "granted the lock"
+		how := s.primitive.In("granted the lock")
 		if r := &s.Events[returned]; r.Err != "" {
 			how = fmt.Sprintf("with the error %q", r.Err)
 		}

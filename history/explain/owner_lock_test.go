@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
@@ -81,7 +82,7 @@ func explained(t *testing.T, s scenarios.Subject, plan string, p history.Propert
 		for _, v := range result.Violations {
 			if v.Property == p {
 				var text bytes.Buffer
-				report := explain.NewReport("", result.Events, []*history.Violation{v})
+				report := explain.NewReport("", timeline.Lock, result.Events, []*history.Violation{v})
 				report.Timeline.Width = 1000
 				report.Write(&text) // A buffer takes everything.
 				text.WriteString("\nDECISIVE\n")

@@ -325,8 +325,8 @@ func (s *story) blame(owner int32, path string, created, end int, sent []*cause.
 		call = fmt.Sprintf("Unlock failed (event %d: %s)", end, e.Err)
 	}
 	if len(sent) == 0 {
-		s.lead("%s's %s and left %s (event %d) behind: %s never sent a request to delete it%s", q,
-			call, znode, s.cite(created), q, held)
+		s.lead("%s's %s and left %s (event %d) behind: %s never sent a request to delete it%s%s", q,
+			call, znode, s.cite(created), q, s.nameGiven(created, end), held)
 		return true
 	}
 	last := sent[len(sent)-1]
@@ -349,6 +349,22 @@ func (s *story) blame(owner int32, path string, created, end int, sent []*cause.
 	s.show(created)
 	s.lead("%s %s, and %s never repeated it%s", which, how, q, held)
 	return true
+}
+
+// nameGiven tells which reply had given a process the name of its znode before an event, or returns
+// "". A delete of an empty path, by which code that has lost the name may clean up, sends nothing.
+func (s *story) nameGiven(created, before int) string {
+	r := s.Request(created)
+	if r == nil || r.Op != "create" || r.Reply < 0 || r.Reply > before ||
+		s.Events[r.Reply].Err != "" {
+		return ""
+	}
+	line := ""
+	if f := s.Events[r.Send].Facts; f != nil && f.Line != "" {
+		line = ", sent at " + base(f.Line) + ","
+	}
+	return fmt.Sprintf(", although its create%s had returned the name (event %d)", line,
+		s.cite(r.Reply))
 }
 
 // deletions returns the requests to delete a znode that its creator has sent.

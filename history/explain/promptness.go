@@ -20,8 +20,9 @@ func (s *story) promptness() bool {
 	p, e := process(number), &s.Events[s.v.Event]
 	cancelled := s.Events[ended].Kind == history.Fault
 	if s.v.Evidence.Path == "" {
-		s.lead("%s's attempt was cancelled (event %d), but its Lock had not returned %v later "+
-			"(event %d).", p, s.cite(ended), e.At-s.Events[ended].At, s.cite(s.v.Event))
+		s.lead("%s's attempt was cancelled (event %d), but its Lock had not returned %s later "+
+			"(event %d); %s are allowed.", p, s.cite(ended), span(e.At-s.Events[ended].At),
+			s.cite(s.v.Event), span(history.PromptReturn))
 		s.say("It had no request to wait for, and no other fault had struck.")
 		return true
 	}
@@ -49,12 +50,12 @@ func (s *story) promptness() bool {
 func (s *story) overrun(call int) bool {
 	p, from, e := process(s.v.Evidence.Process), &s.Events[call], &s.Events[s.v.Event]
 	if from.Validity == 0 {
-		s.lead("%s tried the lock (event %d), and the try had not returned %v later "+
-			"(event %d).", p, s.cite(call), e.At-from.At, s.cite(s.v.Event))
+		s.lead("%s tried the lock (event %d), and the try had not returned %s later "+
+			"(event %d).", p, s.cite(call), span(e.At-from.At), s.cite(s.v.Event))
 	} else {
-		s.lead("%s called the lock with a limit of %v (event %d), and the call had not "+
-			"returned %v after that (event %d).", p, from.Validity, s.cite(call),
-			e.At-from.At-from.Validity, s.cite(s.v.Event))
+		s.lead("%s called the lock with a limit of %s (event %d), and the call had not "+
+			"returned %s after that (event %d).", p, span(from.Validity), s.cite(call),
+			span(e.At-from.At-from.Validity), s.cite(s.v.Event))
 	}
 	s.say("It had no request to wait for, and no fault but a cancel had struck.")
 	if r := s.watching(s.v.Evidence.Process, call); r != nil {

@@ -14,8 +14,10 @@ func (s *story) quiescence() bool {
 	if s.Events[since].Kind == history.FairPhase {
 		began += ", the beginning of the fair phase"
 	}
-	s.lead("%s's requests do not cease: it sent number %d since %s (event %d), %v after that.", p,
-		s.v.Evidence.Count, began, s.cite(s.v.Event), e.At-s.Events[since].At)
+	s.lead("%s's requests do not cease: it sent number %d since %s (event %d), %s after that; it "+
+		"may send %d, within %s.", p, s.v.Evidence.Count, began, s.cite(s.v.Event),
+		span(e.At-s.Events[since].At), history.QuiescenceRequests,
+		span(history.QuiescenceAfter))
 	if returned := s.last(number, since+1,
 		of(history.UnlockReturn, history.LockReturn)); returned >= 0 {
 		s.say("It neither wanted nor held the lock: its last call had returned at %s.",

@@ -20,10 +20,12 @@ type Report struct {
 }
 
 // NewReport returns the report of a history with the given violations, the most important first.
-func NewReport(title string, events []history.Event, violations []*history.Violation) *Report {
-	x := Of(events, violations)
+func NewReport(title string, primitive timeline.Primitive, events []history.Event,
+	violations []*history.Violation,
+) *Report {
+	x := explain(primitive, events, violations)
 	return &Report{Explanation: x, Title: title, Timeline: timeline.Timeline{
-		Events: events, Violations: violations, Show: x.Show,
+		Events: events, Violations: violations, Show: x.Show, Of: primitive,
 	}}
 }
 

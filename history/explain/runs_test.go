@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
@@ -36,7 +37,7 @@ func TestRandomFailures(t *testing.T) {
 						continue
 					}
 					everylock.CheckExplained(t,
-						explain.NewReport("", result.Events, result.Violations))
+						explain.NewReport("", timeline.Lock, result.Events, result.Violations))
 				}
 			})
 		}

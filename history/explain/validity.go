@@ -1,6 +1,9 @@
 package explain
 
-import "github.com/interlock-sim/interlock/history"
+import (
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/history/timeline"
+)
 
 // validity explains a grant within another process's validity time.
 func (s *story) validity() bool {
@@ -16,9 +19,9 @@ func (s *story) validity() bool {
 	if from.Kind == history.Extended {
 		how = "when it extended the lock"
 	}
-	s.say("%s was granted the lock %s at %v, but %s could rely on it until %v by its own clock: "+
-		"the validity time was %v %s %s.", p, s.in(grant), e.At, q, until, from.Validity, how,
-		s.in(since))
+	s.say("%s was granted the lock %s at %s, but %s could rely on it until %s by its own clock: "+
+		"the validity time was %s %s %s.", p, s.in(grant), timeline.Clock(e.At), q,
+		timeline.Clock(until), span(from.Validity), how, s.in(since))
 	if !s.lostKeys(from.Process, since, grant) {
 		s.lostKeys(e.Process, grant, grant)
 	}

@@ -216,8 +216,18 @@ func (s *story) demise(deleted int) string {
 		return fmt.Sprintf("when %s's session closed (event %d)", process(e.Process),
 			s.cite(deleted))
 	}
-	return fmt.Sprintf("when %s's session expired (event %d)", process(e.Process),
-		s.cite(deleted))
+	return fmt.Sprintf("when %s's session%s expired (event %d)", process(e.Process),
+		s.timeout(e.Session, ","), s.cite(deleted))
+}
+
+// timeout tells the timeout of a session, if it is known and not told yet.
+func (s *story) timeout(session int64, end string) string {
+	timeout := s.Timeout(session)
+	if timeout == 0 || s.timed {
+		return ""
+	}
+	s.timed = true
+	return ", with a timeout of " + history.FormatSpan(timeout) + end
 }
 
 // number returns the number at the end of a sequential znode's path, or "".

@@ -426,8 +426,8 @@ func (c *Consistency) checkSessionEnd(e *history.Event) {
 		c.fail(ReasonExpiredEarly, history.Evidence{
 			Process: s.process, Events: heard,
 		},
-			"session %#x of c%d ended %v after its last message, and its timeout is %v",
-			s.id, s.process, e.At-lastMessage.at, s.timeout)
+			"session %#x of c%d ended %s after its last message, and its timeout is %s", s.id,
+			s.process, history.FormatSpan(e.At-lastMessage.at), history.FormatSpan(s.timeout))
 	}
 }
 

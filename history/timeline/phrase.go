@@ -14,6 +14,7 @@ import (
 type teller struct {
 	graph *cause.Graph
 	names *Names
+	of    Primitive
 	named map[string]bool // the paths of the znodes that were named
 }
 
@@ -29,7 +30,7 @@ func (t *teller) sentence(i int) string {
 	switch {
 	case e.Kind == history.LockCall && i+1 < len(t.graph.Events) &&
 		t.graph.Events[i+1].Process == e.Process && t.graph.Events[i+1].FailsToOpen():
-		return process(e.Process) + " cannot ask for the lock: its Open has failed"
+		return process(e.Process) + t.of.In(" cannot ask for the lock: its Open has failed")
 	case e.Kind <= history.Finished:
 		return t.ofLock(e)
 	case e.Kind.AtServer():
@@ -79,32 +80,33 @@ func (t *teller) ofLock(e *history.Event) string {
 	p := process(e.Process)
 	switch e.Kind {
 	case history.LockCall:
-		asks := p + " asks for the lock" + mode(e)
+		asks := p + t.of.In(" asks for the lock"+mode(e))
 		if e.Attempt > 1 {
 			return fmt.Sprintf("%s, attempt %d", asks, e.Attempt)
 		}
 		return asks
 	case history.LockReturn:
+		has := p + t.of.In(" HAS THE LOCK"+mode(e))
 		switch {
 		case e.Err != "":
-			return p + " gets no lock: " + e.Err
+			return p + t.of.In(" gets no lock: ") + e.Err
 		case e.Path != "":
-			return p + " HAS THE LOCK" + mode(e) + " by " + t.node(e.Path) + token(e)
+			has += " by " + t.node(e.Path)
 		}
-		return p + " HAS THE LOCK" + mode(e) + token(e)
+		return has + t.of.In(token(e))
 	case history.Enter:
 		return p + " ENTERS its critical section" + mode(e)
 	case history.Leave:
 		return p + " leaves its critical section"
 	case history.Lost:
-		return p + " is notified that it has lost the lock"
+		return p + t.of.In(" is notified that it has lost the lock")
 	case history.UnlockCall:
-		return p + " unlocks"
+		return p + t.of.In(" unlocks")
 	case history.UnlockReturn:
 		if e.Err != "" {
-			return p + "'s unlock fails: " + e.Err
+			return p + t.of.In("'s unlock fails: ") + e.Err
 		}
-		return p + "'s unlock succeeds"
+		return p + t.of.In("'s unlock succeeds")
 	case history.Finished:
 		return p + " is finished"
 	}
@@ -132,7 +134,7 @@ func validity(e *history.Event) string {
 	if e.Validity == 0 {
 		return ""
 	}
-	return ", valid for " + e.Validity.String()
+	return ", valid for " + history.FormatSpan(e.Validity)
 }
 
 // ofHolder describes an event of a holder.
@@ -140,15 +142,15 @@ func (t *teller) ofHolder(e *history.Event) string {
 	p := process(e.Process)
 	switch {
 	case e.Kind == history.ReenterCall:
-		return p + ", the holder, asks for the lock again"
+		return p + t.of.In(", the holder, asks for the lock again")
 	case e.Kind == history.ReenterReturn && e.Err != "":
 		return p + " is refused a second time: " + e.Err
 	case e.Kind == history.ReenterReturn:
-		return p + " HAS THE LOCK a second time"
+		return p + t.of.In(" HAS THE LOCK a second time")
 	case e.Kind == history.Extended && e.Err != "":
-		return p + " cannot extend its lock: " + e.Err
+		return p + t.of.In(" cannot extend its lock: ") + e.Err
 	case e.Kind == history.Extended:
-		return p + " EXTENDS its lock" + validity(e)
+		return p + t.of.In(" EXTENDS its lock") + validity(e)
 	case e.Kind == history.Observed && e.Zxid == 0:
 		return p + " observes that nobody leads"
 	case e.Kind == history.Observed:
@@ -156,15 +158,15 @@ func (t *teller) ofHolder(e *history.Event) string {
 	case e.Kind == history.Forfeited:
 		return p + " gives up its place in the queue"
 	case e.Kind == history.TimedCall && e.Validity == 0:
-		return p + " tries to lock"
+		return p + t.of.In(" tries to lock")
 	case e.Kind == history.TimedCall:
-		return p + " tries to lock for " + e.Validity.String()
+		return p + t.of.In(" tries to lock for ") + history.FormatSpan(e.Validity)
 	case e.Kind == history.TimedReturn && e.Err != "":
 		return p + "'s try ends" + failed(e)
 	case e.Kind == history.TimedReturn:
 		return p + "'s try succeeds"
 	case e.Kind == history.Exited:
-		return p + " unlocks once, and still holds the lock" + failed(e)
+		return p + t.of.In(" unlocks once, and still holds the lock") + failed(e)
 	case e.Kind == history.ResourceRead:
 		return fmt.Sprintf("%s reads version %d of the resource", p, e.Zxid) + failed(e)
 	case e.Kind == history.ResourceWrite && e.Err != "":
@@ -259,6 +261,9 @@ func (t *teller) ofEnsemble(i int) string {
 	case history.SessionOpened:
 		return fmt.Sprintf("%s's session %#x opens", p, e.Session)
 	case history.SessionExpired:
+		if timeout := t.graph.Timeout(e.Session); timeout > 0 {
+			return p + "'s session expires (timeout " + history.FormatSpan(timeout) + ")"
+		}
 		return p + "'s session expires"
 	case history.SessionClosed:
 		return p + "'s session closes"

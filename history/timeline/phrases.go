@@ -6,8 +6,8 @@ import "github.com/interlock-sim/interlock/history/cause"
 type Phrases struct{ teller teller }
 
 // NewPhrases returns the phrases of a history.
-func NewPhrases(graph *cause.Graph, names *Names) *Phrases {
-	return &Phrases{teller{graph, names, make(map[string]bool)}}
+func NewPhrases(graph *cause.Graph, names *Names, of Primitive) *Phrases {
+	return &Phrases{teller{graph, names, of, make(map[string]bool)}}
 }
 
 // Event describes an event in words. The text has printable characters only.

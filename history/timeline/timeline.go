@@ -33,8 +33,9 @@ type Timeline struct {
 	Violations []*history.Violation // of the history, the most important first
 	// Show holds the indexes of the events of the decisive part, in order; see [cause.Graph.Slice].
 	Show  []int
-	Width int  // in columns; see EffectiveWidth
-	Color bool // color the text with ANSI escape sequences
+	Of    Primitive // what the processes coordinate by
+	Width int       // in columns; see EffectiveWidth
+	Color bool      // color the text with ANSI escape sequences
 }
 
 // EffectiveWidth returns Width, but at least MinimumWidth, or DefaultWidth if it is 0.
@@ -130,7 +131,7 @@ type sheet struct {
 func (t *Timeline) write(w io.Writer, show []int) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
-		teller: teller{cause.New(t.Events), NewNames(t.Events), make(map[string]bool)},
+		teller: teller{cause.New(t.Events), NewNames(t.Events), t.Of, make(map[string]bool)},
 		width:  t.EffectiveWidth(), used: make(map[string]bool),
 	}
 	s.mergeRepeated()
@@ -317,14 +318,18 @@ func (s *sheet) row(r row) {
 
 // pause writes a row for the passage of time.
 func (s *sheet) pause(r row) {
+	passed := history.FormatSpan(r.time)
+	if r.time >= time.Second {
+		passed = history.FormatSpan(r.time.Round(time.Second / 10))
+	}
 	left := fmt.Sprintf("  %*s  %*s  ", s.number, "", s.clock, "")
-	text := duration(r.time) + " later"
+	text := passed + " later"
 	if r.ticks > 0 {
 		left = fmt.Sprintf("  %*d  %*s  ", s.number, r.event, s.clock,
 			Clock(s.Events[r.event].At))
-		text = duration(r.time) + " passes"
+		text = passed + " passes"
 		if r.ticks > 1 {
-			text = fmt.Sprintf("%s passes (events %d–%d)", duration(r.time), r.from, r.event)
+			text = fmt.Sprintf("%s passes (events %d–%d)", passed, r.from, r.event)
 		}
 	}
 	s.cell(left, max(r.event, r.from), noLane, text, dim)
@@ -442,7 +447,8 @@ func (s *sheet) signs() {
 	line := "lanes "
 	for _, sign := range []string{
 		signConnected + " connected", signDisconnected + " not connected",
-		signHolds + " has the lock, as far as it knows", signHoldsAlone + " has it, not connected",
+		signHolds + s.of.In(" has the lock, as far as it knows"),
+		signHoldsAlone + s.of.In(" has it, not connected"),
 		"(blank) finished or crashed", signEvent + " event", signFault + " fault", "! violation",
 	} {
 		if strings.HasPrefix(sign, signHoldsAlone) && !s.used[signHoldsAlone] ||
@@ -465,17 +471,4 @@ func Clock(at time.Duration) string {
 		return at.Truncate(time.Second).String()
 	}
 	return fmt.Sprintf("%d.%03ds", at/time.Second, at%time.Second/time.Millisecond)
-}
-
-// duration renders a length of time.
-func duration(d time.Duration) string {
-	switch {
-	case d >= 2*time.Hour:
-		return fmt.Sprintf("%.0f hours", d.Hours())
-	case d >= 10*time.Minute:
-		return fmt.Sprintf("%.0f minutes", d.Minutes())
-	case d >= time.Second || d == 0:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
-	}
-	return fmt.Sprintf("%d ms", d.Milliseconds())
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -119,6 +120,7 @@ type follower struct {
 	enabled []sim.EnabledStep // at the end of the path
 	normal  int               // the choice of the default policy there
 	seen    *snapshot
+	of      timeline.Primitive // what the lock under test is
 	err     error
 }
 

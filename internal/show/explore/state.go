@@ -143,7 +143,9 @@ func (s *snapshot) exists(path string) bool {
 
 // state returns the state at the end of the path.
 func (f *follower) state(scenario *scenarios.Scenario, result *engine.Result) *State {
-	names := timeline.NewNames(result.Events)
+	result.Lead(scenario, "")
+	report, names := result.Explain(scenario), timeline.NewNames(result.Events)
+	f.of = report.Timeline.Of
 	s := &State{
 		Path: Path{len(f.taken), append([]engine.Deviation{}, result.Deviations...)},
 		At:   f.seen.at, Ended: !result.Pruned, Taken: append([]Taken{}, f.taken...),
@@ -161,14 +163,12 @@ func (f *follower) state(scenario *scenarios.Scenario, result *engine.Result) *S
 		fair := sim.EnabledStep{Step: sim.Step{Kind: sim.Fair}}
 		s.Enabled = append(s.Enabled, Choice{Step: fair.Step, Text: f.describe(&fair, names)})
 	}
-	s.addEvents(result.Events, names)
+	s.addEvents(result.Events, names, f.of)
 	for i := range f.seen.processes {
 		s.Processes = append(s.Processes, f.process(int32(i+1), result.Events, names))
 	}
 	s.Queue = f.queue(names)
 	s.shorten(names)
-	result.Lead(scenario, "")
-	report := result.Explain(scenario)
 	s.Page = page.New(page.About{
 		Lock: scenario.Subject.Name, Scenario: scenario.String(),
 		Deviations: recording.Steps(result, s.Deviations),
@@ -200,10 +200,10 @@ func (s *State) shorten(names *timeline.Names) {
 }
 
 // addEvents adds the events of a run.
-func (s *State) addEvents(events []history.Event, names *timeline.Names) {
+func (s *State) addEvents(events []history.Event, names *timeline.Names, of timeline.Primitive) {
 	decision := -1 // before the first decision
 	s.Events = make([]Event, len(events))
-	phrases := timeline.NewPhrases(cause.New(events), names)
+	phrases := timeline.NewPhrases(cause.New(events), names, of)
 	for i := range events {
 		for decision+1 < len(s.Taken) && s.Taken[decision+1].Event <= i {
 			decision++
@@ -288,24 +288,24 @@ func (f *follower) words(p *Process, state *engine.ProcessState, peer *sim.Peer,
 	case p.Stage == "finished":
 		return []string{"finished"}
 	case p.Stage == "idle" && state.Attempt == 0:
-		say("has not asked for the lock yet", true)
+		say(f.of.In("has not asked for the lock yet"), true)
 	case p.Stage == "idle":
-		say("does not want the lock", true)
+		say(f.of.In("does not want the lock"), true)
 	case p.Stage == "locking":
-		say("asks for the lock, "+f.waits(p.Process, peer, names), true)
+		say(f.of.In("asks for the lock, ")+f.waits(p.Process, peer, names), true)
 		say("its context is cancelled", state.Cancelled)
 	case p.Stage == "holding":
 		by := ""
 		if p.Node != "" {
 			by = " by " + p.Node
 		}
-		say("has the lock"+by, p.Believes)
-		say("knows that it has lost the lock"+by, p.Lost)
+		say(f.of.In("has the lock")+by, p.Believes)
+		say(f.of.In("knows that it has lost the lock")+by, p.Lost)
 		say("that znode is gone", p.Node != "" && !p.NodeLive)
 		say("in its critical section", p.Inside)
 		say("about to enter its critical section", state.Waiting && state.Gate == sim.Enter)
 	case p.Stage == "releasing":
-		say("unlocks, "+f.waits(p.Process, peer, names), true)
+		say(f.of.In("unlocks, ")+f.waits(p.Process, peer, names), true)
 	}
 	say("paused", peer.Paused)
 	say("its link is down", peer.Down)
@@ -371,7 +371,7 @@ func (f *follower) describe(o *sim.EnabledStep, names *timeline.Names) string {
 	case sim.After:
 		return "time passes until just after a timer fires"
 	case sim.Pass:
-		return fmt.Sprintf("time passes for %v", o.For)
+		return "time passes for " + history.FormatSpan(o.For)
 	case sim.Shift:
 		return "the phase of a timer moves"
 	case sim.Fair:

@@ -25,7 +25,7 @@ func New(about About, report *explain.Report) *Data {
 		servers: make(map[int32]*ServerState), watches: make(map[int32]*WatchState),
 		nodes: make(map[string]int), open: make(map[barKey]int),
 	}
-	b.phrases = timeline.NewPhrases(b.graph, b.names)
+	b.phrases = timeline.NewPhrases(b.graph, b.names, report.Timeline.Of)
 	for i := range events {
 		e := &events[i]
 		b.Steps[i] = Step{

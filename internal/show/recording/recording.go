@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/run/scheduler"
@@ -364,6 +365,9 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 		"violations": violations,
 		"trace_hash": c.Recording.TraceHash, "steps": c.Result.Steps,
 		"replay": c.ReplayBy(directory),
+	}
+	if of := explained.Timeline.Of; of != timeline.Lock {
+		report["primitive"] = of
 	}
 	if c.Result.Panic != "" {
 		report["panic"] = c.Result.Panic

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 )
 
@@ -34,6 +35,7 @@ func (r *Recording) ReadReport(directory string) (*explain.Report, error) {
 	}
 	var reported struct {
 		Scenario   string              `json:"scenario"`
+		Primitive  timeline.Primitive  `json:"primitive"`
 		Violations []reportedViolation `json:"violations"`
 	}
 	if err := json.Unmarshal(content, &reported); err != nil {
@@ -50,7 +52,7 @@ func (r *Recording) ReadReport(directory string) (*explain.Report, error) {
 			Reason: strings.TrimPrefix(v.Signature, string(v.Property)+": "),
 		}
 	}
-	report := explain.NewReport(reported.Scenario, events, violations)
+	report := explain.NewReport(reported.Scenario, reported.Primitive, events, violations)
 	for i, v := range reported.Violations {
 		report.Whys[i].Text = v.Why
 	}

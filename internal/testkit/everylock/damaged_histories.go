@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -19,22 +20,17 @@ import (
 // is explained without an error.
 func DamagedHistories(t *testing.T, all []scenarios.Subject) {
 	t.Helper()
-	type run struct {
-		events     []history.Event
-		violations []*history.Violation
-	}
-	var runs []run
+	var runs []*timeline.Timeline
 	for _, name := range Recordings(t) {
 		if real.RaceDetector && name == "zk-lock" {
 			continue // The real client is not deterministic under the race detector.
 		}
-		events, violations := replay(t, name, all)
-		runs = append(runs, run{events, violations})
+		runs = append(runs, &replay(t, name, all).Timeline)
 	}
 	for range long.Count(1, 10) { // Each check draws 100 damaged histories.
 		rapid.Check(t, func(t *rapid.T) {
 			of := rapid.SampledFrom(runs).Draw(t, "run")
-			damaged, at := slices.Clone(of.events), of.violations[0].Event
+			damaged, at := slices.Clone(of.Events), of.Violations[0].Event
 			for range rapid.IntRange(1, 30).Draw(t, "damages") {
 				i := rapid.IntRange(0, len(damaged)-1).Draw(t, "event")
 				switch rapid.IntRange(0, 2).Draw(t, "damage") {
@@ -54,9 +50,9 @@ func DamagedHistories(t *testing.T, all []scenarios.Subject) {
 					}
 				}
 			}
-			v := *of.violations[0]
+			v := *of.Violations[0]
 			v.Event = at
-			CheckNumbers(t, explain.NewReport("", damaged, []*history.Violation{&v}))
+			CheckNumbers(t, explain.NewReport("", of.Of, damaged, []*history.Violation{&v}))
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
-	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
@@ -39,9 +38,8 @@ func Recordings(t *testing.T) []string {
 	return paths
 }
 
-// replay runs a recorded counterexample and gathers its facts.
-func replay(t *testing.T, name string, all []scenarios.Subject,
-) ([]history.Event, []*history.Violation) {
+// replay runs a recorded counterexample and explains it with its facts.
+func replay(t *testing.T, name string, all []scenarios.Subject) *explain.Report {
 	t.Helper()
 	recorded, err := recording.Read(filepath.Join("testdata", name+".json"))
 	if err != nil {
@@ -88,7 +86,7 @@ func replay(t *testing.T, name string, all []scenarios.Subject,
 		}
 		violations[i] = &one
 	}
-	return events, violations
+	return explain.NewReport("", result.Explain(scenario).Timeline.Of, events, violations)
 }
 
 // sourceLine matches the end of a file and the number of a line.
@@ -105,16 +103,13 @@ func Golden(t *testing.T, all []scenarios.Subject, update bool) {
 	t.Helper()
 	for _, name := range Recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			events, violations := replay(t, name, all)
-			x := explain.Of(events, violations)
+			report := replay(t, name, all)
 			for _, width := range []int{80, 120} {
 				var text bytes.Buffer
-				x.Write(&text, width) // A buffer takes everything.
+				report.Explanation.Write(&text, width) // A buffer takes everything.
 				text.WriteByte('\n')
-				lines := timeline.Timeline{
-					Events: events, Violations: violations, Show: x.Show, Width: width,
-				}
-				if err := lines.Decisive(&text); err != nil {
+				report.Timeline.Width = width
+				if err := report.Timeline.Decisive(&text); err != nil {
 					t.Fatal(err)
 				}
 				golden(t, fmt.Sprintf("%s.%d.txt", name, width), text.Bytes(), update)
@@ -129,12 +124,13 @@ func WithoutDetail(t *testing.T, all []scenarios.Subject) {
 	t.Helper()
 	for _, name := range Recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			events, violations := replay(t, name, all)
-			want := explain.Of(events, violations)
-			for _, v := range violations {
+			want := replay(t, name, all)
+			shown := &want.Timeline
+			for _, v := range shown.Violations {
 				v.Detail = ""
 			}
-			for i, got := range explain.Of(events, violations).Whys {
+			for i, got := range explain.NewReport("", shown.Of, shown.Events,
+				shown.Violations).Whys {
 				if got.Text != want.Whys[i].Text {
 					t.Errorf("%s without its detail: %q, with it %q", got.Violation.Property,
 						got.Text, want.Whys[i].Text)

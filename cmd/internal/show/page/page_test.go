@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-sim/interlock/cmd/bundled/redislocks"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/show/page"
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
@@ -29,7 +30,7 @@ const sizeMax = 1_500_000
 // reported returns the data of a history.
 func reported(events []history.Event, violations ...*history.Violation) *page.Data {
 	return page.New(page.About{Lock: "sample", Scenario: "sample, 2 clients × 1 cycles"},
-		explain.NewReport("", events, violations))
+		explain.NewReport("", timeline.Lock, events, violations))
 }
 
 // written returns a page as text.
@@ -136,7 +137,7 @@ func TestHostileNames(t *testing.T) {
 			{Kind: history.LockReturn, Process: 1, Err: name},
 		}
 		data := page.New(page.About{Lock: name, Scenario: name, Replay: name},
-			explain.NewReport("", events, []*history.Violation{{
+			explain.NewReport("", timeline.Lock, events, []*history.Violation{{
 				Property: history.Property(name), Event: 3, Reason: name, Detail: name,
 			}}))
 		text := written(t, data)
@@ -298,7 +299,7 @@ func longRun(t *testing.T) *page.Data {
 		t.Fatalf("the run has only %d events", len(result.Events))
 	}
 	return page.New(page.About{Lock: "textbook", Scenario: "long"},
-		explain.NewReport("", result.Events[:3000], report.Timeline.Violations))
+		explain.NewReport("", timeline.Lock, result.Events[:3000], report.Timeline.Violations))
 }
 
 // A page of 3,000 events has at most 1.5 MB.

@@ -10,10 +10,10 @@ export function AboutPanel({ data, live }: { data: Data; live: boolean }) {
       <details>
         <summary>Legend and keys</summary>
         <ul class="legend">
-          <Sign text="waits for the lock">{bar("waits", 14, 2, 20, 6, "p1")}</Sign>
-          <Sign text="has the lock, as far as it knows">{bar("holds", 14, 2, 20, 10, "p1")}</Sign>
+          <Sign text="waits">{bar("waits", 14, 2, 20, 6, "p1")}</Sign>
+          <Sign text="holds, as far as it knows">{bar("holds", 14, 2, 20, 10, "p1")}</Sign>
           <Sign text="in its critical section">{bar("inside", 14, 2, 20, 10, "p1")}</Sign>
-          <Sign text="knows that it has lost the lock">{bar("lost", 14, 2, 20, 10, "p1")}</Sign>
+          <Sign text="believes lost">{bar("lost", 14, 2, 20, 10, "p1")}</Sign>
           <Sign text="has a session">{bar("session", 14, 0, 22, 2, "p1")}</Sign>
           <Sign text="not connected">{bar("disconnected", 14, 0, 22, 2, "p1")}</Sign>
           <Sign text="paused">{bar("paused", 14, 2, 20, 14, "p1")}</Sign>

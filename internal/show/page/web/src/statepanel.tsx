@@ -26,7 +26,7 @@ export function StatePanel({ data, state, step, now }: {
   const znodes = !keys && (now?.system || data.nodes.length > 0);
   return (
     <section class="state" aria-label={`State after event ${step}`}>
-      <Part title="Beliefs" hint="what each process knows of the lock">
+      <Part title="Beliefs" hint="what each process knows">
         <table>
           {processes.map((l) => {
             const p = state.processes.get(l.number) ?? { id: l.number, belief: "idle" };
@@ -44,7 +44,7 @@ export function StatePanel({ data, state, step, now }: {
         </table>
       </Part>
       {queues(data, state).map(([directory, nodes]) =>
-        <Part title="Lock queue" hint={directory}>
+        <Part title="Queue" hint={directory}>
           <ol class="queue">
             {nodes.map((n) => <li class={changed(change.nodes, n.id)}>
               <NodeName data={data} n={n} />
