@@ -82,6 +82,12 @@ func (t *Tested) Name() string {
 	return strings.Join(words, " ")
 }
 
+// checkName names a check of the test by the test, or the subtest, that calls it.
+func (t *Tested) checkName(v *recording.Verdict) string {
+	_, sub, _ := strings.Cut(v.Test, "/")
+	return strings.TrimSuffix(t.Name()+"/"+sub, "/")
+}
+
 // localPackage reports whether a package is named by its directory.
 func localPackage(name string) bool { return strings.HasPrefix(name, ".") }
 
@@ -122,18 +128,8 @@ func (t *Tested) Lines() []string {
 	return lines
 }
 
-// reason returns why the test failed, in a line.
+// reason returns why the test failed, in a line, unless it found a violation.
 func (t *Tested) reason() string {
-	for _, v := range t.Checks {
-		if len(v.Failures) == 0 {
-			continue
-		}
-		text := t.Name() + " violates " + v.Failures[0].Signature
-		if shown := v.Failures[0].Counterexample; shown != "" {
-			text += ", as " + shown + " shows"
-		}
-		return text
-	}
 	if len(t.Said) > 0 {
 		return t.Name() + " fails: " + t.Said[0]
 	}
@@ -392,8 +388,7 @@ func (c *Comparison) checks(was, is *Tested) {
 	left := slices.Clone(is.Checks)
 	for i := range was.Checks {
 		before := &was.Checks[i]
-		_, sub, _ := strings.Cut(before.Test, "/")
-		name := strings.TrimSuffix(was.Name()+"/"+sub, "/") + ", " + before.Lock
+		name := was.checkName(before) + ", " + before.Lock
 		n := slices.IndexFunc(left, func(v recording.Verdict) bool {
 			return v.Test == before.Test && v.Lock == before.Lock
 		})
