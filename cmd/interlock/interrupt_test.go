@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -251,38 +253,73 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 }
 
-// slowModule writes a module whose test does not end, with a plan, and returns its directory.
-func slowModule(t *testing.T) string {
+// searchingModule writes a module with a test whose search does not end, and a plan for it. The
+// search opens the pipe, whose reader waits for that, in one of its first schedules.
+func searchingModule(t *testing.T, pipe string) (directory string) {
 	t.Helper()
-	directory := t.TempDir()
-	for path, content := range map[string]string{
-		filepath.Join(directory, "plan.yaml"): "tests: [{package: .}]",
-		filepath.Join(directory, "go.mod"):    "module example.com/slow\n\ngo 1.26\n",
-		filepath.Join(directory, "a_test.go"): `package slow
+	directory = t.TempDir()
+	for name, content := range map[string]string{
+		"plan.yaml": "tests: [{package: ., interlock_test: true, schedules: 1000000000}]",
+		"go.mod":    "module example.com/slow\n\ngo 1.26\n",
+		"a_test.go": fmt.Sprintf(`package slow
 
 import (
+	"os"
+	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/interlock-sim/interlock"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
-func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
-`,
+var opened atomic.Int32
+
+func TestSlow(t *testing.T) {
+	interlock.Check(t, scenarios.Scenario{Clients: 1, Cycles: 1, Subject: scenarios.Subject{
+		Name: "none", Claims: []history.Property{history.Progress},
+		Open: func(*scenarios.Process) (scenarios.Locker, error) {
+			if opened.Add(1) == 1000 {
+				os.WriteFile(%q, nil, 0)
+			}
+			return scenarios.Mutex(func() {}, func() {}), nil
+		},
+	}})
+}
+
+func TestSlower(t *testing.T) { select {} }
+`, pipe),
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return directory
 }
 
-// A signal that ends interlock test is in its reports.
-func TestInterruptedTest(t *testing.T) {
-	t.Parallel()
-	c := start(t, "test", slowModule(t), "-v", "--json", "report.json", "--junit", "report.xml")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+// interruptSearch interrupts a command when the search of a test is under way.
+func interruptSearch(t *testing.T, arguments ...string) (c *child, text string, status int) {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "fifo")
+	fifo.Make(t, pipe)
+	module := searchingModule(t, pipe)
+	for i, argument := range arguments {
+		arguments[i] = strings.ReplaceAll(argument, "MODULE", module)
+	}
+	c = begin(t, arguments...)
+	if _, err := os.ReadFile(pipe); err != nil {
 		t.Fatal(err)
 	}
-	text, status := c.end(t)
+	c.signal(t, os.Interrupt)
+	text, status = c.end(t)
+	return c, text, status
+}
+
+// A signal that ends interlock test is in its reports, with what the search has run.
+func TestInterruptedTest(t *testing.T) {
+	t.Parallel()
+	c, text, status := interruptSearch(t, "test", "MODULE", "--schedules", "1000000000", "--json",
+		"report.json", "--junit", "report.xml")
 	var report testOutcome
 	if err := json.Unmarshal(readFile(t, filepath.Join(c.command.Dir, "report.json")),
 		&report); err != nil {
@@ -290,26 +327,33 @@ func TestInterruptedTest(t *testing.T) {
 	}
 	suites := readJUnit(t, readFile(t, filepath.Join(c.command.Dir, "report.xml")))
 	if status != exit.Interrupted || report.Status != status || report.Error != "interrupted" ||
-		len(suites) != 1 || suites[0].Errors != 1 ||
-		suites[0].Cases[0].Error.Message != "interrupted" {
-		t.Errorf("status %d, report %+v, suites %+v, stderr %q, stdout\n%s", status, report, suites,
+		len(suites) != 2 || suites[1].Errors != 1 ||
+		suites[1].Cases[0].Error.Message != "interrupted" || len(report.Checks) != 1 {
+		t.Fatalf("status %d, report %+v, suites %+v, stderr %q, stdout\n%s", status, report, suites,
 			&c.stderr, text)
+	}
+	verdict, search := report.Checks[0], suites[0].Cases[len(suites[0].Cases)-1]
+	counted := fmt.Sprintf("interrupted: nothing was found in %d schedules so far",
+		verdict.Schedules)
+	if verdict.Outcome != recording.Interrupted || verdict.Schedules == 0 ||
+		!strings.HasSuffix(verdict.Reason, counted) || !strings.Contains(text, counted) ||
+		search.Skipped == nil || search.Skipped.Message != verdict.Reason ||
+		suites[0].Failures+suites[0].Errors > 0 {
+		t.Errorf("verdict %+v, suite %+v, stdout\n%s", verdict, suites[0], text)
 	}
 }
 
-// A signal ends the tests of a plan, and the certificate is partial.
+// A signal ends the tests of a plan, and the certificate is partial. It has what they have run.
 func TestInterruptedTests(t *testing.T) {
 	t.Parallel()
-	c := begin(t, "certify", filepath.Join(slowModule(t), "plan.yaml"))
-	c.stderr.wait("testing .\n")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	text, status := c.end(t)
+	c, text, status := interruptSearch(t, "certify", filepath.Join("MODULE", "plan.yaml"))
 	// A plan without recordings has no line about them.
-	if status != exit.Partial || !strings.HasPrefix(text, "module example.com/slow, in no "+
-		"Git repository\npartial: a signal ended it before all "+
-		"of the plan had run\n") {
+	want := regexp.MustCompile(`^module example.com/slow, in no Git repository
+test \. TestSlow: interrupted
+  none, .*: interrupted in [1-9]\d* schedules of \d+ steps
+partial: a signal ended it before all of the plan had run
+`)
+	if status != exit.Partial || !want.MatchString(text) {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
 }

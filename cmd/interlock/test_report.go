@@ -152,6 +152,8 @@ func suiteOf(command string, v *recording.Verdict, found []violationReport) *jun
 	switch {
 	case v.Outcome == recording.Unsound || v.Outcome == recording.Refused:
 		search.Error = &junitProblem{Message: cmp.Or(v.Reason, v.Outcome), Type: v.Outcome}
+	case v.Outcome == recording.Interrupted:
+		search.Skipped = &junitProblem{Message: v.Reason}
 	case len(v.Failures) > 0 && v.Schedules == 0:
 		search.Skipped = &junitProblem{Message: "the search was not run, or did not end"}
 	}

@@ -60,7 +60,7 @@ type Verdict struct {
 	Schedules int                `json:"schedules,omitempty"`
 	Steps     int                `json:"steps,omitempty"`
 	Outcome   string             `json:"outcome"`          // one of those below
-	Reason    string             `json:"reason,omitempty"` // why the outcome is Unsound or Refused
+	Reason    string             `json:"reason,omitempty"` // of an outcome without a failure
 	Failures  []Failure          `json:"failures,omitempty"`
 	// of a search: claims that it did not exercise; the faults that struck, of planned kinds, by
 	// name; margins that were measured
@@ -87,6 +87,8 @@ const (
 	Unsound = "unsound"
 	// Refused is the outcome of a search that the flags ask for and the scenario does not have.
 	Refused = "refused"
+	// Interrupted is the outcome of a search that a signal ended before it found anything.
+	Interrupted = "interrupted"
 )
 
 // ReadVerdicts reads the verdicts that calls of Check have appended to a file.

@@ -67,6 +67,8 @@ const (
 	passed  = "passed"
 	failed  = "failed"
 	skipped = "skipped"
+	// interrupted is the result of a test that a signal ended before it found anything.
+	interrupted = recording.Interrupted
 )
 
 // Name names the test in reports: with the import path if the plan may name several packages.
@@ -91,8 +93,15 @@ func (t *Tested) checkName(v *recording.Verdict) string {
 // localPackage reports whether a package is named by its directory.
 func localPackage(name string) bool { return strings.HasPrefix(name, ".") }
 
-// Skipped reports whether the test was skipped.
-func (t *Tested) Skipped() bool { return t.Result == skipped }
+// Skipped reports whether the test was skipped, or did not end.
+func (t *Tested) Skipped() bool { return t.Result == skipped || t.Result == interrupted }
+
+// wasInterrupted reports whether a signal ended a check.
+func (t *Tested) wasInterrupted() bool {
+	return slices.ContainsFunc(t.Checks, func(v recording.Verdict) bool {
+		return v.Outcome == recording.Interrupted
+	})
+}
 
 // violated reports whether a check has found a violation.
 func (t *Tested) violated() bool {
@@ -209,6 +218,9 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Test, b.Test))
 	})
 	results := readTestEvents(output, t.Package, checks)
+	if ctx.Err() != nil { // A package fails because of the signal.
+		results = slices.DeleteFunc(results, func(t Tested) bool { return t.Test == "" })
+	}
 	for i := range results {
 		if results[i].Test == "" {
 			results[i].Said[0] = p.relative(results[i].Said[0])
@@ -315,7 +327,11 @@ func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tes
 			}
 			if one.Result == failed {
 				fails[e.Package] = true
-				if !one.violated() {
+				switch {
+				case one.violated():
+				case one.wasInterrupted():
+					one.Result = interrupted
+				default:
 					one.Said = messages(said[e.Package+" "+name])
 				}
 			}
@@ -373,6 +389,7 @@ func (c *Comparison) tests(old, now *Certificate) {
 		was := &old.Tests[i]
 		n := slices.IndexFunc(now.Tests, func(t Tested) bool { return t.Name() == was.Name() })
 		switch {
+		case n >= 0 && now.Tests[n].Result == interrupted:
 		case n >= 0:
 			c.add(was.Name(), "test", was.Result, now.Tests[n].Result, was.Result == passed)
 			c.checks(was, &now.Tests[n])
