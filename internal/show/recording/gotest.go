@@ -62,10 +62,13 @@ type Verdict struct {
 	Outcome   string             `json:"outcome"`          // one of those below
 	Reason    string             `json:"reason,omitempty"` // of an outcome without a failure
 	Failures  []Failure          `json:"failures,omitempty"`
-	// of a search: claims that it did not exercise; the faults that struck, of planned kinds, by
-	// name; margins that were measured
+	// of a search: whether it left no schedule out; claims that it did not exercise; the faults that
+	// struck, of planned kinds, by name; kinds that did not, planned or not; margins that were
+	// measured
+	Complete    bool                      `json:"complete,omitempty"`
 	Unexercised []string                  `json:"unexercised,omitempty"`
 	Coverage    map[string]map[string]int `json:"fault_coverage,omitempty"`
+	NeverStruck []string                  `json:"faults_never_struck,omitempty"`
 	Margins     map[string]check.Margin   `json:"margins,omitempty"`
 	// Requests are those to ZooKeeper.
 	Requests float64 `json:"requests_per_acquisition,omitempty"`
