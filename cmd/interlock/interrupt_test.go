@@ -135,9 +135,7 @@ func TestInterruptedCheck(t *testing.T) {
 			if !strings.HasPrefix(c.first, "checking mutex, ") {
 				t.Fatalf("first line %q", c.first)
 			}
-			if err := c.command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			c.signal(t, signal)
 			text, status := c.end(t)
 			if status != exit.Partial || c.stderr.String() != "" {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
@@ -199,9 +197,7 @@ func TestInterruptedReportCard(t *testing.T) {
 	c := begin(t, "report-card", "--lock", "zk-herd,redlock-5", "--faults", "none", "--json",
 		"card.json")
 	c.stderr.wait("1 of 2  zk-herd: ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Interrupted || !strings.Contains(text, "\nzk-herd ") ||
 		!strings.Contains(text, "\npartial: ") {
@@ -231,9 +227,7 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 	c := begin(t, "certify", plan, "--json", "report.json", "--junit", "report.xml")
 	c.stderr.wait("1 of 2  textbook: ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Partial || !strings.Contains(text, "\npartial: ") ||
 		strings.Contains(text, "GREEN") || strings.Contains(text, "RED") {
@@ -253,14 +247,17 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 }
 
-// searchingModule writes a module with a test whose search does not end, and a plan for it. The
-// search opens the pipe, whose reader waits for that, in one of its first schedules.
-func searchingModule(t *testing.T, pipe string) (directory string) {
+// searchingModule writes a module with a test that searches for as long as it may, and two plans for
+// it, and returns its directory. A long search opens the pipe, whose reader waits for that.
+func searchingModule(t *testing.T) (directory, pipe string) {
 	t.Helper()
 	directory = t.TempDir()
+	pipe = filepath.Join(directory, "pipe")
+	fifo.Make(t, pipe)
 	for name, content := range map[string]string{
-		"plan.yaml": "tests: [{package: ., interlock_test: true, schedules: 1000000000}]",
-		"go.mod":    "module example.com/slow\n\ngo 1.26\n",
+		"short.yaml": "tests: [{package: ., interlock_test: true, schedules: 9, run: Slow$}]",
+		"plan.yaml":  "tests: [{package: ., interlock_test: true, schedules: 1000000000}]",
+		"go.mod":     "module example.com/slow\n\ngo 1.26\n",
 		"a_test.go": fmt.Sprintf(`package slow
 
 import (
@@ -294,22 +291,16 @@ func TestSlower(t *testing.T) { select {} }
 			t.Fatal(err)
 		}
 	}
-	return directory
+	return directory, pipe
 }
 
-// interruptSearch interrupts a command when the search of a test is under way.
-func interruptSearch(t *testing.T, arguments ...string) (c *child, text string, status int) {
+// interruptSearch interrupts a command when the search that opens the pipe is under way.
+func interruptSearch(t *testing.T, pipe string, arguments ...string) (c *child, text string,
+	status int,
+) {
 	t.Helper()
-	pipe := filepath.Join(t.TempDir(), "fifo")
-	fifo.Make(t, pipe)
-	module := searchingModule(t, pipe)
-	for i, argument := range arguments {
-		arguments[i] = strings.ReplaceAll(argument, "MODULE", module)
-	}
 	c = begin(t, arguments...)
-	if _, err := os.ReadFile(pipe); err != nil {
-		t.Fatal(err)
-	}
+	readFile(t, pipe)
 	c.signal(t, os.Interrupt)
 	text, status = c.end(t)
 	return c, text, status
@@ -318,8 +309,9 @@ func interruptSearch(t *testing.T, arguments ...string) (c *child, text string, 
 // A signal that ends interlock test is in its reports, with what the search has run.
 func TestInterruptedTest(t *testing.T) {
 	t.Parallel()
-	c, text, status := interruptSearch(t, "test", "MODULE", "--schedules", "1000000000", "--json",
-		"report.json", "--junit", "report.xml")
+	module, pipe := searchingModule(t)
+	c, text, status := interruptSearch(t, pipe, "test", module, "--schedules", "1000000000",
+		"--json", "report.json", "--junit", "report.xml")
 	var report testOutcome
 	if err := json.Unmarshal(readFile(t, filepath.Join(c.command.Dir, "report.json")),
 		&report); err != nil {
@@ -343,10 +335,17 @@ func TestInterruptedTest(t *testing.T) {
 	}
 }
 
-// A signal ends the tests of a plan, and the certificate is partial. It has what they have run.
+// A signal ends the tests of a plan, and the certificate is partial. It has what they have run, which
+// is not worse than when they passed.
 func TestInterruptedTests(t *testing.T) {
 	t.Parallel()
-	c, text, status := interruptSearch(t, "certify", filepath.Join("MODULE", "plan.yaml"))
+	module, pipe := searchingModule(t)
+	old := begin(t, "certify", filepath.Join(module, "short.yaml"), "--json", "old.json")
+	if text, status := old.end(t); status != exit.OK {
+		t.Fatalf("status %d, stderr %q, stdout\n%s", status, &old.stderr, text)
+	}
+	c, text, status := interruptSearch(t, pipe, "certify", filepath.Join(module, "plan.yaml"),
+		"--against", filepath.Join(old.command.Dir, "old.json"))
 	// A plan without recordings has no line about them.
 	want := regexp.MustCompile(`^module example.com/slow, in no Git repository
 test \. TestSlow: interrupted
@@ -374,9 +373,7 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, "replay", "--times", "1000000000", "--json", "replay.json", schedule)
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.OK || !strings.Contains(text, "interrupted after ") ||
 		!strings.Contains(text, "no longer occurs") {
@@ -404,9 +401,7 @@ func TestInterruptedVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	if text, _ := c.end(t); text != "" || c.stderr.String() != "" {
 		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
 	}
@@ -422,9 +417,7 @@ func TestInterruptedShrinking(t *testing.T) {
 	c := start(t, "check", "--lock", "name-order", "--schedules", "200", "--keep-going",
 		"--json", "report.json")
 	c.stderr.wait("shrinking 1 of ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Violation || !strings.Contains(text, "distinct failures, shown by ") {
 		t.Errorf("status %d:\n%s", status, text)

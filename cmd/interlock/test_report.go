@@ -102,6 +102,22 @@ func (o *testOutcome) failuresIn(printed string) (all []string) {
 	return all
 }
 
+// notIn returns what checks have found, or why they found nothing, unless it was printed.
+func (o *testOutcome) notIn(printed string) (all []string) {
+	for i := range o.Checks {
+		v := &o.Checks[i]
+		if reason, _, _ := strings.Cut(v.Reason, "\n"); !strings.Contains(printed, reason) {
+			all = append(all, v.Test+": "+v.Reason)
+		}
+		for _, found := range violationsOf(v) {
+			if !strings.Contains(printed, found.Signature) {
+				all = append(all, v.Test+": "+found.message())
+			}
+		}
+	}
+	return all
+}
+
 // explains reports whether a check of the test, or of one of its subtests, has not passed.
 func (o *testOutcome) explains(packaged, test string) bool {
 	return slices.ContainsFunc(o.Checks, func(v recording.Verdict) bool {
