@@ -298,8 +298,8 @@ func demandSound(t testing.TB, scenario *scenarios.Scenario) scenarios.Scenario 
 	return scenario.Resolved()
 }
 
-// inTime returns a context that ends on [interruption], and shortly before go test ends the test, so
-// that findings are not lost. Shrinking leaves time for writing in the same way.
+// inTime returns a context that ends on [interruption], and shortly before go test ends the test,
+// so that findings are not lost. Shrinking leaves time for writing in the same way.
 func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	deadline, ok := t.Deadline()
 	if !ok {

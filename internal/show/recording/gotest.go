@@ -62,8 +62,8 @@ type Verdict struct {
 	Outcome   string             `json:"outcome"`          // one of those below
 	Reason    string             `json:"reason,omitempty"` // of an outcome without a failure
 	Failures  []Failure          `json:"failures,omitempty"`
-	// of a search: whether it left no schedule out; claims that it did not exercise; the faults that
-	// struck, of planned kinds, by name; kinds that did not, planned or not; margins that were
+	// of a search: whether it left no schedule out; claims that it did not exercise; the faults
+	// that struck, of planned kinds, by name; kinds that did not, planned or not; margins that were
 	// measured
 	Complete    bool                      `json:"complete,omitempty"`
 	Unexercised []string                  `json:"unexercised,omitempty"`

@@ -32,7 +32,9 @@ func (c *Certificate) strike(coverage map[string]map[string]int, never []string)
 		}
 	}
 	for _, kind := range never {
-		c.struck[kind] = c.struck[kind] // Unless another search had it, it is left out.
+		if _, known := c.struck[kind]; !known {
+			c.struck[kind] = false
+		}
 	}
 }
 
@@ -40,7 +42,8 @@ func (c *Certificate) strike(coverage map[string]map[string]int, never []string)
 func (c *Certificate) leaveOut() {
 	out := &LeftOut{Sampled: []string{}, Unexercised: []string{}, Faults: []string{}}
 	for _, l := range c.Card.Locks {
-		if !slices.ContainsFunc(l.Searches, func(s reportcard.Searched) bool { return s.Complete }) {
+		complete := func(s reportcard.Searched) bool { return s.Complete }
+		if !slices.ContainsFunc(l.Searches, complete) {
 			out.Sampled = append(out.Sampled, l.Name)
 		}
 		for _, cell := range l.Of(report.NotExercised) {
