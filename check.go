@@ -127,6 +127,10 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 		short.Likelihood = likelihood.Of(ctx, engine.NewRunner(t), &short.Scenario,
 			short.Recording.Deviations, short.Recording.Signature)
 		t.Fatal(describeFailure(t, c, runs, runs.Failure, short, verdict))
+	case runs.Interrupted && interruption().Err() != nil:
+		verdict.Outcome = recording.Interrupted
+		verdict.fatalf(t, "%v, seed %d: interrupted: nothing was found in %d schedules so far",
+			&c.Scenario, c.Seed, runs.Schedules)
 	case runs.Interrupted:
 		verdict.fatalf(t, "%v, seed %d: the time of the test is over, and nothing was found in "+
 			"%d schedules so far: lower the number, or raise the -timeout of go test",
@@ -294,15 +298,15 @@ func demandSound(t testing.TB, scenario *scenarios.Scenario) scenarios.Scenario 
 	return scenario.Resolved()
 }
 
-// inTime returns a context that ends shortly before go test ends the test, so that findings are not
-// lost. Shrinking leaves time for writing in the same way.
+// inTime returns a context that ends on [interruption], and shortly before go test ends the test,
+// so that findings are not lost. Shrinking leaves time for writing in the same way.
 func inTime(t *testing.T) (context.Context, context.CancelFunc) {
 	deadline, ok := t.Deadline()
 	if !ok {
-		return context.WithCancel(context.Background())
+		return context.WithCancel(interruption())
 	}
 	left := time.Until(deadline)
-	return context.WithTimeout(context.Background(), left-min(left/4, 30*time.Second))
+	return context.WithTimeout(interruption(), left-min(left/4, 30*time.Second))
 }
 
 // search runs the campaign, or the exhaustive search that is asked for in its place, for as long as

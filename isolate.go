@@ -80,6 +80,7 @@ func isolate(t *testing.T, scenario *scenarios.Scenario, call func(*verdict)) {
 	if replayed, _ := replays(t); replayed == nil && !fuzzes() {
 		noteLock(t, scenario.Subject.Name)
 	}
+	defer outliveSignal()()
 	verdict := newVerdict(t, scenario)
 	defer verdict.write(t)
 	if runsInProcess(t) {
@@ -143,6 +144,7 @@ func performJob(t *testing.T, job *supervise.Job, scenario *scenarios.Scenario,
 	call func(*verdict),
 ) {
 	t.Helper()
+	interruption() // so that a signal does not look like a death by the code of the lock
 	job.Perform(t, scenario.Subject.EffectiveService().OwnsFrame, func() {
 		t.Helper()
 		verdict := newVerdict(t, scenario)

@@ -48,8 +48,11 @@ func (v *verdict) ran(c *campaign.Campaign, found report.Report) {
 	r := found.Common()
 	v.Seed, v.Schedules, v.Steps = c.Seed, r.Schedules, r.Steps
 	v.Claims, v.Unexercised = c.Scenario.Subject.Claims, unexercised(c, found)
-	v.Coverage = r.Coverage.ByName(c.FaultKinds())
-	if searched, ok := found.(*report.Campaign); ok {
+	v.Coverage, v.NeverStruck = r.Coverage.ByName(c.FaultKinds()), c.NeverStruck(found)
+	switch searched := found.(type) {
+	case *report.Exhaustive:
+		v.Complete = searched.Complete
+	case *report.Campaign:
 		v.Margins = searched.Totals.Margins.ByName()
 		if cost := &searched.Totals.Cost; cost.Acquires > 0 {
 			v.Requests = float64(cost.Requests) / float64(cost.Acquires)

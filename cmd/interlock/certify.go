@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -181,7 +182,7 @@ func (c *certificateReport) write(w io.Writer) {
 		fmt.Fprintln(w, "partial: a signal ended it before all of the plan had run")
 	}
 	if len(c.Failures) == 0 && !c.Partial {
-		fmt.Fprintln(w, "GREEN")
+		fmt.Fprintln(w, strings.Join(append([]string{"GREEN"}, c.LeftOut.Lines()...), "\n  "))
 	}
 	fmt.Fprintf(w, "certificate %s\n", c.Hash)
 }

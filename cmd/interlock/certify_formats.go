@@ -12,8 +12,8 @@ import (
 const interruptedPlan = "the plan was interrupted"
 
 // suites returns a JUnit suite for each lock, with a test case for each property and each check,
-// and one for the tests and for the recordings. They have no times, so that equal plans give equal
-// files.
+// one for each search of a test, and one for the tests and for the recordings. They have no times,
+// so that equal plans give equal files.
 func (c *certificateReport) suites() []*junitSuite {
 	var suites []*junitSuite
 	for _, l := range c.Card.Locks {
@@ -40,6 +40,12 @@ func (c *certificateReport) suites() []*junitSuite {
 		}
 		suites = append(suites, s)
 	}
+	for i := range c.Tests {
+		for n := range c.Tests[i].Checks {
+			v := &c.Tests[i].Checks[n]
+			suites = append(suites, suiteOf("interlock certify", v, violationsOf(v)))
+		}
+	}
 	for _, s := range []*junitSuite{c.testSuite(), c.recordingSuite()} {
 		if s.Tests > 0 {
 			suites = append(suites, s)
@@ -53,7 +59,7 @@ func (c *certificateReport) testSuite() *junitSuite {
 	s := &junitSuite{Name: "interlock certify tests"}
 	for i := range c.Tests {
 		t := &c.Tests[i]
-		test := c.testCase(t.Name(), certify.TestPasses, "")
+		test := c.testCase(t.Name(), "", "")
 		test.Class, test.Name = "interlock.tests", t.Name()
 		if t.Skipped() {
 			test.Skipped = &junitProblem{Message: t.Result}
@@ -79,14 +85,16 @@ func (c *certificateReport) recordingSuite() *junitSuite {
 	return s
 }
 
-// testCase returns the test case of a check of a lock, or of a recording unless that is "".
+// testCase returns the test case of a check of a lock, or of all checks if that is "", and of one
+// recording unless that is "".
 func (c *certificateReport) testCase(lock, check, recording string) junitCase {
 	test := junitCase{Class: "interlock." + lock, Name: check}
 	for i := range c.Failures {
 		f := &c.Failures[i]
-		if f.Lock == lock && f.Check == check && (recording == "" || f.Recording == recording) {
+		if f.Lock == lock && (check == "" || f.Check == check) &&
+			(recording == "" || f.Recording == recording) {
 			test.Failures = append(test.Failures, junitProblem{
-				f.Reason, check, f.Reason + c.howToReplay(f),
+				f.Reason, f.Check, f.Reason + c.howToReplay(f),
 			})
 		}
 	}

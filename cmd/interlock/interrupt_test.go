@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/search/report"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
 
@@ -133,9 +135,7 @@ func TestInterruptedCheck(t *testing.T) {
 			if !strings.HasPrefix(c.first, "checking mutex, ") {
 				t.Fatalf("first line %q", c.first)
 			}
-			if err := c.command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			c.signal(t, signal)
 			text, status := c.end(t)
 			if status != exit.Partial || c.stderr.String() != "" {
 				t.Errorf("status %d, stderr %q", status, &c.stderr)
@@ -197,9 +197,7 @@ func TestInterruptedReportCard(t *testing.T) {
 	c := begin(t, "report-card", "--lock", "zk-herd,redlock-5", "--faults", "none", "--json",
 		"card.json")
 	c.stderr.wait("1 of 2  zk-herd: ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Interrupted || !strings.Contains(text, "\nzk-herd ") ||
 		!strings.Contains(text, "\npartial: ") {
@@ -229,9 +227,7 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 	c := begin(t, "certify", plan, "--json", "report.json", "--junit", "report.xml")
 	c.stderr.wait("1 of 2  textbook: ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Partial || !strings.Contains(text, "\npartial: ") ||
 		strings.Contains(text, "GREEN") || strings.Contains(text, "RED") {
@@ -251,38 +247,71 @@ func TestInterruptedCertify(t *testing.T) {
 	}
 }
 
-// slowModule writes a module whose test does not end, with a plan, and returns its directory.
-func slowModule(t *testing.T) string {
+// searchingModule writes a module with a test that searches for as long as it may, and two plans for
+// it, and returns its directory. A long search opens the pipe, whose reader waits for that.
+func searchingModule(t *testing.T) (directory, pipe string) {
 	t.Helper()
-	directory := t.TempDir()
-	for path, content := range map[string]string{
-		filepath.Join(directory, "plan.yaml"): "tests: [{package: .}]",
-		filepath.Join(directory, "go.mod"):    "module example.com/slow\n\ngo 1.26\n",
-		filepath.Join(directory, "a_test.go"): `package slow
+	directory = t.TempDir()
+	pipe = filepath.Join(directory, "pipe")
+	fifo.Make(t, pipe)
+	for name, content := range map[string]string{
+		"short.yaml": "tests: [{package: ., interlock_test: true, schedules: 9, run: Slow$}]",
+		"plan.yaml":  "tests: [{package: ., interlock_test: true, schedules: 1000000000}]",
+		"go.mod":     "module example.com/slow\n\ngo 1.26\n",
+		"a_test.go": fmt.Sprintf(`package slow
 
 import (
+	"os"
+	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/interlock-sim/interlock"
+	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/scenarios"
 )
 
-func TestSlow(t *testing.T) { time.Sleep(time.Hour) }
-`,
+var opened atomic.Int32
+
+func TestSlow(t *testing.T) {
+	interlock.Check(t, scenarios.Scenario{Clients: 1, Cycles: 1, Subject: scenarios.Subject{
+		Name: "none", Claims: []history.Property{history.Progress},
+		Open: func(*scenarios.Process) (scenarios.Locker, error) {
+			if opened.Add(1) == 1000 {
+				os.WriteFile(%q, nil, 0)
+			}
+			return scenarios.Mutex(func() {}, func() {}), nil
+		},
+	}})
+}
+
+func TestSlower(t *testing.T) { select {} }
+`, pipe),
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return directory
+	return directory, pipe
 }
 
-// A signal that ends interlock test is in its reports.
+// interruptSearch interrupts a command when the search that opens the pipe is under way.
+func interruptSearch(t *testing.T, pipe string, arguments ...string) (c *child, text string,
+	status int,
+) {
+	t.Helper()
+	c = begin(t, arguments...)
+	readFile(t, pipe)
+	c.signal(t, os.Interrupt)
+	text, status = c.end(t)
+	return c, text, status
+}
+
+// A signal that ends interlock test is in its reports, with what the search has run.
 func TestInterruptedTest(t *testing.T) {
 	t.Parallel()
-	c := start(t, "test", slowModule(t), "-v", "--json", "report.json", "--junit", "report.xml")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	text, status := c.end(t)
+	module, pipe := searchingModule(t)
+	c, text, status := interruptSearch(t, pipe, "test", module, "--schedules", "1000000000",
+		"--json", "report.json", "--junit", "report.xml")
 	var report testOutcome
 	if err := json.Unmarshal(readFile(t, filepath.Join(c.command.Dir, "report.json")),
 		&report); err != nil {
@@ -290,26 +319,40 @@ func TestInterruptedTest(t *testing.T) {
 	}
 	suites := readJUnit(t, readFile(t, filepath.Join(c.command.Dir, "report.xml")))
 	if status != exit.Interrupted || report.Status != status || report.Error != "interrupted" ||
-		len(suites) != 1 || suites[0].Errors != 1 ||
-		suites[0].Cases[0].Error.Message != "interrupted" {
-		t.Errorf("status %d, report %+v, suites %+v, stderr %q, stdout\n%s", status, report, suites,
+		len(suites) != 2 || suites[1].Errors != 1 ||
+		suites[1].Cases[0].Error.Message != "interrupted" || len(report.Checks) != 1 {
+		t.Fatalf("status %d, report %+v, suites %+v, stderr %q, stdout\n%s", status, report, suites,
 			&c.stderr, text)
+	}
+	verdict, search := report.Checks[0], suites[0].Cases[len(suites[0].Cases)-1]
+	counted := fmt.Sprintf("interrupted: nothing was found in %d schedules so far",
+		verdict.Schedules)
+	if verdict.Outcome != recording.Interrupted || verdict.Schedules == 0 ||
+		!strings.HasSuffix(verdict.Reason, counted) || !strings.Contains(text, counted) ||
+		search.Skipped == nil || search.Skipped.Message != verdict.Reason ||
+		suites[0].Failures+suites[0].Errors > 0 {
+		t.Errorf("verdict %+v, suite %+v, stdout\n%s", verdict, suites[0], text)
 	}
 }
 
-// A signal ends the tests of a plan, and the certificate is partial.
+// A signal ends the tests of a plan, and the certificate is partial. It has what they have run, which
+// is not worse than when they passed.
 func TestInterruptedTests(t *testing.T) {
 	t.Parallel()
-	c := begin(t, "certify", filepath.Join(slowModule(t), "plan.yaml"))
-	c.stderr.wait("testing .\n")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	module, pipe := searchingModule(t)
+	old := begin(t, "certify", filepath.Join(module, "short.yaml"), "--json", "old.json")
+	if text, status := old.end(t); status != exit.OK {
+		t.Fatalf("status %d, stderr %q, stdout\n%s", status, &old.stderr, text)
 	}
-	text, status := c.end(t)
+	c, text, status := interruptSearch(t, pipe, "certify", filepath.Join(module, "plan.yaml"),
+		"--against", filepath.Join(old.command.Dir, "old.json"))
 	// A plan without recordings has no line about them.
-	if status != exit.Partial || !strings.HasPrefix(text, "module example.com/slow, in no "+
-		"Git repository\npartial: a signal ended it before all "+
-		"of the plan had run\n") {
+	want := regexp.MustCompile(`^module example.com/slow, in no Git repository
+test \. TestSlow: interrupted
+  none, .*: interrupted in [1-9]\d* schedules of \d+ steps
+partial: a signal ended it before all of the plan had run
+`)
+	if status != exit.Partial || !want.MatchString(text) {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, &c.stderr, text)
 	}
 }
@@ -330,9 +373,7 @@ func TestInterruptedReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, "replay", "--times", "1000000000", "--json", "replay.json", schedule)
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.OK || !strings.Contains(text, "interrupted after ") ||
 		!strings.Contains(text, "no longer occurs") {
@@ -360,9 +401,7 @@ func TestInterruptedVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	if text, _ := c.end(t); text != "" || c.stderr.String() != "" {
 		t.Errorf("stdout %q, stderr %q", text, &c.stderr)
 	}
@@ -378,9 +417,7 @@ func TestInterruptedShrinking(t *testing.T) {
 	c := start(t, "check", "--lock", "name-order", "--schedules", "200", "--keep-going",
 		"--json", "report.json")
 	c.stderr.wait("shrinking 1 of ")
-	if err := c.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	c.signal(t, os.Interrupt)
 	text, status := c.end(t)
 	if status != exit.Violation || !strings.Contains(text, "distinct failures, shown by ") {
 		t.Errorf("status %d:\n%s", status, text)

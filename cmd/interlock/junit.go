@@ -65,9 +65,7 @@ func (r *result) junit() *junitSuite {
 	s.addProperty("trace_digest", r.traceDigest())
 	violations := r.violations()
 	for _, p := range check.Claimable() {
-		test := junitCase{Class: class, Name: string(p), Time: "0"}
-		test.judge(r.verdict(p), violations)
-		s.add(test)
+		s.judge(junitCase{Class: class, Name: string(p), Time: "0"}, r.verdict(p), violations)
 	}
 	search := junitCase{Class: class, Name: searchCase, Time: s.Time, Output: r.conclusion()}
 	switch status, text := exitStatus(r.outcome); {
@@ -80,8 +78,8 @@ func (r *result) junit() *junitSuite {
 	return s
 }
 
-// judge sets the result of the test case of a property.
-func (t *junitCase) judge(verdict report.Verdict, violations []violationReport) {
+// judge adds the test case of a property with its result.
+func (s *junitSuite) judge(t junitCase, verdict report.Verdict, violations []violationReport) {
 	for i := range violations {
 		v := &violations[i]
 		switch {
@@ -101,6 +99,7 @@ func (t *junitCase) judge(verdict report.Verdict, violations []violationReport) 
 	case verdict.Skips():
 		t.Skipped = &junitProblem{Message: string(verdict)}
 	}
+	s.add(t)
 }
 
 // add adds a test case and counts it.

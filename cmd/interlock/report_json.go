@@ -156,7 +156,9 @@ type violationReport struct {
 	Cause string `json:"cause,omitempty"`
 	Count int    `json:"count,omitempty"`
 
-	shownBy *finding // nil if there is no counterexample
+	shownBy *finding // nil if there is no counterexample, or a test of a user's lock found it
+	// of such a test, as source returns them
+	line, function string
 }
 
 // json returns the JSON report.

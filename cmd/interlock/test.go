@@ -214,6 +214,9 @@ func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
 	if err := outcome.write(o, pattern); err != nil {
 		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
+	for _, text := range outcome.dropped {
+		fmt.Fprintln(o.text, text)
+	}
 	if f.verbose {
 		outcome.writeCoverage(o.text)
 	} else {
@@ -253,6 +256,9 @@ func (f *testFlags) perform(ctx context.Context, pattern string, output, warning
 	}
 	outcome.Checks = checks
 	outcome.unexplained = outcome.failuresIn(printed.String())
+	if ctx.Err() != nil {
+		outcome.dropped = outcome.notIn(printed.String())
+	}
 	return outcome, outcome.status(ended, printed.String())
 }
 
@@ -347,6 +353,7 @@ type testOutcome struct {
 	Checks  []recording.Verdict `json:"checks"`
 
 	unexplained []string // tests and packages that failed, unless a check says why
+	dropped     []string // what checks have found and the interrupted go command has not printed
 }
 
 // has reports whether a call of Check had the outcome.

@@ -19,69 +19,50 @@ import (
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/internal/base/file"
 	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/search/report"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An ownViolation is a violation that a test of a user's lock has found.
-type ownViolation struct {
-	recording.Failure
-
-	property       history.Property
-	why            string // in words, or ""
-	line, function string // of the lock's code, or ""
-}
-
-// violationsOf returns what a search has found, from its counterexamples. One that was not written,
-// or cannot be read, has no more than a signature.
-func violationsOf(v *recording.Verdict) (all []ownViolation) {
-	for _, failure := range v.Failures {
-		name, _, _ := strings.Cut(failure.Signature, ":")
-		one := ownViolation{Failure: failure, property: history.Property(name)}
-		one.explain()
-		all = append(all, one)
+// violationsOf returns what a search of a user's lock has found.
+func violationsOf(v *recording.Verdict) (all []violationReport) {
+	for _, f := range v.Failures {
+		name, _, _ := strings.Cut(f.Signature, ":")
+		all = append(all, violationReport{
+			Property: history.Property(name), Signature: f.Signature,
+			Artifact: f.Counterexample, Replay: f.Replay,
+		})
 	}
 	return all
 }
 
-// explain reads from the counterexample why the violation came about, and where.
-func (v *ownViolation) explain() {
-	recorded, err := recording.Read(v.Counterexample)
+// explain reads from the counterexample why the violation came about, and where. One that was not
+// written, or cannot be read, has no more than a signature.
+func (v *violationReport) explain() {
+	recorded, err := recording.Read(v.Artifact)
 	if err != nil {
 		return
 	}
-	report, err := recorded.ReadReport(v.Counterexample)
+	shown, err := recorded.ReadReport(v.Artifact)
 	if err != nil {
 		return
 	}
-	for _, why := range report.Whys {
+	for _, why := range shown.Whys {
 		if why.Violation.Signature() == v.Signature {
-			v.why = why.Text
-			v.line, v.function = sourceOf(report.Timeline.Events, why.Violation)
+			v.Detail = why.Text
+			v.line, v.function = sourceOf(shown.Timeline.Events, why.Violation)
 		}
 	}
 }
 
-// message returns the reason of the violation, why it came about, and how to see it again.
-func (v *ownViolation) message() string {
-	text := v.Signature
-	if v.why != "" {
-		text += "\n" + v.why
-	}
-	if v.Counterexample != "" {
-		text += "\ncounterexample: " + v.Counterexample
-	}
-	if v.Replay != "" {
-		text += "\nreplay: " + v.Replay
-	}
-	return text
-}
-
 // write writes the reports of tests of packages that the pattern names.
 func (o *testOutcome) write(to *outputs, pattern string) error {
-	found := make([][]ownViolation, len(o.Checks))
+	found := make([][]violationReport, len(o.Checks))
 	for i := range o.Checks {
 		found[i] = violationsOf(&o.Checks[i])
+		for n := range found[i] {
+			found[i][n].explain()
+		}
 	}
 	root := moduleRoot(strings.TrimSuffix(pattern, "..."))
 	return errors.Join(
@@ -121,6 +102,22 @@ func (o *testOutcome) failuresIn(printed string) (all []string) {
 	return all
 }
 
+// notIn returns what checks have found, or why they found nothing, unless it was printed.
+func (o *testOutcome) notIn(printed string) (all []string) {
+	for i := range o.Checks {
+		v := &o.Checks[i]
+		if reason, _, _ := strings.Cut(v.Reason, "\n"); !strings.Contains(printed, reason) {
+			all = append(all, v.Test+": "+v.Reason)
+		}
+		for _, found := range violationsOf(v) {
+			if !strings.Contains(printed, found.Signature) {
+				all = append(all, v.Test+": "+found.message())
+			}
+		}
+	}
+	return all
+}
+
 // explains reports whether a check of the test, or of one of its subtests, has not passed.
 func (o *testOutcome) explains(packaged, test string) bool {
 	return slices.ContainsFunc(o.Checks, func(v recording.Verdict) bool {
@@ -130,10 +127,10 @@ func (o *testOutcome) explains(packaged, test string) bool {
 }
 
 // suites returns a suite for each search, and one for what else went wrong.
-func (o *testOutcome) suites(found [][]ownViolation) (suites []*junitSuite) {
+func (o *testOutcome) suites(found [][]violationReport) (suites []*junitSuite) {
 	explained := false
 	for i := range o.Checks {
-		suites = append(suites, suiteOf(&o.Checks[i], found[i]))
+		suites = append(suites, suiteOf("interlock test", &o.Checks[i], found[i]))
 		explained = explained || o.Checks[i].Outcome != recording.Passed
 	}
 	if len(o.unexplained) == 0 && o.Status != exit.Interrupted &&
@@ -154,29 +151,25 @@ func (o *testOutcome) suites(found [][]ownViolation) (suites []*junitSuite) {
 	return append(suites, s)
 }
 
-// suiteOf returns the suite of a search: a test case for each property that is violated, and one
-// for the search.
-func suiteOf(v *recording.Verdict, found []ownViolation) *junitSuite {
-	s := &junitSuite{Name: "interlock test " + v.Test}
+// suiteOf returns the suite of a search by the command: a test case for each property that the lock
+// claims or violates, and one for the search.
+func suiteOf(command string, v *recording.Verdict, found []violationReport) *junitSuite {
+	s := &junitSuite{Name: command + " " + v.Test}
 	class := strings.Join([]string{"interlock", v.Package, v.Test, v.Lock}, ".")
 	s.addProperty("scenario", v.Scenario)
 	s.addProperty("seed", fmt.Sprint(v.Seed))
 	s.addProperty("schedules", fmt.Sprint(v.Schedules))
-	failures := map[history.Property][]junitProblem{}
-	for _, one := range found {
-		failures[one.property] = append(failures[one.property], junitProblem{
-			one.Signature, string(one.property), one.message(),
-		})
-	}
 	for _, p := range check.Claimable() {
-		if len(failures[p]) > 0 {
-			s.add(junitCase{Class: class, Name: string(p), Failures: failures[p]})
+		if verdict := verdictOn(v, p, found); verdict != report.NotClaimed {
+			s.judge(junitCase{Class: class, Name: string(p)}, verdict, found)
 		}
 	}
 	search := junitCase{Class: class, Name: searchCase, Output: v.Scenario}
 	switch {
 	case v.Outcome == recording.Unsound || v.Outcome == recording.Refused:
 		search.Error = &junitProblem{Message: cmp.Or(v.Reason, v.Outcome), Type: v.Outcome}
+	case v.Outcome == recording.Interrupted:
+		search.Skipped = &junitProblem{Message: v.Reason}
 	case len(v.Failures) > 0 && v.Schedules == 0:
 		search.Skipped = &junitProblem{Message: "the search was not run, or did not end"}
 	}
@@ -184,17 +177,32 @@ func suiteOf(v *recording.Verdict, found []ownViolation) *junitSuite {
 	return s
 }
 
+// verdictOn returns the verdict of a search on a property. It is unknown if the search can be
+// trusted in nothing.
+func verdictOn(v *recording.Verdict, p history.Property, found []violationReport) report.Verdict {
+	violated := slices.ContainsFunc(found, func(one violationReport) bool {
+		return one.Property == p
+	})
+	return report.Evidence{
+		Claimed: violated || slices.Contains(v.Claims, p) || p == history.NoPanic ||
+			p == history.NoGoroutineLeak,
+		Violated: violated, Schedules: v.Schedules, Undecided: v.Outcome == recording.Unsound,
+		Exercised: !slices.Contains(v.Unexercised, string(p)),
+	}.Verdict()
+}
+
 // sarif returns a SARIF log with a result for each violation. The root is that of the module.
-func (o *testOutcome) sarif(root string, found [][]ownViolation) *sarif.Report {
+func (o *testOutcome) sarif(root string, found [][]violationReport) *sarif.Report {
 	log, run := newSARIF(o.Status, o.Error)
 	for i := range o.Checks {
 		c := &o.Checks[i]
-		for _, v := range found[i] {
+		for n := range found[i] {
+			v := &found[i][n]
 			fingerprint := fmt.Sprintf("%s %s: %s", c.Package, c.Test, v.Signature)
-			result := addResult(run, string(v.property), fingerprint, v.message(),
-				sarifLocation(root, v.line, v.function, v.Counterexample))
+			result := addResult(run, string(v.Property), fingerprint, v.message(),
+				sarifLocation(root, v.line, v.function, v.Artifact))
 			result.Properties = sarif.NewPropertyBag().Add("test", c.Test).
-				Add("artifact", v.Counterexample).Add("replay", v.Replay)
+				Add("artifact", v.Artifact).Add("replay", v.Replay)
 		}
 	}
 	return log

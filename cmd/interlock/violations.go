@@ -23,7 +23,7 @@ func (v *violationReport) message() string {
 	if why := v.why(); why != nil {
 		text = why.Text
 	}
-	text = v.Signature + "\n" + text
+	text = strings.TrimSpace(v.Signature + "\n" + text)
 	if v.Replay != "" {
 		text += "\ncounterexample: " + v.Artifact + "\nreplay: " + v.Replay
 	}
@@ -35,7 +35,7 @@ func (v *violationReport) message() string {
 func (v *violationReport) source() (line, function string) {
 	why := v.why()
 	if why == nil {
-		return "", ""
+		return v.line, v.function
 	}
 	return sourceOf(v.shownBy.Counterexample.Result.Events, why.Violation)
 }

@@ -53,6 +53,20 @@ func (c *Campaign) FaultKinds() (kinds []faults.Kind) {
 	return slices.Compact(kinds)
 }
 
+// NeverStruck returns the kinds of faults, planned or not, that the service and the client have and
+// that never struck. More servers allow more kinds.
+func (c *Campaign) NeverStruck(found report.Report) (kinds []string) {
+	for kind := range faults.Kinds {
+		need := kind.Needs()
+		if found.Common().Coverage.Total(kind) == 0 &&
+			c.Scenario.Subject.EffectiveService().Supports(kind) &&
+			(need == faults.SeveralServers || c.Scenario.Has(need)) {
+			kinds = append(kinds, kind.String())
+		}
+	}
+	return kinds
+}
+
 // MissingCoverage returns the required cells in which no fault struck. It returns nothing if the
 // campaign was cut short, or is only a part.
 func (c *Campaign) MissingCoverage(found report.Report) []faults.CoverageCell {

@@ -60,12 +60,15 @@ type Verdict struct {
 	Schedules int                `json:"schedules,omitempty"`
 	Steps     int                `json:"steps,omitempty"`
 	Outcome   string             `json:"outcome"`          // one of those below
-	Reason    string             `json:"reason,omitempty"` // why the outcome is Unsound or Refused
+	Reason    string             `json:"reason,omitempty"` // of an outcome without a failure
 	Failures  []Failure          `json:"failures,omitempty"`
-	// of a search: claims that it did not exercise; the faults that struck, of planned kinds, by
-	// name; margins that were measured
+	// of a search: whether it left no schedule out; claims that it did not exercise; the faults
+	// that struck, of planned kinds, by name; kinds that did not, planned or not; margins that were
+	// measured
+	Complete    bool                      `json:"complete,omitempty"`
 	Unexercised []string                  `json:"unexercised,omitempty"`
 	Coverage    map[string]map[string]int `json:"fault_coverage,omitempty"`
+	NeverStruck []string                  `json:"faults_never_struck,omitempty"`
 	Margins     map[string]check.Margin   `json:"margins,omitempty"`
 	// Requests are those to ZooKeeper.
 	Requests float64 `json:"requests_per_acquisition,omitempty"`
@@ -87,6 +90,8 @@ const (
 	Unsound = "unsound"
 	// Refused is the outcome of a search that the flags ask for and the scenario does not have.
 	Refused = "refused"
+	// Interrupted is the outcome of a search that a signal ended before it found anything.
+	Interrupted = "interrupted"
 )
 
 // ReadVerdicts reads the verdicts that calls of Check have appended to a file.

@@ -33,6 +33,9 @@ type Certificate struct {
 	MustFail []Replayed       `json:"must_fail"`
 	MustPass []Replayed       `json:"must_pass"`
 	Against  *Comparison      `json:"against,omitempty"`
+	LeftOut  *LeftOut         `json:"left_out,omitempty"` // nil in older certificates
+
+	struck map[string]bool // by kind of fault: whether it struck in a search
 }
 
 const certificateVersion = 6

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -173,6 +174,39 @@ func TestPlanFormat(t *testing.T) {
 		if s.Clients != 2 || s.Cycles != 3 || s.Servers != 5 || s.Faults != "any=1" ||
 			s.Schedules != 7 {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// The error of a plan names the line, if one is to blame.
+func TestPlanErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	for plan, want := range map[string]string{
+		"tests:\n  - {run: TestLock}":                 ":2: tests need a package, such as ./mylock",
+		"tests:\n  - {package: ., schedules: -1}":     ":2: schedules must be at least 1, not -1",
+		"tests:\n  - {package: ., run: '('}":          ":2: error parsing regexp",
+		textbookPlan + "---\nmust_pass: [nothere]":    ": a plan is one YAML document, and this",
+		"locks:\n  - names: {no: such}":               ":2: a mapping where a list belongs",
+		"locks:\n  - names: [textbook]\n    tests: 3": ":3: unknown field tests",
+		"":                                      "yaml: the plan is empty",
+		"# Nothing yet.":                        "yaml: the plan is empty",
+		"seed: 1":                               ":1: the plan needs locks",
+		textbookPlan + "must_fail:\n  - none/*": ":5: no recording matches none/\\*",
+		"locks:\n  - names: [no-such]\n    sampled: [{faults: none, schedules: 5}]": ":2: unknown " +
+			`lock "no-such"`,
+		"locks:\n  - names: [mutex]\n    sampled:\n      - {faults: fire=1, schedules: 5}": ":4: " +
+			`mutex: .*unknown fault "fire"`,
+		textbookPlan + "    unexercised: [swiftness]": `:4: unknown property "swiftness"`,
+		"locks:\n  - names: [redlock]\n    sampled: &sampled\n      - {faults: fail-over=1, " +
+			"schedules: 5}\n  - names: [mutex]\n    sampled: *sampled": ":4: mutex: .* has no fault " +
+			"fail-over",
+	} {
+		if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := certify.Read(path)
+		if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("%s\n%v, not %s", plan, err, want)
 		}
 	}
 }

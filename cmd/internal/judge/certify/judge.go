@@ -125,11 +125,27 @@ func (c *Certificate) judgeProperties(p *Plan, l *reportcard.Lock) {
 	}
 }
 
-// judgeTests lists the tests that fail.
+// judgeTests lists the violations that tests have found, and the tests that fail without any.
 func (c *Certificate) judgeTests() {
 	for i := range c.Tests {
-		if t := &c.Tests[i]; t.Result == failed {
+		t := &c.Tests[i]
+		if t.Result != failed {
+			continue
+		}
+		if !t.violated() {
 			c.fail(t.Name(), TestPasses, t.Test, "", "%s", t.reason())
+		}
+		for n := range t.Checks {
+			v := &t.Checks[n]
+			for _, f := range v.Failures {
+				property, _, _ := strings.Cut(f.Signature, ":")
+				shown := ""
+				if f.Counterexample != "" {
+					shown = ", as " + f.Counterexample + " shows"
+				}
+				c.fail(t.Name(), property, v.Test+", "+v.Lock+": "+f.Signature, "",
+					"%s violates %s%s", t.checkName(v), f.Signature, shown)
+			}
 		}
 	}
 }

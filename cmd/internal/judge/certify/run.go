@@ -60,6 +60,7 @@ func (r *Runner) Run(ctx context.Context, p *Plan) (*Certificate, error) {
 		c.Against = compare(r.Old, c)
 	}
 	c.judge(p)
+	c.leaveOut()
 	c.Hash = c.sum()
 	return c, nil
 }
@@ -81,6 +82,7 @@ func (r *Runner) search(ctx context.Context, p *Plan, c *Certificate) error {
 		T: r.T, Seed: p.Seed, Out: r.Out, Progress: r.Progress, ClaimsOnly: true,
 		Searched: func(row *reportcard.Row, of *campaign.Campaign, found report.Report) {
 			c.lock(row.Subject.Name).cover(of, found)
+			c.strike(found.Common().Coverage.ByName(of.FaultKinds()), of.NeverStruck(found))
 		},
 	}
 	var err error

@@ -67,6 +67,8 @@ const (
 	passed  = "passed"
 	failed  = "failed"
 	skipped = "skipped"
+	// interrupted is the result of a test that a signal ended before it found anything.
+	interrupted = recording.Interrupted
 )
 
 // Name names the test in reports: with the import path if the plan may name several packages.
@@ -82,11 +84,24 @@ func (t *Tested) Name() string {
 	return strings.Join(words, " ")
 }
 
+// checkName names a check of the test by the test, or the subtest, that calls it.
+func (t *Tested) checkName(v *recording.Verdict) string {
+	_, sub, _ := strings.Cut(v.Test, "/")
+	return strings.TrimSuffix(t.Name()+"/"+sub, "/")
+}
+
 // localPackage reports whether a package is named by its directory.
 func localPackage(name string) bool { return strings.HasPrefix(name, ".") }
 
-// Skipped reports whether the test was skipped.
-func (t *Tested) Skipped() bool { return t.Result == skipped }
+// Skipped reports whether the test was skipped, or did not end.
+func (t *Tested) Skipped() bool { return t.Result == skipped || t.Result == interrupted }
+
+// wasInterrupted reports whether a signal ended a check.
+func (t *Tested) wasInterrupted() bool {
+	return slices.ContainsFunc(t.Checks, func(v recording.Verdict) bool {
+		return v.Outcome == recording.Interrupted
+	})
+}
 
 // violated reports whether a check has found a violation.
 func (t *Tested) violated() bool {
@@ -122,18 +137,8 @@ func (t *Tested) Lines() []string {
 	return lines
 }
 
-// reason returns why the test failed, in a line.
+// reason returns why the test failed, in a line, unless it found a violation.
 func (t *Tested) reason() string {
-	for _, v := range t.Checks {
-		if len(v.Failures) == 0 {
-			continue
-		}
-		text := t.Name() + " violates " + v.Failures[0].Signature
-		if shown := v.Failures[0].Counterexample; shown != "" {
-			text += ", as " + shown + " shows"
-		}
-		return text
-	}
 	if len(t.Said) > 0 {
 		return t.Name() + " fails: " + t.Said[0]
 	}
@@ -213,6 +218,9 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Test, b.Test))
 	})
 	results := readTestEvents(output, t.Package, checks)
+	if ctx.Err() != nil { // A package fails because of the signal.
+		results = slices.DeleteFunc(results, func(t Tested) bool { return t.Test == "" })
+	}
 	for i := range results {
 		if results[i].Test == "" {
 			results[i].Said[0] = p.relative(results[i].Said[0])
@@ -319,7 +327,11 @@ func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tes
 			}
 			if one.Result == failed {
 				fails[e.Package] = true
-				if !one.violated() {
+				switch {
+				case one.violated():
+				case one.wasInterrupted():
+					one.Result = interrupted
+				default:
 					one.Said = messages(said[e.Package+" "+name])
 				}
 			}
@@ -377,6 +389,7 @@ func (c *Comparison) tests(old, now *Certificate) {
 		was := &old.Tests[i]
 		n := slices.IndexFunc(now.Tests, func(t Tested) bool { return t.Name() == was.Name() })
 		switch {
+		case n >= 0 && now.Tests[n].Result == interrupted:
 		case n >= 0:
 			c.add(was.Name(), "test", was.Result, now.Tests[n].Result, was.Result == passed)
 			c.checks(was, &now.Tests[n])
@@ -392,8 +405,7 @@ func (c *Comparison) checks(was, is *Tested) {
 	left := slices.Clone(is.Checks)
 	for i := range was.Checks {
 		before := &was.Checks[i]
-		_, sub, _ := strings.Cut(before.Test, "/")
-		name := strings.TrimSuffix(was.Name()+"/"+sub, "/") + ", " + before.Lock
+		name := was.checkName(before) + ", " + before.Lock
 		n := slices.IndexFunc(left, func(v recording.Verdict) bool {
 			return v.Test == before.Test && v.Lock == before.Lock
 		})
