@@ -57,15 +57,27 @@ type store struct {
 	sqlite sqliteConn
 	clock  *clock
 	schema string
-	empty  []byte // the database of the schema without rows
+	empty  []byte // the database of the schema, as it is when a run begins
 	tables []table
+
+	first      contents // of the empty database
+	statements map[string]driver.Stmt
 }
+
+// contents are what is stored: see [store.rows].
+type contents struct {
+	tables   []table
+	rows     []row
+	key      uint64
+	instants []time.Duration
+}
+
+// statementsMax is the maximum number of prepared statements. A lock has some of them.
+const statementsMax = 1 << 8
 
 // A sqliteConn is what SQLite's driver offers of a connection.
 type sqliteConn interface {
 	driver.Conn
-	driver.ExecerContext
-	driver.QueryerContext
 	Serialize() ([]byte, error)
 	Deserialize([]byte) error
 }
@@ -128,7 +140,9 @@ func takeSpare(schema string) *store {
 }
 
 func openStore(schema string) *store {
-	s := &store{clock: new(clock), schema: schema}
+	s := &store{
+		clock: new(clock), schema: schema, statements: make(map[string]driver.Stmt),
+	}
 	d := new(sqlite.Driver)
 	for name, function := range s.clock.functions() {
 		must(d.RegisterScalarFunction(name, -1,
@@ -149,6 +163,9 @@ func openStore(schema string) *store {
 	must(s.run("CREATE TEMP TABLE simsql_last (id INTEGER PRIMARY KEY)"))
 	s.empty, err = s.sqlite.Serialize()
 	must(err)
+	s.readTables()
+	s.first.tables = s.tables
+	s.first.rows, s.first.key, s.first.instants = s.rows()
 	return s
 }
 
@@ -200,10 +217,9 @@ func (d *database) reset() {
 	}
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
-	*d = database{store: d.store, rate: trueClock}
-	d.readTables()
-	d.committed, d.inside, d.instants = d.rows()
-	d.outside = d.inside
+	*d = database{store: d.store, rate: trueClock, inside: d.first.key, outside: d.first.key}
+	d.tables = d.first.tables
+	d.committed, d.instants = slices.Clone(d.first.rows), d.first.instants
 	for i := range d.committed {
 		d.committed[i].set = int64(i + 1)
 	}
@@ -211,13 +227,46 @@ func (d *database) reset() {
 
 // run executes SQL without arguments.
 func (s *store) run(query string) error {
-	_, err := s.sqlite.ExecContext(context.Background(), query, nil)
+	_, err := s.exec(query, nil)
 	return err
+}
+
+// exec executes SQL.
+func (s *store) exec(query string, args []driver.NamedValue) (driver.Result, error) {
+	statement, err := s.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return statement.(driver.StmtExecContext).ExecContext(context.Background(), args)
+}
+
+// prepare returns a statement, which is prepared once.
+func (s *store) prepare(query string) (driver.Stmt, error) {
+	statement, known := s.statements[query]
+	if known {
+		return statement, nil
+	}
+	statement, err := s.sqlite.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.statements) >= statementsMax {
+		for _, old := range s.statements {
+			must(old.Close())
+		}
+		clear(s.statements)
+	}
+	s.statements[query] = statement
+	return statement, nil
 }
 
 // query returns all rows of a query.
 func (s *store) query(query string, args []driver.NamedValue) (reply, error) {
-	rows, err := s.sqlite.QueryContext(context.Background(), query, args)
+	statement, err := s.prepare(query)
+	if err != nil {
+		return reply{}, err
+	}
+	rows, err := statement.(driver.StmtQueryContext).QueryContext(context.Background(), args)
 	if err != nil {
 		return reply{}, err
 	}
@@ -237,7 +286,7 @@ func (s *store) query(query string, args []driver.NamedValue) (reply, error) {
 
 // readTables notes which tables there are, and their primary keys.
 func (s *store) readTables() {
-	s.tables = s.tables[:0]
+	s.tables = nil
 	names, err := s.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", nil)
 	must(err)
 	for _, name := range names.rows {
@@ -363,7 +412,7 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 	if inserts {
 		must(d.run("REPLACE INTO temp.simsql_last VALUES (0)"))
 	}
-	result, err := d.sqlite.ExecContext(context.Background(), q.query, q.args)
+	result, err := d.exec(q.query, q.args)
 	if err != nil {
 		return &reply{err: err}, false
 	}
