@@ -70,7 +70,7 @@ func checkGetThenDel(t *testing.T, events []history.Event, v *history.Violation)
 	report.Timeline.Width = 1000
 	var text bytes.Buffer
 	report.Decisive(&text) // A buffer takes everything.
-	if want := "The DEL lock of c1 deleted the key and did not look at its value. Its GET lock " +
+	if want := "The command \"DEL lock\" of c1 deleted the key and did not look at its value. Its GET lock " +
 		"before that had given c1 (event "; !strings.Contains(report.Whys[0].Text, want) {
 		t.Errorf("%q is missing in\n%s", want, report.Whys[0].Text)
 	}

@@ -167,7 +167,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name:      history.LossNotification,
-		statement: "a holder whose node is deleted is told; no call says otherwise",
+		statement: "who loses its node is told; no call returns as if it held the lock",
 		tests:     func(u uses) int { return u.losses },
 		monitor: func(*monitorConfig) monitor {
 			return new(lossMonitor)
@@ -259,7 +259,7 @@ var propertyTable = [...]property{
 	},
 	{
 		name:      history.NoEarlyPass,
-		statement: "nobody passes a barrier that is set, or that too few have reached",
+		statement: "nobody passes a closed barrier, or leaves one that others are in",
 		monitor:   func(r *monitorConfig) monitor { return &earlyPassMonitor{config: r} },
 		queue:     true,
 		kinds:     earlyPassKinds,

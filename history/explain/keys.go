@@ -38,7 +38,7 @@ func (s *story) ownRelease() bool {
 		if verb, _, _ := strings.Cut(op, " "); verb == "DEL" || verb == "UNLINK" {
 			blind = " and did not look at its value" // A statement may, and a script.
 		}
-		s.say("The %s of %s deleted the key%s.", op, p, blind)
+		s.say("The command %q of %s deleted the key%s.", op, p, blind)
 		s.outdated(deletion, theirs)
 	}
 	return true

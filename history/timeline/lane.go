@@ -54,8 +54,10 @@ func stateOf(events []history.Event, lane int) state {
 			holds = false
 		case history.SessionState:
 			connected = e.Name == "has-session"
-		case history.Crashed, history.Finished:
+		case history.Crashed:
 			ended = true
+		case history.Finished:
+			ended = !acts(events[i:], e.Process)
 		default:
 			continue
 		}
@@ -75,6 +77,14 @@ func stateOf(events []history.Event, lane int) state {
 		}
 	}
 	return s
+}
+
+// acts reports whether a process sends a request in the given events, other than to end its session.
+func acts(events []history.Event, process int32) bool {
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Process == process &&
+			(e.Kind == history.Send && e.Op != "close" || e.Kind == history.Command)
+	})
 }
 
 // at returns the sign of the lane at an event. If the event is in this lane, that is its mark.

@@ -144,7 +144,7 @@ func (t *teller) ofHolder(e *history.Event) string {
 	case e.Kind == history.ReenterCall:
 		return p + t.of.In(", the holder, asks for the lock again")
 	case e.Kind == history.ReenterReturn && e.Err != "":
-		return p + " is refused a second time: " + e.Err
+		return p + "'s second call of Lock fails: " + e.Err
 	case e.Kind == history.ReenterReturn:
 		return p + t.of.In(" HAS THE LOCK a second time")
 	case e.Kind == history.Extended && e.Err != "":

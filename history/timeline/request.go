@@ -221,7 +221,7 @@ func (t *teller) unknown(created, at int) string {
 	case strings.HasPrefix(path.Base(r.Path), protectedPrefix):
 		return ", its create got no reply"
 	}
-	return ", which it does not know"
+	return ", but no reply has told it the name"
 }
 
 // protectedPrefix begins the names of the znodes that carry an id of their creator, so that it

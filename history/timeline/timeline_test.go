@@ -145,7 +145,7 @@ lanes  │ connected   ┊ not connected   ┃ has the lock, as far as it knows 
 func TestOwnNodes(t *testing.T) {
 	for _, test := range []struct{ prefix, err, want string }{
 		{"n-", "", "c1#7 (own)"},
-		{"n-", "connection closed", "c1#7 (own, which it does not know)"},
+		{"n-", "connection closed", "c1#7 (own, but no reply has told it the name)"},
 		{
 			"_c_604fc2bd55323e12a3580a8edbedf61e-n-", "connection closed",
 			"c1#7 (own, its create got no reply)",
