@@ -110,7 +110,8 @@ func (o *testOutcome) notIn(printed string) (all []string) {
 			all = append(all, v.Test+": "+v.Reason)
 		}
 		for _, found := range violationsOf(v) {
-			if !strings.Contains(printed, found.Signature) {
+			if !strings.Contains(printed, found.Signature) ||
+				!strings.Contains(printed, found.Artifact) {
 				all = append(all, v.Test+": "+found.message())
 			}
 		}

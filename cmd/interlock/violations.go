@@ -24,8 +24,11 @@ func (v *violationReport) message() string {
 		text = why.Text
 	}
 	text = strings.TrimSpace(v.Signature + "\n" + text)
+	if v.Artifact != "" {
+		text += "\ncounterexample: " + v.Artifact
+	}
 	if v.Replay != "" {
-		text += "\ncounterexample: " + v.Artifact + "\nreplay: " + v.Replay
+		text += "\nreplay: " + v.Replay
 	}
 	return text
 }

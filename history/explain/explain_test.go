@@ -3,6 +3,7 @@ package explain_test
 import (
 	"bytes"
 	"flag"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/check"
 	"github.com/interlock-sim/interlock/history/explain"
+	"github.com/interlock-sim/interlock/history/timeline"
 	"github.com/interlock-sim/interlock/internal/testkit/everylock"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 )
@@ -168,6 +170,32 @@ func TestOpenFailedForAnotherReason(t *testing.T) {
 		}, []*history.Violation{{Property: history.NoSpuriousFailure, Event: 5}})
 		if got := x.Whys[0].Text; !strings.HasPrefix(got, tc.want) {
 			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
+// What a property demands reads well for each primitive.
+func TestDemandsOfPrimitives(t *testing.T) {
+	wrong := regexp.MustCompile(`is without|had ran|calls Unlock as|resigns as|lead allows|` +
+		`took the (barrier|lead)|called the (barrier|lead)|two (calls Unlock|resigns)`)
+	for _, text := range []string{
+		"It was overtaken twice; the lock allows 1.", "c1 had asked for the lock.",
+		"c1 took the lock.", "the first of its two unlocks", "c1 called the lock.",
+	} {
+		checkPrimitives(t, wrong, text)
+	}
+	for _, property := range slices.Concat(check.Claimable(), check.Properties()) {
+		checkPrimitives(t, wrong, check.Statement(property))
+	}
+}
+
+func checkPrimitives(t *testing.T, wrong *regexp.Regexp, text string) {
+	t.Helper()
+	for _, p := range []timeline.Primitive{
+		timeline.Barrier, timeline.DoubleBarrier, timeline.Election,
+	} {
+		if got := p.In(text); wrong.MatchString(got) {
+			t.Errorf("%s: %q becomes %q", p, text, got)
 		}
 	}
 }

@@ -85,15 +85,25 @@ func (s *story) outdated(deletion, theirs int) {
 	}
 }
 
-// executed returns the execution of the command that an answer is to, or -1.
+// executed returns the execution of the command that an answer is to, or -1 if the same command
+// was executed several times since the last such answer.
 func (s *story) executed(answer int) int {
 	if answer < 0 {
 		return -1
 	}
-	e := &s.Events[answer]
-	return s.last(e.Process, answer, func(o *history.Event) bool {
-		return o.Kind == history.Executed && o.Server == e.Server && o.Op == e.Op
-	})
+	e, executed := &s.Events[answer], -1
+	for i := answer - 1; i >= 0; i-- {
+		switch o := &s.Events[i]; {
+		case o.Process != e.Process || o.Server != e.Server || o.Op != e.Op:
+		case o.Kind == history.Answer:
+			return executed
+		case o.Kind == history.Executed && executed >= 0:
+			return -1
+		case o.Kind == history.Executed:
+			executed = i
+		}
+	}
+	return executed
 }
 
 // keyEnd says how a key of a process has gone.
@@ -113,6 +123,7 @@ func keyEnd(e *history.Event, owner int32) string {
 // knows.
 func (s *story) lostKeys(holder int32, grant, before int) bool {
 	q, set := process(holder), map[int64]int{}
+	call := s.last(holder, grant, of(history.LockCall))
 	told := s.takenOver(holder, grant, before) || s.rolledBack(holder, grant, before)
 	for i := range s.Events[:before] {
 		e := &s.Events[i]
@@ -121,7 +132,7 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 			continue
 		}
 		since, own := set[e.Zxid]
-		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own ||
+		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own || i < call ||
 			i < grant && e.Kind == history.KeyDeleted {
 			continue
 		}
@@ -131,7 +142,7 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 		s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e), s.in(since),
 			keyEnd(e, holder), s.in(i), s.setAnew(holder, i, before))
 		if e.Kind == history.KeyExpired {
-			s.underWay(holder, i)
+			s.underWay(holder, since, i)
 		}
 	}
 	return told
@@ -184,22 +195,23 @@ func (s *story) nextSet(key *history.Event, from, to int) int {
 	return -1
 }
 
-// underWay tells which command the owner of a key had sent to its server before the key expired,
-// if the server had not executed it by then.
-func (s *story) underWay(owner int32, expired int) {
-	server, sent := s.Events[expired].Server, -1
-	for i := range s.Events[:expired] {
+// underWay tells which command the owner of a key had sent for it since it was set, if the server
+// had executed none of these until the key expired.
+func (s *story) underWay(owner int32, set, expired int) {
+	key, sent := &s.Events[expired], -1
+	for i := set + 1; i < expired; i++ {
 		switch e := &s.Events[i]; {
-		case e.Process != owner || e.Server != server:
+		case e.Process != owner || e.Server != key.Server ||
+			!slices.Contains(strings.Fields(e.Op), key.Path):
+		case e.Kind == history.Executed:
+			return
 		case e.Kind == history.Command && sent < 0:
 			sent = i
-		case e.Kind == history.Executed && sent >= 0 && e.Op == s.Events[sent].Op:
-			sent = -1
 		}
 	}
 	if sent >= 0 {
-		s.say("The server had not yet executed the %s that %s had sent%s before (event %d).",
-			s.Events[sent].Op, process(owner), s.elapsed(" ", sent, expired), s.cite(sent))
+		s.say("%s had sent %q%s before (event %d), which the server did not execute until then.",
+			process(owner), s.Events[sent].Op, s.elapsed(" ", sent, expired), s.cite(sent))
 	}
 }
 

@@ -79,7 +79,8 @@ func stateOf(events []history.Event, lane int) state {
 	return s
 }
 
-// acts reports whether a process sends a request in the given events, other than to end its session.
+// acts reports whether a process sends a request in the given events, other than to end its
+// session.
 func acts(events []history.Event, process int32) bool {
 	return slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Process == process &&

@@ -13,6 +13,7 @@ import (
 // are executed again without Lua, whose state costs half of the time of a run otherwise.
 type memo struct {
 	outcomes  map[uint64]outcome
+	bytes     int        // that the outcomes take, about
 	recording bool       // a script is under way
 	commands  [][]string // that it has executed
 }
@@ -23,8 +24,8 @@ type outcome struct {
 	reply    []byte
 }
 
-// memoMax is the maximum number of outcomes. A campaign meets some thousands of them.
-const memoMax = 1 << 15
+// memoMax is the maximum number of bytes of a memo.
+const memoMax = 8 << 20
 
 // remembered are the commands whose effects and results depend on nothing but their arguments, the
 // keys with their values, and the times left to them.
@@ -37,8 +38,8 @@ var remembered = map[string]bool{
 }
 
 // scriptKey returns the key of a command that runs a script on the given data. It returns false if
-// the command runs none, or one that may draw random numbers, that the server does not know, or
-// whose data are those of another database.
+// the command runs none, or one that the server does not know, that may draw random numbers or run
+// its arguments, or whose data are those of another database.
 func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uint64, ok bool) {
 	if len(command) < 2 || !runsScript(strings.ToUpper(command[0])) {
 		return 0, false
@@ -47,7 +48,8 @@ func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uin
 	if strings.EqualFold(command[0], "EVALSHA") {
 		script = s.loaded[script]
 	}
-	if script == "" || p.selected || strings.Contains(script, "random") {
+	if script == "" || p.selected || strings.Contains(script, "math") ||
+		strings.Contains(script, "load") {
 		return 0, false
 	}
 	key = hash64.Fold(hash64.Fold(data, hash64.Bit(p.Resp3)), hashOf(script))
@@ -74,13 +76,28 @@ func (s *redisServer) run(p *peer, command []string, data uint64) []byte {
 	m.recording, m.commands = true, nil
 	reply := s.execute(p, command)
 	m.recording = false
-	if !bytes.HasPrefix(reply, []byte("-")) && !slices.ContainsFunc(m.commands, isForgotten) {
-		if len(m.outcomes) >= memoMax {
-			clear(m.outcomes)
-		}
-		m.outcomes[key] = outcome{m.commands, reply}
+	if string(reply) != queuedReply && !bytes.HasPrefix(reply, []byte("-")) &&
+		!slices.ContainsFunc(m.commands, isForgotten) {
+		m.store(key, outcome{m.commands, reply})
 	}
 	return reply
+}
+
+// store remembers an outcome, and forgets all others when they take too much memory.
+func (m *memo) store(key uint64, o outcome) {
+	const overhead = 64 // of a word, a command or an outcome
+	size := len(o.reply) + overhead
+	for _, command := range o.commands {
+		size += overhead
+		for _, word := range command {
+			size += len(word) + overhead
+		}
+	}
+	if m.bytes += size; m.bytes > memoMax {
+		clear(m.outcomes)
+		m.bytes = size
+	}
+	m.outcomes[key] = o
 }
 
 // note notes a command of a script that is under way.

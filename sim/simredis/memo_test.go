@@ -33,7 +33,7 @@ var scripts = []string{
 func draw(r *rand.Rand, loaded []string) []string {
 	key := string('a' + rune(r.IntN(2)))
 	value := strings.Repeat("v", 80*r.IntN(2)) + fmt.Sprint(r.IntN(2))
-	switch r.IntN(10) {
+	switch r.IntN(14) {
 	case 0:
 		return []string{"SET", key, value, "PX", "300"}[:3+2*r.IntN(2)]
 	case 1:
@@ -44,6 +44,14 @@ func draw(r *rand.Rand, loaded []string) []string {
 		return []string{"HELLO", fmt.Sprint(2 + r.IntN(2))}
 	case 4:
 		return []string{"SELECT", fmt.Sprint(r.IntN(20) / 19)}
+	case 7:
+		return []string{"MULTI"}
+	case 8:
+		return []string{"EXEC", "x"}[:1+r.IntN(4)/3]
+	case 9:
+		return []string{"DISCARD"}
+	case 10:
+		return []string{"WATCH", key}
 	case 5, 6:
 		return []string{"EVALSHA", loaded[r.IntN(len(loaded))], "1", key, value, "200"}
 	}

@@ -112,7 +112,9 @@ func (s *redisServer) reset() {
 		}
 		c.Close()
 	}
-	*s = redisServer{redis: redis, memo: known, rate: trueClock}
+	*s = redisServer{
+		redis: redis, memo: known, rate: trueClock, loaded: make(map[string]string),
+	}
 	redis.Server().SetPreHook(s.note)
 	s.empty()
 }
@@ -129,7 +131,7 @@ func (s *redisServer) empty() {
 
 // flushScripts makes the server forget all scripts.
 func (s *redisServer) flushScripts() {
-	s.loaded = make(map[string]string)
+	clear(s.loaded)
 	s.execute(s.peer(0), []string{"SCRIPT", "FLUSH"})
 }
 
@@ -238,8 +240,9 @@ func (s *redisServer) dispatch(number int, command []string,
 		s.load(command[1]) // Redis remembers the script for EVALSHA; miniredis does not.
 	case name == "SCRIPT" && len(command) > 2 && strings.EqualFold(command[1], "LOAD"):
 		s.load(command[2])
-	case name == "SCRIPT":
-		s.loaded = make(map[string]string) // It may be FLUSH.
+	case name == "SCRIPT" && len(command) > 1 && strings.EqualFold(command[1], "FLUSH"),
+		name == "EXEC": // It may execute that.
+		clear(s.loaded)
 	case name == "SELECT":
 		p.selected = true
 	}
@@ -289,7 +292,7 @@ func (s *redisServer) transact(p *peer, command []string, reply []byte) {
 		p.open = true
 	case name == "EXEC" && !failed && string(reply) != abortedReply:
 		s.rewritten, p.queued, p.open = p.queued, nil, false
-	case name == "EXEC" || name == "DISCARD":
+	case (name == "EXEC" || name == "DISCARD") && len(command) == 1:
 		s.rewritten, p.queued, p.open = nil, nil, false
 	}
 }

@@ -1,6 +1,7 @@
 // Package simredis simulates independent Redis servers as a [sim.System]. Lock code uses a real
 // Redis client, such as go-redis, over connections in memory: see [Client]. Each command waits
-// until it is served, and each reply until it is delivered. miniredis executes the commands.
+// until it is served, and each reply until it is delivered. miniredis executes the commands; its
+// Dump shortens no value in a program with this package.
 package simredis
 
 import (

@@ -13,8 +13,8 @@ import (
 // LeftOut is what the searches of a certificate leave out, whatever they found. Checks are named by
 // their tests.
 type LeftOut struct {
-	// Sampled names the locks and checks without a complete exhaustive search.
-	Sampled []string `json:"sampled_only"`
+	// Sampled names the locks and checks that have a search that is not exhaustive and complete.
+	Sampled []string `json:"sampled"`
 	// Unexercised names the claims that no search exercised, each after its lock or check.
 	Unexercised []string `json:"unexercised"`
 	// Faults names the kinds of faults that no search had, of those that a service has.
@@ -42,8 +42,8 @@ func (c *Certificate) strike(coverage map[string]map[string]int, never []string)
 func (c *Certificate) leaveOut() {
 	out := &LeftOut{Sampled: []string{}, Unexercised: []string{}, Faults: []string{}}
 	for _, l := range c.Card.Locks {
-		complete := func(s reportcard.Searched) bool { return s.Complete }
-		if !slices.ContainsFunc(l.Searches, complete) {
+		sampled := func(s reportcard.Searched) bool { return !s.Complete }
+		if slices.ContainsFunc(l.Searches, sampled) {
 			out.Sampled = append(out.Sampled, l.Name)
 		}
 		for _, cell := range l.Of(report.NotExercised) {
@@ -77,7 +77,7 @@ func (o *LeftOut) Lines() (lines []string) {
 		what  string
 		names []string
 	}{
-		{"searched at random only", o.Sampled},
+		{"searched at random, wholly or in part", o.Sampled},
 		{"claimed and not exercised", o.Unexercised},
 		{"faults that never struck", o.Faults},
 	} {

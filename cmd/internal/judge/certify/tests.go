@@ -96,11 +96,15 @@ func localPackage(name string) bool { return strings.HasPrefix(name, ".") }
 // Skipped reports whether the test was skipped, or did not end.
 func (t *Tested) Skipped() bool { return t.Result == skipped || t.Result == interrupted }
 
-// wasInterrupted reports whether a signal ended a check.
+// wasInterrupted reports whether a signal ended a check, and no other check failed to judge.
 func (t *Tested) wasInterrupted() bool {
-	return slices.ContainsFunc(t.Checks, func(v recording.Verdict) bool {
-		return v.Outcome == recording.Interrupted
-	})
+	ended := func(v recording.Verdict) bool { return v.Outcome == recording.Interrupted }
+	return slices.ContainsFunc(t.Checks, ended) && !slices.ContainsFunc(t.Checks, unjudged)
+}
+
+// unjudged reports whether a check could not judge the lock.
+func unjudged(v recording.Verdict) bool {
+	return v.Outcome == recording.Unsound || v.Outcome == recording.Refused
 }
 
 // violated reports whether a check has found a violation.
