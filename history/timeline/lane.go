@@ -79,12 +79,14 @@ func stateOf(events []history.Event, lane int) state {
 	return s
 }
 
-// acts reports whether a process sends a request in the given events, other than to end its
-// session.
+// acts reports whether the code of a process sends a request in the given events. Its client
+// library keeps the session, and ends it.
 func acts(events []history.Event, process int32) bool {
 	return slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Process == process &&
-			(e.Kind == history.Send && e.Op != "close" || e.Kind == history.Command)
+		if e.Process != process || e.Kind != history.Send {
+			return e.Process == process && e.Kind == history.Command
+		}
+		return e.Op != "connect" && e.Op != "set-watches" && e.Op != "close"
 	})
 }
 
