@@ -36,8 +36,8 @@ func violationsOf(v *recording.Verdict) (all []violationReport) {
 	return all
 }
 
-// explain reads from the counterexample why the violation came about, and where. One that was not
-// written, or cannot be read, has no more than a signature.
+// explain reads from the counterexample why the violation came about, and where. If the file is
+// missing or cannot be read, the violation keeps its signature only.
 func (v *violationReport) explain() {
 	recorded, err := recording.Read(v.Artifact)
 	if err != nil {

@@ -151,7 +151,7 @@ type story struct {
 	names     *timeline.Names
 	primitive timeline.Primitive // generators write of a lock; lead and say reword their formats
 	v         *history.Violation
-	before    []*history.Violation // those that are explained already
+	before    []*history.Violation // explained already
 	all       []*history.Violation
 	first     string // the first sentence; see lead
 	held      string // what a znode that still exists at the end keeps from happening

@@ -37,7 +37,7 @@ func (s *story) noLeakedNodes() bool {
 	return true
 }
 
-// remains tells that a znode still exists at the end, and of which type it is.
+// remains tells that a znode still exists at the end, and its type.
 func (s *story) remains(path string, created int) {
 	e, kind, owner := &s.Events[created], "a persistent", ""
 	if e.Session != 0 {

@@ -38,8 +38,8 @@ var remembered = map[string]bool{
 }
 
 // scriptKey returns the key of a command that runs a script on the given data. It returns false if
-// the command runs none, or one that the server does not know, that may draw random numbers or run
-// its arguments, or whose data are those of another database.
+// the command runs no script, or if the script is unknown to the server, may draw random numbers,
+// may run its arguments, or may work on another database.
 func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uint64, ok bool) {
 	if len(command) < 2 || !runsScript(strings.ToUpper(command[0])) {
 		return 0, false

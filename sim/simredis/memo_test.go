@@ -58,7 +58,7 @@ func draw(r *rand.Rand, loaded []string) []string {
 	return []string{"EVAL", scripts[r.IntN(len(scripts))], "1", key, value, "200"}
 }
 
-// A server that remembers scripts replies as one that forgets them, and has the same data.
+// With and without a memo, a server has the same replies and the same data.
 func TestMemoAgrees(t *testing.T) {
 	var sums []string
 	for _, script := range scripts {

@@ -259,10 +259,12 @@ func scenario(t testing.TB, lock scenarios.Subject, plan string) *scenarios.Scen
 	return &s
 }
 
-// BenchmarkSchedule measures a schedule of a lock on a database, without faults, beside one of the
-// same lock on Redis.
+// BenchmarkSchedule measures a schedule of a lock on a database, without faults, beside those of the
+// same lock on Redis and of one that runs scripts there.
 func BenchmarkSchedule(b *testing.B) {
-	for _, lock := range []scenarios.Subject{sqllocks.UniqueIndex(), redislocks.SetNX()} {
+	for _, lock := range []scenarios.Subject{
+		sqllocks.UniqueIndex(), redislocks.SetNX(), redislocks.SetNXLease(),
+	} {
 		b.Run(lock.Name, func(b *testing.B) {
 			s := scenario(b, lock, "none")
 			locktest.RunInTest(b, func(t *testing.T) {

@@ -17,7 +17,7 @@ type LeftOut struct {
 	Sampled []string `json:"sampled"`
 	// Unexercised names the claims that no search exercised, each after its lock or check.
 	Unexercised []string `json:"unexercised"`
-	// Faults names the kinds of faults that no search had, of those that a service has.
+	// Faults names the kinds of faults that a service of the plan has and no search had.
 	Faults []string `json:"faults_never_struck"`
 }
 

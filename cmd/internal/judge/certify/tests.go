@@ -221,10 +221,7 @@ func (t *Tests) run(ctx context.Context, p *Plan) ([]Tested, error) {
 	slices.SortStableFunc(checks, func(a, b recording.Verdict) int {
 		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Test, b.Test))
 	})
-	results := readTestEvents(output, t.Package, checks)
-	if ctx.Err() != nil { // A package fails because of the signal.
-		results = slices.DeleteFunc(results, func(t Tested) bool { return t.Test == "" })
-	}
+	results := readTestEvents(output, t.Package, checks, ctx.Err() != nil)
 	for i := range results {
 		if results[i].Test == "" {
 			results[i].Said[0] = p.relative(results[i].Said[0])
@@ -302,8 +299,9 @@ func (p *Plan) relative(text string) string {
 type testEvent struct{ Action, Package, Test, Output, ImportPath, FailedBuild string }
 
 // readTestEvents returns the top-level tests that have ended, with their checks, and the packages
-// that failed without a test, in the order of their names.
-func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tested {
+// that failed without a test, in the order of their names. After a signal, packages that were built
+// fail because of it, and are left out.
+func readTestEvents(output []byte, pkg string, checks []recording.Verdict, signal bool) []Tested {
 	results := map[string]string{"pass": passed, "fail": failed, "skip": skipped}
 	said := make(map[string]string)    // of a test after its package, or of a build
 	fails := make(map[string]bool)     // packages with a failed test
@@ -320,6 +318,7 @@ func readTestEvents(output []byte, pkg string, checks []recording.Verdict) []Tes
 			said[e.Package+" "+name] += e.Output
 		case e.Action == "build-output":
 			said[e.ImportPath] += e.Output
+		case one.Result == failed && name == "" && signal && e.FailedBuild == "":
 		case one.Result == failed && name == "" && !fails[e.Package]:
 			unready[e.Package] = said[e.FailedBuild] + said[e.Package+" "]
 		case one.Result != "" && name != "" && !sub:
