@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -31,7 +32,7 @@ var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}`)
 // NewNames returns the names of the znodes that a history creates.
 func NewNames(events []history.Event) *Names {
 	n := &Names{short: make(map[string]string)}
-	used := make(map[string]int) // the number of znodes with a name
+	same := make(map[string][]string) // the znodes with a name
 	for i := range events {
 		e := &events[i]
 		if e.Kind != history.NodeCreated || n.short[e.Path] != "" || e.Process == 0 {
@@ -47,17 +48,38 @@ func NewNames(events []history.Event) *Names {
 		name := history.ProcessName(e.Process) + "#" + number
 		n.short[e.Path] = name
 		n.order = append(n.order, e.Path)
-		used[name]++
+		same[name] = append(same[name], e.Path)
 	}
-	// Znodes of several directories may have the same number.
-	for p, name := range n.short {
-		if used[name] > 1 {
-			n.short[p] = path.Base(path.Dir(p)) + "/" + name
+	for name, paths := range same {
+		if len(paths) > 1 {
+			n.distinguish(name, paths)
 		}
 	}
 	n.long = n.replacer()
 	return n
 }
+
+// distinguish puts before the common name of several znodes what tells them apart: their
+// directories, the words before their numbers, as in READ0000000001, or the order of creation.
+func (n *Names) distinguish(name string, paths []string) {
+	for _, prefix := range []func(int) string{
+		func(i int) string { return path.Base(path.Dir(paths[i])) },
+		func(i int) string { return word.FindStringSubmatch(paths[i])[1] },
+		func(i int) string { return fmt.Sprint(i + 1) },
+	} {
+		seen := make(map[string]bool)
+		for i, p := range paths {
+			n.short[p] = prefix(i) + "/" + name
+			seen[prefix(i)] = true
+		}
+		if len(seen) == len(paths) {
+			return
+		}
+	}
+}
+
+// word matches the last word of a name.
+var word = regexp.MustCompile(`(\pL*)[^\pL/]*$`)
 
 // replacer returns a replacer of paths, and of the last elements that are unlikely to be words.
 func (n *Names) replacer() *strings.Replacer {
