@@ -31,8 +31,8 @@ func PrimitiveOf(claims []history.Property, shares bool) Primitive {
 	return DoubleBarrier
 }
 
-// wordings replace phrases about a lock by phrases about the primitive. Of two phrases at one place,
-// the first counts.
+// wordings replace phrases about a lock by phrases about the primitive. Of two phrases at one
+// place, the first counts.
 var wordings = map[Primitive]*strings.Replacer{
 	Barrier: strings.NewReplacer(append([]string{
 		"asks for the lock (shared)", "calls LockShared at the barrier",
