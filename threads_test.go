@@ -19,7 +19,8 @@ import (
 // server and on three, and their runs are deterministic.
 func TestThreadsOfProductionLocks(t *testing.T) {
 	for _, subject := range []scenarios.Subject{
-		subjects.Mutex(), subjects.ReadersWriters(), subjects.Semaphore3(),
+		subjects.Mutex(), subjects.ReadersWriters(), subjects.Semaphore3(), subjects.Session(),
+		subjects.TryLock(),
 	} {
 		for _, servers := range []int{1, 3} {
 			scenario := scenarios.Scenario{

@@ -106,7 +106,7 @@ func newContender(ctx context.Context, q *queue, r rule) (*contender, error) {
 		queue: q, ctx: context.WithoutCancel(ctx), rule: r,
 		asked: Attempt{Shared: r.kind == shared, Places: r.spare + 1}, guid: id,
 		prefix: q.at(namePrefix + string(id) + nameInfixes[r.kind]), started: time.Now(),
-		retryAfter: q.retryDelay + q.retryDelay/100_000*time.Duration(id.jitter()),
+		retryAfter: q.retryDelay + id.spread(q.retryDelay*2/3),
 		cancelled:  make(chan struct{}), removed: make(chan struct{}),
 	}
 	if r.kind == writer {

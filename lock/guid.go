@@ -24,14 +24,11 @@ func (q *queue) newGUID() (guid, error) {
 	return guid(hex.EncodeToString(drawn[:])), nil
 }
 
-// jitter returns a random number that depends only on the GUID.
-func (g guid) jitter() uint16 {
+// spread returns a random duration, below the given one, that depends only on the GUID.
+func (g guid) spread(most time.Duration) time.Duration {
 	var drawn [2]byte
 	if _, err := hex.Decode(drawn[:], []byte(g[:2*len(drawn)])); err != nil {
 		panic(err) // newGUID has encoded it.
 	}
-	return binary.BigEndian.Uint16(drawn[:])
+	return most * time.Duration(binary.BigEndian.Uint16(drawn[:])) / (1 << 16)
 }
-
-// spread returns a random duration of up to 66 ms that depends only on the GUID.
-func (g guid) spread() time.Duration { return time.Duration(g.jitter()) * time.Microsecond }

@@ -22,10 +22,9 @@ type leaseKeeper struct {
 	downgraded  <-chan struct{} // nil once it was closed
 	downgrading bool            // the node must be marked as shared
 
-	interval time.Duration // between two confirmations
-	deadline time.Time     // when the last confirmation expires
-	expiry   *time.Timer   // ends the tenure at the deadline; nil before the first request
-	timer    *time.Timer   // for the next confirmation
+	deadline time.Time   // when the last confirmation expires
+	expiry   *time.Timer // ends the tenure at the deadline; nil before the first request
+	timer    *time.Timer // for the next confirmation
 }
 
 // newLeaseKeeper grants the lock, for as long as the session is proved to be alive.
@@ -33,8 +32,6 @@ func (c *contender) newLeaseKeeper() *leaseKeeper {
 	k := &leaseKeeper{
 		contender: c, tenure: newTenure(c, c.token), downgraded: c.downgraded,
 		deadline: c.provenAt().Add(c.validity),
-		// Contenders that were granted a lock together must not confirm together ever after.
-		interval: c.timeout/confirmations - min(c.guid.spread(), c.timeout/confirmations/2),
 	}
 	k.tenure.extend(k.deadline)
 	return k
@@ -100,8 +97,7 @@ func (c *contender) confirmNode() error {
 	return err
 }
 
-// confirmations is the minimum number of confirmations of a held lock per session timeout. Jitter
-// increases it by up to a factor of two.
+// confirmations is the minimum number of confirmations of a held lock per session timeout.
 const confirmations = 6
 
 // keep confirms the lock until it is unlocked or lost. Every confirmation postpones the expiry.
@@ -165,13 +161,15 @@ func (k *leaseKeeper) drainEvents() {
 }
 
 // confirmDelay returns the delay before the next request. A lock that is held only briefly needs no
-// watch.
+// watch. Contenders that were granted a lock together must not confirm together, so each takes up to
+// a tenth off.
 func (k *leaseKeeper) confirmDelay() time.Duration {
-	delay := k.interval
+	delay := k.timeout / confirmations
 	if k.ownWatch == nil || k.directoryWatch == nil && k.rule.kind != party {
 		delay = k.timeout / recentPart
 	}
-	return k.session.proof.delay(k.deadline, delay)
+	delay = k.session.proof.delay(k.deadline, delay)
+	return delay - k.guid.spread(delay/10)
 }
 
 // takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The
@@ -217,7 +215,7 @@ func (k *leaseKeeper) confirm() bool {
 		return false
 	case err != nil:
 		k.observe(Event{Kind: Retried, Err: err})
-		k.timer.Reset(retryDelay + k.guid.spread())
+		k.timer.Reset(retryDelay + k.guid.spread(retryDelay*2/3))
 	default:
 		k.deadline = k.provenAt().Add(k.validity)
 		k.tenure.extend(k.deadline)

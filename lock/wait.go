@@ -342,7 +342,7 @@ func (c *contender) recheckDelay() (delay time.Duration, recheck bool) {
 	case c.ownWatch == nil:
 		// Without the spread, a deadline of the caller may pass at the very same instant.
 		seen := time.Since(c.lastSeen)
-		return max(1, c.timeout/recentPart-seen) + c.guid.spread()/2, false
+		return max(1, c.timeout/recentPart-seen) + c.guid.spread(retryDelay/3), false
 	case c.rule.kind == shared:
 		return c.timeout, true
 	}

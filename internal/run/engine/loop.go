@@ -155,7 +155,7 @@ func (l *Loop) addProcess(p *Process) {
 	if l.threads < 2 {
 		return
 	}
-	p.Threads = []*Process{p}
+	p.Threads, p.Random = []*Process{p}, threadsRandom{l, p}
 	for t := 2; t <= l.threads; t++ {
 		thread := new(Process)
 		l.prepare(thread, p.Client)

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/interlock-sim/interlock/history"
+
 // randomBytes is an endless stream of bytes that depends only on the seed.
 type randomBytes struct{ state uint64 }
 
@@ -13,4 +15,19 @@ func (r *randomBytes) Read(p []byte) (int, error) {
 		p[i] = byte(x >> 56)
 	}
 	return len(p), nil
+}
+
+// threadsRandom is the random source of a process with several threads. Each thread draws from a
+// stream of its own, because threads that wake at the same instant draw in any order.
+type threadsRandom struct {
+	loop    *Loop
+	process *Process
+}
+
+func (r threadsRandom) Read(p []byte) (int, error) {
+	drawer := r.process
+	if process, thread := history.ProcessOf(r.loop.caller()); int(process) == drawer.Number {
+		drawer = drawer.Threads[thread-1]
+	}
+	return drawer.random.Read(p)
 }
