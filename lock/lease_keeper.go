@@ -161,8 +161,8 @@ func (k *leaseKeeper) drainEvents() {
 }
 
 // confirmDelay returns the delay before the next request. A lock that is held only briefly needs no
-// watch. Contenders that were granted a lock together must not confirm together, so each takes up to
-// a tenth off.
+// watch. Contenders that were granted a lock together must not confirm together, so each takes up
+// to a tenth off.
 func (k *leaseKeeper) confirmDelay() time.Duration {
 	delay := k.timeout / confirmations
 	if k.ownWatch == nil || k.directoryWatch == nil && k.rule.kind != party {
