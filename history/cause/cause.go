@@ -243,6 +243,21 @@ func (g *Graph) KeyBefore(event int) int {
 	return -1
 }
 
+// KeyOf returns the process that had set the key of an event before it, if the key existed, or 0.
+func (g *Graph) KeyOf(event int) int32 {
+	key := &g.Events[event]
+	for n := event - 1; n >= 0; n-- {
+		switch o := &g.Events[n]; {
+		case !o.Kind.OfKey() || o.Server != key.Server || o.Path != key.Path:
+		case o.Kind == history.KeySet:
+			return o.Process
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
 // LastChange returns the last change of a znode before an event, or -1.
 func (g *Graph) LastChange(znode string, before int) int {
 	all := g.changes[znode]

@@ -31,6 +31,12 @@ func (s *story) oneLeaderPerTerm() bool {
 		s.Events[s.v.Event].Name, v.Zxid, s.cite(s.v.Event))
 	if v.Other == 0 {
 		s.say("%s had never been the first candidate.", s.node(v.Path))
+		if listing := s.lastListing(v.Process, -1, s.v.Event); listing >= 0 {
+			s.say("%s had listed %s %s.", process(v.Process), s.children(listing), s.in(listing))
+			if told := s.learned(v.Process, listing, s.v.Event); told != "" {
+				s.say("Then it %s, and took that candidate for the leader.", told)
+			}
+		}
 	} else {
 		s.say("That contradicts what is known of the leader %s.", process(v.Other))
 	}

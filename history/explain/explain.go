@@ -75,11 +75,11 @@ func Of(events []history.Event, violations []*history.Violation) *Explanation {
 func explain(primitive timeline.Primitive, events []history.Event, violations []*history.Violation,
 ) *Explanation {
 	x := new(Explanation)
-	graph, names := cause.New(events), timeline.NewNames(events)
+	graph, names, told := cause.New(events), timeline.NewNames(events), ""
 	for n, v := range violations {
 		s := &story{
 			Graph: graph, names: names, primitive: primitive, v: v, before: violations[:n],
-			all: violations,
+			all: violations, told: told,
 		}
 		if generate := generators[v.Property]; generate == nil || !s.has(v) || !generate(s) {
 			s.text.Reset()
@@ -91,6 +91,7 @@ func explain(primitive timeline.Primitive, events []history.Event, violations []
 			s.sayFaults()
 			s.sayAssumptions()
 		}
+		told += s.whole()
 		slices.Sort(s.cited)
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
@@ -153,6 +154,7 @@ type story struct {
 	v         *history.Violation
 	before    []*history.Violation // explained already
 	all       []*history.Violation
+	told      string // what earlier explanations say
 	first     string // the first sentence; see lead
 	held      string // what a znode that still exists at the end keeps from happening
 	timed     bool   // the text tells the timeout of sessions

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -96,6 +97,7 @@ func (s *story) basis(grant int, rival string) {
 		s.unlisted(call, grant)
 		return
 	}
+	s.lostPlace(call, grant)
 	s.say("%s's last listing before that showed %s %s.", p, s.children(listing), s.in(listing))
 	listed, known := s.Listed(listing)
 	if known && own != "" && s.Events[listing].Path+"/"+base(own) == own &&
@@ -139,6 +141,32 @@ func (s *story) basis(grant int, rival string) {
 	}
 	s.say("%s, which that listing showed, still existed: created at %s.", s.node(rival),
 		s.at(created))
+}
+
+// lostPlace leads with a process that went on with an attempt although the end of a session had
+// deleted another znode of that attempt.
+func (s *story) lostPlace(call, grant int) {
+	e, own := &s.Events[grant], s.contender(grant)
+	for i := call + 1; i < grant; i++ {
+		gone := &s.Events[i]
+		if gone.Kind != history.NodeDeleted || gone.Path == own || s.SessionEnd(i) < 0 {
+			continue
+		}
+		created := s.Created(gone.Path, i)
+		if created < call || s.Events[created].Process != e.Process {
+			continue
+		}
+		told := ""
+		if over := s.next(e.Process, i, func(e *history.Event) bool {
+			return e.Kind == history.SessionState && e.Name == "expired"
+		}); over >= 0 && over < grant {
+			told = fmt.Sprintf(", and its client reported that (event %d)", s.cite(over))
+		}
+		s.lead("%s went on with its attempt and took the lock (event %d), although its %s of that "+
+			"attempt (event %d) was deleted %s%s.", process(e.Process), s.cite(grant),
+			s.node(gone.Path), s.cite(created), s.demise(i), told)
+		return
+	}
 }
 
 // assumed leads with a process that was told of a deletion and took the lock, although a rival was

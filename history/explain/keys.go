@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 )
 
@@ -139,8 +140,15 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 		told = true
 		s.unnoticed(holder, grant, before, i, fmt.Sprintf("its key %q%s %s%s", e.Path, onServer(e),
 			keyEnd(e, holder), s.later(since, i)))
-		s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e), s.in(since),
-			keyEnd(e, holder), s.in(i), s.setAnew(holder, i, before))
+		anew := s.setAnew(holder, i, before)
+		switch {
+		case mentions(s.told, i):
+		case mentions(s.first, i):
+			s.say("%s had set that key %s%s.", q, s.in(since), anew)
+		default:
+			s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e), s.in(since),
+				keyEnd(e, holder), s.in(i), anew)
+		}
 		if e.Kind == history.KeyExpired {
 			s.underWay(holder, since, i)
 		}
@@ -166,7 +174,7 @@ func (s *story) setAnew(holder int32, end, before int) string {
 	if set < 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", and %s set it (event %d)", process(s.Events[set].Process), s.cite(set))
+	text := fmt.Sprintf(", and %s set it after that (event %d)", process(s.Events[set].Process), s.cite(set))
 	if s.Events[set].Process == holder {
 		return text
 	}
@@ -235,6 +243,9 @@ func (s *story) takenOver(holder int32, grant, before int) bool {
 		s.unnoticed(holder, grant, before, i, fmt.Sprintf("%s took over its key %q%s",
 			process(e.Process), e.Path, s.later(mine, i)))
 		s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
+		if executed := s.execution(i); executed >= 0 && !mentions(s.told, i) {
+			s.say("%s replaced it by %q.", process(e.Process), s.Events[executed].Op)
+		}
 		return true
 	}
 	return false
@@ -260,16 +271,33 @@ func (s *story) unnoticed(holder int32, grant, before, loss int, how string) {
 		return
 	}
 	q := process(holder)
+	if paused := s.paused(holder, loss, before); paused >= 0 {
+		s.lead("The process of %s was paused (fault pause, event %d) and could not notice that it "+
+			"had lost the lock: %s (event %d).", q, s.cite(paused), how, s.cite(loss))
+		return
+	}
 	if loss < grant {
 		took := "took"
 		if s.Events[grant].Kind == history.Extended {
 			took = "extended"
 		}
-		s.lead("%s %s the lock (event %d) and did not notice a loss before: %s (event %d).", q,
-			took, s.cite(grant), how, s.cite(loss))
+		s.lead("%s %s the lock (event %d) that it had lost before: %s (event %d).", q, took,
+			s.cite(grant), how, s.cite(loss))
 	} else {
 		s.lead("%s did not notice that it had lost the lock: %s (event %d).", q, how, s.cite(loss))
 	}
+}
+
+// paused returns the fault that made a process stand still from one event to another, or -1.
+func (s *story) paused(number int32, from, to int) int {
+	p, _ := history.ProcessOf(number)
+	pause := s.last(p, from, func(e *history.Event) bool {
+		return e.Kind == history.Fault && e.Name == faults.Pause.String()
+	})
+	if pause < 0 || s.faultEnd(faults.Pause, pause, to) >= 0 {
+		return -1
+	}
+	return pause
 }
 
 // onServer names the server of an event if there are several.

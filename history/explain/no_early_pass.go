@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
@@ -18,24 +19,24 @@ func (s *story) noEarlyPass() bool {
 	}
 	p := process(number)
 	if other := s.v.Evidence.Other; other != 0 {
-		s.lead("%s left the barrier (event %d) while %s was still inside.", p, s.cite(s.v.Event),
-			process(other))
+		s.lead("%s left the barrier (event %d) while %s was still inside%s.", p, s.cite(s.v.Event),
+			process(other), s.lastFact(number))
 		if granted := s.last(other, s.v.Event, of(history.LockReturn)); granted >= 0 {
-			s.say("%s had entered at %s, and has not called Unlock since.", process(other),
+			s.say("%s had passed it at %s, and has not called Unlock since.", process(other),
 				s.at(granted))
 		} else if call := s.last(other, s.v.Event, of(history.LockCall)); call >= 0 {
 			s.say("%s was about to enter: it had called Lock at %s.", process(other), s.at(call))
 		}
 		return true
 	}
-	s.lead("%s passed the barrier (event %d), which needs %d processes at once.", p,
-		s.cite(s.v.Event), places)
 	call := s.last(number, s.v.Event, of(history.LockCall))
+	s.lead("%s passed the barrier (event %d), which needs %d processes at once%s.", p,
+		s.cite(s.v.Event), places, s.listed(call))
 	if call < 0 {
 		return true
 	}
-	s.say("It had called Lock at %s, and at no time of that call were so many calls open that "+
-		"could be a round of their own.", s.at(call))
+	s.say("It had called Lock at %s, and at no time of that call were %d calls open, apart from "+
+		"those of other rounds.", s.at(call), places)
 	for _, other := range s.callers(s.v.Event) {
 		back := s.last(other, s.v.Event, of(history.LockReturn))
 		if other == number || back < 0 {
@@ -48,6 +49,32 @@ func (s *story) noEarlyPass() bool {
 		s.say("The last Lock of %s to return had %s at %s.", process(other), said, s.at(back))
 	}
 	return true
+}
+
+// lastFact tells the last that a leaving process had received before the violation.
+func (s *story) lastFact(number int32) string {
+	call := s.last(number, s.v.Event, of(history.UnlockCall))
+	inputs := s.inputs(number, call, s.v.Event)
+	if call < 0 || len(inputs) == 0 {
+		return ""
+	}
+	last := inputs[len(inputs)-1]
+	r := s.Request(last)
+	if r != nil && r.Watch != nil && r.Watch.Kind == "data" && s.Events[last].Kind == history.Reply {
+		return fmt.Sprintf(", although its last reply said that %s existed (event %d): it did not "+
+			"wait for its watch %d there", s.target(r), s.cite(last), r.Watch.Number)
+	}
+	return ": last it " + s.input(last)
+}
+
+// listed tells which znodes a process has listed last since its call of Lock, such as ", after it
+// had listed c1#0 (its own, of an earlier attempt) and c1#1 (its own) (event 35)".
+func (s *story) listed(call int) string {
+	listing := s.lastListing(s.v.Evidence.Process, call, s.v.Event)
+	if call < 0 || listing < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", after it had listed %s (event %d)", s.children(listing), s.cite(listing))
 }
 
 // passedSet explains a process that passes a single barrier while it is set.

@@ -236,10 +236,6 @@ func (s *story) noPanic() bool {
 	if call >= 0 {
 		s.received(number, call)
 	}
-	if len(calls) > 1 {
-		s.say("The panicking function was called by %s.", strings.Join(calls[1:],
-			", called by "))
-	}
 	return true
 }
 

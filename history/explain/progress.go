@@ -196,7 +196,7 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 			without := ""
 			if again := s.Created(own, len(s.Events)); again >= 0 &&
 				s.lastListing(owner, r.Reply, again) < 0 {
-				without = " without listing the queue"
+				without = " without looking for that one"
 			}
 			led = s.first == ""
 			s.lead("%s waits for ever for %s: the reply to %s's create of %s was lost (event %d), "+
@@ -325,8 +325,8 @@ func (s *story) blame(owner int32, path string, created, end int, sent []*cause.
 		call = fmt.Sprintf("Unlock failed (event %d: %s)", end, e.Err)
 	}
 	if len(sent) == 0 {
-		s.lead("%s's %s and left %s (event %d) behind: %s never sent a request to delete it%s%s", q,
-			call, znode, s.cite(created), q, s.nameGiven(created, end), held)
+		s.lead("%s's %s and left %s (event %d) behind: %s%s", q, call, znode, s.cite(created),
+			s.unsought(created, end), held)
 		return true
 	}
 	last := sent[len(sent)-1]
@@ -349,6 +349,25 @@ func (s *story) blame(owner int32, path string, created, end int, sent []*cause.
 	s.show(created)
 	s.lead("%s %s, and %s never repeated it%s", which, how, q, held)
 	return true
+}
+
+// unsought tells why the creator of a znode, which never asked to delete it, left it behind: it did
+// not know the name, or did.
+func (s *story) unsought(created, end int) string {
+	q := process(s.Events[created].Process)
+	r := s.Request(created)
+	if r == nil || r.Reply < 0 || s.Events[r.Reply].Err == "" {
+		return fmt.Sprintf("%s never sent a request to delete it%s", q, s.nameGiven(created, end))
+	}
+	lost := fmt.Sprintf("no reply told %s its name (event %d: %s)", q, s.cite(r.Reply),
+		s.Events[r.Reply].Err)
+	listing := s.lastListing(r.Process, r.Reply, len(s.Events))
+	if listed, known := s.Listed(max(listing, 0)); listing >= 0 && known &&
+		slices.Contains(listed, s.Events[created].Path) {
+		return fmt.Sprintf("%s, but %s listed it later (event %d), and never sent a request to "+
+			"delete it", lost, q, s.cite(listing))
+	}
+	return fmt.Sprintf("%s, and %s never looked for it", lost, q)
 }
 
 // nameGiven tells which reply had given a process the name of its znode before an event, or returns

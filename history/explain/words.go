@@ -115,11 +115,21 @@ func (s *story) children(listing int) string {
 		name := s.node(path)
 		if created := s.Created(path, listing); created >= 0 &&
 			s.Events[created].Process == s.Events[listing].Process {
-			name += " (its own)"
+			name += " (its own" + s.ofEarlier(created, listing) + ")"
 		}
 		names = append(names, name)
 	}
 	return and(names)
+}
+
+// ofEarlier says whether a process has asked for a znode of its own in an attempt before that of
+// another event.
+func (s *story) ofEarlier(created, at int) string {
+	call := s.last(s.Events[created].Process, at, of(history.LockCall))
+	if r := s.Request(created); r != nil && r.Send < call {
+		return ", of an earlier attempt"
+	}
+	return ""
 }
 
 // inputs returns the replies and watch events that reached a process between two events.
@@ -180,7 +190,9 @@ func (s *story) input(i int) string {
 		return fmt.Sprintf("listed %s (event %d)", s.children(i), s.cite(i))
 	case r.Op == "exists+watch" || r.Op == "get+watch":
 		return fmt.Sprintf("set a watch on %s (event %d)", s.target(r), s.cite(i))
-	case r.Op == "exists" || r.Op == "get":
+	case r.Op == "get":
+		return fmt.Sprintf("read %s (event %d)", s.target(r), s.cite(i))
+	case r.Op == "exists":
 		return fmt.Sprintf("read that %s existed (event %d)", s.target(r), s.cite(i))
 	}
 	return fmt.Sprintf("got the reply to %s (event %d)", what, s.cite(i))

@@ -34,7 +34,7 @@ func (t *teller) sentence(i int) string {
 	case e.Kind <= history.Finished:
 		return t.ofLock(e)
 	case e.Kind.AtServer():
-		return ofServer(e)
+		return t.ofServer(i)
 	case e.Kind >= history.ReenterCall:
 		return t.ofHolder(e)
 	case e.Kind <= history.SessionState:
@@ -318,7 +318,8 @@ func (t *teller) ofHarness(e *history.Event) string {
 
 // ofServer describes a message between a process and a server that is no ZooKeeper, and an event in
 // such a server.
-func ofServer(e *history.Event) string {
+func (t *teller) ofServer(i int) string {
+	e := &t.graph.Events[i]
 	p, server := process(e.Process), "the server"
 	if e.Server != 0 {
 		server = fmt.Sprintf("s%d", e.Server)
@@ -331,6 +332,9 @@ func ofServer(e *history.Event) string {
 	case history.Answer:
 		return fmt.Sprintf("%s learns from %s: %s gives %s", p, server, e.Op, e.Name)
 	case history.KeySet:
+		if of := t.graph.KeyOf(i); of != 0 && of != e.Process {
+			return fmt.Sprintf("key %q of %s overwritten at %s by %s", e.Path, process(of), server, p)
+		}
 		return fmt.Sprintf("key %q set at %s by %s", e.Path, server, p)
 	case history.KeyDeleted:
 		return fmt.Sprintf("key %q deleted at %s by %s", e.Path, server, p)

@@ -156,7 +156,11 @@ func (t *teller) failure(p string, i int, what string) string {
 		}
 		text = p + "'s " + what + comma + " is refused" + failed(e)
 	}
-	if r != nil && len(r.Changes) > 0 {
+	switch {
+	case r == nil || len(r.Changes) == 0:
+	case r.Changes[0] > i:
+		text += " (it was carried out later)"
+	default:
 		text += " (it was carried out)"
 	}
 	return text
