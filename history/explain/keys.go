@@ -146,8 +146,8 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 		case mentions(s.first, i):
 			s.say("%s had set that key %s%s.", q, s.in(since), anew)
 		default:
-			s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e), s.in(since),
-				keyEnd(e, holder), s.in(i), anew)
+			s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e),
+				s.in(since), keyEnd(e, holder), s.in(i), anew)
 		}
 		if e.Kind == history.KeyExpired {
 			s.underWay(holder, since, i)
@@ -174,7 +174,8 @@ func (s *story) setAnew(holder int32, end, before int) string {
 	if set < 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", and %s set it after that (event %d)", process(s.Events[set].Process), s.cite(set))
+	text := fmt.Sprintf(", and %s set it after that (event %d)", process(s.Events[set].Process),
+		s.cite(set))
 	if s.Events[set].Process == holder {
 		return text
 	}

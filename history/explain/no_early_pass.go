@@ -59,8 +59,8 @@ func (s *story) lastFact(number int32) string {
 		return ""
 	}
 	last := inputs[len(inputs)-1]
-	r := s.Request(last)
-	if r != nil && r.Watch != nil && r.Watch.Kind == "data" && s.Events[last].Kind == history.Reply {
+	if r := s.Request(last); r != nil && s.Events[last].Kind == history.Reply &&
+		r.Watch != nil && r.Watch.Kind == "data" {
 		return fmt.Sprintf(", although its last reply said that %s existed (event %d): it did not "+
 			"wait for its watch %d there", s.target(r), s.cite(last), r.Watch.Number)
 	}

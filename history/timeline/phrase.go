@@ -333,7 +333,8 @@ func (t *teller) ofServer(i int) string {
 		return fmt.Sprintf("%s learns from %s: %s gives %s", p, server, e.Op, e.Name)
 	case history.KeySet:
 		if of := t.graph.KeyOf(i); of != 0 && of != e.Process {
-			return fmt.Sprintf("key %q of %s overwritten at %s by %s", e.Path, process(of), server, p)
+			return fmt.Sprintf("key %q of %s overwritten at %s by %s", e.Path, process(of),
+				server, p)
 		}
 		return fmt.Sprintf("key %q set at %s by %s", e.Path, server, p)
 	case history.KeyDeleted:
