@@ -279,6 +279,9 @@ type Independent interface {
 type IndependentClient interface {
 	// CanServe reports whether the client's next request can be served now.
 	CanServe() bool
+	// Syncs reports whether the client's next request changes nothing, and its reply tells nothing
+	// of what others do, as with a sync at the only server.
+	Syncs() bool
 	// Silent reports whether nothing is in flight to or from the client, its connection works, and
 	// no server will send it anything unless it asks.
 	Silent() bool

@@ -127,6 +127,11 @@ func (l *Link) Servable() (age uint64, ok bool) {
 	return l.toServer[0].age, true
 }
 
+// Syncs reports whether the oldest request that is not served yet is a sync, at the only server.
+func (l *Link) Syncs() bool {
+	return len(l.toServer) > 0 && l.toServer[0].Op == wire.OpSync && len(l.cluster.servers) == 1
+}
+
 // Deliverable returns the age of the oldest message that can be delivered, or false if there is
 // none.
 func (l *Link) Deliverable() (age uint64, ok bool) {

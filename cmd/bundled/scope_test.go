@@ -40,7 +40,7 @@ func TestScope(t *testing.T) {
 				"faults: any=1 (pauses up to 1s, clocks within 7 %) that deviate from the default " +
 				"policy at most 2 times; time passes at any moment, to the next instant at which " +
 				"something happens, by at most 1 s where something else can happen; processes that " +
-				"have not started are interchangeable",
+				"have sent only syncs are interchangeable",
 		},
 		{
 			"data that expire", "setnx-lease", "none", func(s *report.Scope) {

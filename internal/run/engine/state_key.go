@@ -58,7 +58,12 @@ func (l *Loop) touch(step sim.Step) {
 	p, now := l.Processes[process-1], l.System.Now()
 	switch step.Kind {
 	case sim.Serve: // It reaches the server, and not the process.
-		p.notified, p.served = now, true
+		p.notified = now
+		if client, known := p.Client.(sim.IndependentClient); known && client.Syncs() {
+			p.syncs++
+		} else {
+			p.served = true
+		}
 	case sim.Heal: // It reaches neither.
 	default:
 		if step.Process != process { // The threads share the handle, so their order matters.

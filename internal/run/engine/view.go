@@ -55,18 +55,15 @@ func (v View) OwnsResource(number int32) bool {
 // Ended reports whether all goroutines of a process are known to have ended.
 func (v View) Ended(number int32) bool { return v.loop.executor.Ended(v.process(number)) }
 
-// Untouched reports whether no step and no server has touched the process of a number.
-func (v View) Untouched(number int32) bool {
-	process, _ := history.ProcessOf(number)
-	p := v.process(process)
-	return p.timeline == 0 && !p.served
-}
-
-// Alike reports whether nothing tells two processes apart but their names and their random bytes:
-// neither replaces another process, and their attempts have the same number and the same modes.
-func (v View) Alike(a, b int32) bool {
+// Twins reports whether nothing tells two processes apart but their names and their random bytes:
+// neither replaces another process, their attempts have the same number and the same modes, the
+// same steps have reached them at the same times, and all requests of theirs that the service has
+// handled are syncs, which change nothing and whose replies tell nothing.
+func (v View) Twins(a, b int32) bool {
 	p, q := v.process(a), v.process(b)
-	if p.PID != 1 || q.PID != 1 || p.Cycles != q.Cycles {
+	if p.PID != 1 || q.PID != 1 || p.Cycles != q.Cycles || p.served || q.served ||
+		p.syncs != q.syncs || p.timeline != q.timeline || p.notified != q.notified ||
+		p.gateOpened != q.gateOpened {
 		return false
 	}
 	for cycle := range p.Cycles {

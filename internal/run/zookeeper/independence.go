@@ -10,6 +10,9 @@ func (c *processClient) CanServe() bool {
 	return ok
 }
 
+// Syncs reports whether the client's next request is a sync at the only server.
+func (c *processClient) Syncs() bool { return c.Link.Syncs() }
+
 // MayTimeOut reports whether time can make the client give up its connection, or decides when what
 // it sends arrives.
 func (c *processClient) MayTimeOut() bool {

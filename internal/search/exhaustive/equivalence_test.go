@@ -293,16 +293,57 @@ func TestIdleTicksChangeNothing(t *testing.T) {
 // The verdicts do not depend on the numbering of processes.
 func TestSymmetryKeepsVerdicts(t *testing.T) {
 	for _, subject := range long.Sample([]scenarios.Subject{
-		subjects.NoGUID(), locktest.NoLock(), subjects.Textbook(), subjects.DeafToExpiry(),
-		subjects.ExistsThenWait(),
+		subjects.NoGUID(), afterSync(subjects.NoGUID()), locktest.NoLock(), subjects.Textbook(),
+		subjects.DeafToExpiry(), subjects.ExistsThenWait(), afterSync(subjects.ExistsThenWait()),
+		afterSync(subjects.DeafToExpiry()), subjects.Mutex(),
 	}, 3) {
 		e := exhaustive.Search{Scenario: locktest.Planned(t, subject, 2, 1, "lose-reply=1")}
 		want := search(t, e)
 		e.Symmetry = true
-		if got := search(t, e); !maps.Equal(got.verdicts, want.verdicts) {
+		got := search(t, e)
+		if !maps.Equal(got.verdicts, want.verdicts) {
 			t.Errorf("%s: verdicts %v, want %v", subject.Name, got.verdicts, want.verdicts)
 		}
+		if got.report.States >= want.report.States {
+			t.Errorf("%s: %d states, want fewer than %d", subject.Name, got.report.States,
+				want.report.States)
+		}
 	}
+}
+
+// Processes that begin with a sync stay interchangeable until they send something else: without
+// faults there are nearly as few states as without the sync.
+func TestSymmetryAfterSync(t *testing.T) {
+	states := func(subject scenarios.Subject) int {
+		scenario := locktest.Planned(t, subject, 4, 1, "none")
+		return search(t, exhaustive.Search{Scenario: scenario, Symmetry: true}).report.States
+	}
+	if without, with := states(subjects.Textbook()), states(afterSync(subjects.Textbook())); with <
+		without || with > 2*without {
+		t.Errorf("%d states with a sync, %d without", with, without)
+	}
+}
+
+// afterSync returns a lock that sends a sync before each attempt.
+func afterSync(s scenarios.Subject) scenarios.Subject {
+	open := s.Open
+	s.Name += "-after-sync"
+	s.Limits.Requests = history.Unbounded
+	s.Open = func(p *scenarios.Process) (scenarios.Locker, error) {
+		locker, err := open(p)
+		return syncing{locker, p}, err
+	}
+	return s
+}
+
+type syncing struct {
+	scenarios.Locker
+	*scenarios.Process
+}
+
+func (s syncing) Lock(ctx context.Context) (*scenarios.Hold, error) {
+	s.Client.Sync(s.Directory) // The attempt fails by itself if there is no connection.
+	return s.Locker.Lock(ctx)
 }
 
 // A reader and a writer are not interchangeable: they are inside at once only if the writer asks

@@ -531,7 +531,7 @@ func (e *Search) newMonitor() *check.Monitor {
 }
 
 // visitKey returns the key of the state for the search. Besides the state it covers the last step
-// and the untouched processes, because the steps to try may depend on them, and the state of the
+// and which processes are twins, because the steps to try may depend on them, and the state of the
 // monitors, because the continuations that violate a property depend on that.
 func (x *dfs) visitKey(key uint64) uint64 {
 	x.monitor.Observe(x.view.Events())
@@ -542,7 +542,7 @@ func (x *dfs) visitKey(key uint64) uint64 {
 	key = hash64.Mix(hash64.Mix(key, uint64(x.idleTicks())),
 		uint64(x.lastLeaver())<<32|uint64(x.healed())|hash64.Bit(x.continuesIdle())<<63)
 	if x.search.Symmetry {
-		key = hash64.Mix(key, x.untouchedMask())
+		key = x.mixTwins(key)
 	}
 	return key
 }

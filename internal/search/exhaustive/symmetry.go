@@ -2,46 +2,46 @@ package exhaustive
 
 import (
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/base/hash64"
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// symmetric reports whether a step has an equivalent of a lower number: of the processes that
-// nothing has touched yet and that are alike, only the first need move. A schedule in which another
-// one moves becomes one that is searched if the two swap names from beginning to end (Ip and Dill,
-// "Better Verification Through Symmetry", 1996, restricted to such states). So processes are alike
-// only if the swap changes neither their scripts nor the plan of faults, nor at which of several
-// servers they begin.
+// symmetric reports whether a step has an equivalent of a lower number: of twins (see
+// [engine.View.Twins]) only the first need move. They are twins until the service handles the first
+// request of one of them that is no sync. A schedule in which another one moves becomes one that is
+// searched if the two swap names from beginning to end (Ip and Dill, "Better Verification Through
+// Symmetry", 1996, restricted to such states). So the swap must change neither the plan of faults
+// nor at which of several servers they begin.
 //
 // Processes are not quite alike, so symmetry is an option: each has its own randomness and its own
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
 // a symmetric search and have a defect. Commands refuse it with MaxDeviations and FairSuffixes,
 // because the default policy goes by the numbers of processes.
 func (x *dfs) symmetric(step sim.Step) bool {
-	if step.Process <= 0 || !x.view.Untouched(step.Process) {
-		return false
-	}
 	process, _ := history.ProcessOf(step.Process)
+	return step.Process > 0 && x.firstTwin(process) < process
+}
+
+// firstTwin returns the first process that is a twin of the process, or the process itself.
+func (x *dfs) firstTwin(process int32) int32 {
 	plan := &x.search.Scenario.Faults
 	if plan.NamesClient(process) || plan.PhasedOnServers() ||
 		x.search.Scenario.EffectiveServers() > 1 {
-		return false
+		return process
 	}
 	for number := int32(1); number < process; number++ {
-		if x.view.Untouched(number) && !plan.NamesClient(number) &&
-			x.view.Alike(number, process) {
-			return true
+		if !plan.NamesClient(number) && x.view.Twins(number, process) {
+			return number
 		}
 	}
-	return false
+	return process
 }
 
-// untouchedMask returns the untouched processes, by number modulo 64, because the search tries
-// different steps in states that differ in them.
-func (x *dfs) untouchedMask() (mask uint64) {
+// mixTwins adds to a key which processes are twins, because the search tries different steps in
+// states that differ in that.
+func (x *dfs) mixTwins(key uint64) uint64 {
 	for number := int32(1); int(number) <= x.view.Processes(); number++ {
-		if x.view.Untouched(number) {
-			mask |= 1 << (number % 64)
-		}
+		key = hash64.Mix(key, uint64(x.firstTwin(number)))
 	}
-	return mask
+	return key
 }

@@ -40,7 +40,7 @@ func (s *Scope) Exhaustive(schedules string) string {
 		text += "; the fair phase begins in every state"
 	}
 	if s.Symmetry {
-		text += "; processes that have not started are interchangeable"
+		text += "; processes that have sent only syncs are interchangeable"
 	}
 	return text
 }
