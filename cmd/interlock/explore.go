@@ -126,7 +126,8 @@ func (f *exploreFlags) explored(ctx context.Context, t *testing.T, given func(st
 	out := f.out
 	switch {
 	case inTest && f.run == "" && !given("schedule"):
-		return nil, errors.New("--run must name the test to explore")
+		return nil, errors.New("--run must name the test to explore; to explore a " +
+			"counterexample, give its directory by --schedule")
 	case inTest:
 		f.replay = f.schedule
 		return f.exploreBuilt(ctx, append(directories, ".")[0], stderr)

@@ -140,7 +140,8 @@ func (r *regression) ofBundled(packaged string) error {
 		return fmt.Errorf("--package: %w", err)
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("--package: no Go files in %s", r.directory)
+		return fmt.Errorf("no Go files in %s: --package must name the directory of the package "+
+			"that gets the test", r.directory)
 	}
 	r.Package = strings.TrimSuffix(files[0].Name.Name, "_test") + "_test"
 	return nil

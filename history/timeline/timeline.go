@@ -327,9 +327,9 @@ func (s *sheet) pause(r row) {
 	if r.ticks > 0 {
 		left = fmt.Sprintf("  %*d  %*s  ", s.number, r.event, s.clock,
 			Clock(s.Events[r.event].At))
-		text = passed + " passes"
+		text = passed + " pass"
 		if r.ticks > 1 {
-			text = fmt.Sprintf("%s passes (events %d–%d)", passed, r.from, r.event)
+			text = fmt.Sprintf("%s pass (events %d–%d)", passed, r.from, r.event)
 		}
 	}
 	s.cell(left, max(r.event, r.from), noLane, text, dim)

@@ -102,7 +102,7 @@ func TestWrite(t *testing.T) {
   11  0.008s  │  ┃  ●  c2 lists a: c1#0
   12  0.009s  │  ✂  │  FAULT cut c1, phase holding
   13  0.009s  │  ●  │  c1 learns that its connection is lost
-  16  6.009s  │  ┇  │  6 s passes (events 14–16)
+  16  6.009s  │  ┇  │  6 s pass (events 14–16)
   17  6.009s  ●  ┇  │  c1's session expires: c1#0 deleted
   18  6.009s  ●  ┇  │  c1's session expires
   19  6.010s  │  ┇  ●  c2 HAS THE LOCK, token 5

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,7 +80,12 @@ const (
 	recordingName    = "schedule.json"
 	reportName       = "report.json"
 	traceName        = "trace.jsonl"
+	timelineName     = "timeline.txt"
+	pageName         = "timeline.html"
 )
+
+// otherNames are the files of a counterexample beside its schedule.
+var otherNames = []string{reportName, traceName, timelineName, pageName}
 
 // Read reads a schedule from a file or from the directory of a counterexample. The error
 // names the file and what is wrong with it.
@@ -95,7 +99,10 @@ func Read(path string) (*Recording, error) {
 		return nil, err
 	}
 	var r Recording
-	if err := json.Unmarshal(content, &r); err != nil {
+	switch err := json.Unmarshal(content, &r); {
+	case len(content) == 0:
+		return nil, fmt.Errorf("%s is not a schedule of Interlock: it is empty", path)
+	case err != nil:
 		return nil, fmt.Errorf("%s is not a schedule of Interlock, or is damaged: %w", path,
 			inTermsOfJSON(err))
 	}
@@ -108,23 +115,41 @@ func Read(path string) (*Recording, error) {
 // fileAt returns the file of the schedule at a path, which may be the directory of a
 // counterexample.
 func fileAt(path string) (string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		if filepath.Base(path) == traceName {
-			return "", fmt.Errorf("%s is no schedule: give its directory, %s", path,
-				filepath.Dir(path))
-		}
-		return path, nil
+	beside := filepath.Join(filepath.Dir(path), recordingName)
+	if _, err := os.Stat(beside); err == nil && slices.Contains(otherNames, filepath.Base(path)) {
+		return "", fmt.Errorf("%s is no schedule: give its directory, %s", path, filepath.Dir(path))
 	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return inDirectory(path)
+	}
+	inside, _ := filepath.Glob(filepath.Join("*", filepath.Base(path), recordingName))
+	if err != nil && len(inside) == 1 {
+		return "", fmt.Errorf("%w; there is %s", err, filepath.Dir(inside[0]))
+	}
+	return path, nil // If there is no such file, reading it says so.
+}
+
+// inDirectory returns the file of the schedule in the directory of a counterexample.
+func inDirectory(path string) (string, error) {
 	name := filepath.Join(path, recordingName)
 	if _, err := os.Stat(name); err == nil {
 		return name, nil
 	}
-	inside, err := fs.Glob(os.DirFS(path), "*/"+recordingName)
-	if err != nil || len(inside) == 0 {
-		return name, err
+	var inside []string
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := filepath.Glob(filepath.Join(path, pattern, recordingName))
+		if err != nil {
+			return "", err
+		}
+		inside = append(inside, found...)
+	}
+	if len(inside) == 0 {
+		return "", fmt.Errorf("%s is no directory of a counterexample: it has no %s", path,
+			recordingName)
 	}
 	for i := range inside {
-		inside[i] = filepath.Join(path, filepath.Dir(inside[i]))
+		inside[i] = filepath.Dir(inside[i])
 	}
 	return "", fmt.Errorf("%s holds counterexamples: name one, such as %s", path,
 		strings.Join(inside[:min(3, len(inside))], " or "))
@@ -381,11 +406,11 @@ func (c *Counterexample) writeFiles(draft, directory string) error {
 	if err := file.WriteJSON(filepath.Join(draft, reportName), report); err != nil {
 		return err
 	}
-	if err := file.Write(filepath.Join(draft, "timeline.txt"), explained.Write); err != nil {
+	if err := file.Write(filepath.Join(draft, timelineName), explained.Write); err != nil {
 		return err
 	}
 	shown := &page.Page{Data: page.New(c.about(directory), explained)}
-	if err := file.Write(filepath.Join(draft, "timeline.html"), shown.Write); err != nil {
+	if err := file.Write(filepath.Join(draft, pageName), shown.Write); err != nil {
 		return err
 	}
 	return file.Write(filepath.Join(draft, traceName), history.NewLog(c.Result.Events).Write)
