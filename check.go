@@ -538,10 +538,14 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 		t.Fatalf("%s fails %s:\n%s%s", path, comparedTo(stored, result),
 			describeRun(t, recorded, result), howToSearch(t, path))
 	}
-	if stored.Violates() {
-		t.Logf("%s: no violation any more; recorded was %s", path, stored.Signature)
-	} else {
+	switch {
+	case !stored.Violates():
 		t.Logf("%s: no violation, as recorded", path)
+	case !recorded.Subject.Claimed(history.Property(stored.Property)):
+		t.Logf("%s: not judged: recorded was %s, and this run does not claim that property", path,
+			stored.Signature)
+	default:
+		t.Logf("%s: no violation any more; recorded was %s", path, stored.Signature)
 	}
 	gone := len(replay.Skipped) + len(replay.Unreached())
 	return gone == 0 || gone < len(stored.Deviations)

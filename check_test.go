@@ -284,6 +284,12 @@ func TestCheck(t *testing.T) {
 			relative + ": no violation any more; recorded was progress: a process waits for the " +
 				"lock for ever\n",
 		},
+		"replayed without the claim": {
+			[]string{broken, "INTERLOCK_REPLAY=" + relative, "INTERLOCK_CLAIMS=fifo"},
+			true,
+			relative + ": not judged: recorded was progress: a process waits for the lock for " +
+				"ever, and this run does not claim that property\n",
+		},
 		"replayed with another trace": {
 			[]string{broken, "INTERLOCK_REPLAY=other.json"},
 			false,
