@@ -322,3 +322,21 @@ func writes(op string) bool {
 	}
 	return false
 }
+
+// Missed returns the znodes that existed when a server handled a listing and that the listing does
+// not show: the server had not applied their creations yet.
+func (g *Graph) Missed(listing int) (paths []string) {
+	r := g.Request(listing)
+	listed, known := g.Listed(listing)
+	if r == nil || !known || r.Serve < 0 {
+		return nil
+	}
+	for i := range g.Events[:r.Serve] {
+		e := &g.Events[i]
+		if e.Kind == history.NodeCreated && history.Directory(e.Path) == r.Path &&
+			!slices.Contains(listed, e.Path) && g.Live(e.Path, r.Serve) {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
+}

@@ -357,10 +357,18 @@ func (s *story) unsought(created, end int) string {
 	q := process(s.Events[created].Process)
 	r := s.Request(created)
 	if r == nil || r.Reply < 0 || s.Events[r.Reply].Err == "" {
-		return fmt.Sprintf("%s never sent a request to delete it%s", q, s.nameGiven(created, end))
+		return fmt.Sprintf("%s never sent a request to delete it%s%s", q,
+			s.nameGiven(created, end), s.offline(r, end))
 	}
 	lost := fmt.Sprintf("no reply told %s its name (event %d: %s)", q, s.cite(r.Reply),
 		s.Events[r.Reply].Err)
+	for i := r.Reply; i < len(s.Events); i++ {
+		if s.Events[i].Process == r.Process && s.Events[i].Kind == history.Reply &&
+			slices.Contains(s.Missed(i), s.Events[created].Path) {
+			return fmt.Sprintf("%s, and %s looked for it (event %d) at a server that had not "+
+				"applied its creation yet", lost, q, s.cite(i))
+		}
+	}
 	listing := s.lastListing(r.Process, r.Reply, len(s.Events))
 	if listed, known := s.Listed(max(listing, 0)); listing >= 0 && known &&
 		slices.Contains(listed, s.Events[created].Path) {
@@ -368,6 +376,15 @@ func (s *story) unsought(created, end int) string {
 			"delete it", lost, q, s.cite(listing))
 	}
 	return fmt.Sprintf("%s, and %s never looked for it", lost, q)
+}
+
+// offline says that the client of the process of a request had no connection at an event.
+func (s *story) offline(r *cause.Request, end int) string {
+	if r == nil || s.lastState(r.Process, end, "disconnected") <=
+		s.lastState(r.Process, end, "has-session") {
+		return ""
+	}
+	return ", while its client had no connection"
 }
 
 // nameGiven tells which reply had given a process the name of its znode before an event, or returns
