@@ -153,7 +153,7 @@ func (s *story) lostPlace(call, grant int) {
 			continue
 		}
 		created := s.Created(gone.Path, i)
-		if created < call || s.Events[created].Process != e.Process {
+		if created < max(call, 0) || s.Events[created].Process != e.Process {
 			continue
 		}
 		told := ""
