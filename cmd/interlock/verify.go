@@ -103,6 +103,11 @@ func modelNames() []string {
 	return names
 }
 
+// errTorn ends the judgement of an incomplete history that shows no violation. With --clocks it is
+// none: a process may have died before it wrote more.
+var errTorn = exit.With(exit.Internal,
+	errors.New("no violation found, but the result is inconclusive: the history is incomplete"))
+
 func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	properties, err := parseProperties(f.properties)
 	if err != nil {
@@ -157,13 +162,23 @@ func (f *verifyFlags) run(paths []string, stdin io.Reader, stdout, stderr io.Wri
 	for i := range judgements {
 		judgements[i].nameProcesses(processes)
 	}
-	if f.json {
-		if err := file.EncodeJSON(stdout, judgements); err != nil {
-			return exit.With(exit.Internal, err)
-		}
-		return statusOf(judgements)
+	err = f.print(stdout, log, processes, judgements)
+	if err == nil && recorded.torn && f.clocks == "" {
+		return errTorn
 	}
-	return printJudgements(stdout, log, processes, judgements)
+	return err
+}
+
+func (f *verifyFlags) print(w io.Writer, log *history.Log, processes *production.Processes,
+	judgements []judgement,
+) error {
+	if !f.json {
+		return printJudgements(w, log, processes, judgements)
+	}
+	if err := file.EncodeJSON(w, judgements); err != nil {
+		return exit.With(exit.Internal, err)
+	}
+	return statusOf(judgements)
 }
 
 // parseClocks returns the clocks and the pauses of the flags.

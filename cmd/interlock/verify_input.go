@@ -11,6 +11,8 @@ import (
 
 	"github.com/interlock-sim/interlock/cmd/internal/otlp"
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/run/engine"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
 // A verifyInput is the histories that verify judges, with their names. Those of spans come last.
@@ -18,6 +20,7 @@ type verifyInput struct {
 	logs     []*history.Log
 	names    []string
 	spans    bool
+	torn     bool // the last line of one is incomplete
 	warnings string
 }
 
@@ -79,11 +82,24 @@ func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) err
 	}
 	switch {
 	case errors.Is(err, history.ErrTorn):
+		in.torn = true
 		in.warnings += fmt.Sprintf("%s: %v; it is left out\n", name, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w%s", name, err, traceBeside(path))
+	case filepath.Base(path) == traceName && len(in.logs) > 0:
+		return checkTrace(path, in.logs[len(in.logs)-1])
 	}
 	return nil
+}
+
+// checkTrace returns an error if the history of a counterexample is not that of its schedule.
+func checkTrace(path string, log *history.Log) error {
+	recorded, err := recording.Read(filepath.Join(filepath.Dir(path), "schedule.json"))
+	if err == nil && recorded.TraceHash != engine.TraceHash(log.Hash()) {
+		return fmt.Errorf("%s: damaged or edited: its trace hash is %016x, and schedule.json says %v",
+			path, log.Hash(), recorded.TraceHash)
+	}
+	return nil // A history need not have a schedule beside it.
 }
 
 // traceName is the name of the history in the directory of a counterexample.
