@@ -96,8 +96,8 @@ func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) err
 func checkTrace(path string, log *history.Log) error {
 	recorded, err := recording.Read(filepath.Join(filepath.Dir(path), "schedule.json"))
 	if err == nil && recorded.TraceHash != engine.TraceHash(log.Hash()) {
-		return fmt.Errorf("%s: damaged or edited: its trace hash is %016x, and schedule.json says %v",
-			path, log.Hash(), recorded.TraceHash)
+		return fmt.Errorf("%s: damaged or edited: its trace hash is %016x, and schedule.json says "+
+			"%v", path, log.Hash(), recorded.TraceHash)
 	}
 	return nil // A history need not have a schedule beside it.
 }
