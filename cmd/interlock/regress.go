@@ -187,9 +187,9 @@ func (r *regression) ofBuilt(packaged string) error {
 		return err
 	}
 	r.directory, r.copied, r.built = packaged, true, true
-	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test),
+	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test.Name),
 		filepath.Base(absolute)))
-	return r.beside(test)
+	return r.beside(test.Name)
 }
 
 // importPath returns the import path of the package in a directory.

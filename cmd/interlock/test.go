@@ -97,7 +97,7 @@ Exit status:
 			if _, err := os.Stat(directory); err != nil && strings.HasPrefix(directory, "Test") {
 				return fmt.Errorf("%w: did you mean --run %s?", err, directory)
 			}
-			return f.runTest(cmd, directory)
+			return f.runTest(cmd.Context(), directory, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.define(command.Flags())
@@ -191,20 +191,20 @@ func (f *testFlags) validate() error {
 }
 
 // runTest runs the tests and reports their outcome.
-func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
+func (f *testFlags) runTest(ctx context.Context, pattern string, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
 	if f.step {
-		return stepThrough(cmd.Context(), func() (*explored, error) {
-			return f.exploreBuilt(cmd.Context(), pattern, cmd.ErrOrStderr())
+		return stepThrough(ctx, func() (*explored, error) {
+			return f.exploreBuilt(ctx, pattern, stderr)
 		})
 	}
-	o, err := f.openOutputs(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	ctx, output := cmd.Context(), watch(o, pattern)
+	output := watch(o, pattern)
 	outcome, ended := f.perform(ctx, pattern, output, o.warnings)
 	output.end()
 	if ctx.Err() != nil {
