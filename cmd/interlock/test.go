@@ -108,6 +108,8 @@ Exit status:
 // buildFlags are the flags of [testFlags.defineBuild].
 var buildFlags = []string{"run", "glue", schedulerFlag, "claims", "tags", "interlock"}
 
+const keepGoingUsage = "gather a failure of each signature and cause, not only the first"
+
 // defineBuild defines the flags that say which tests are built, and how.
 func (f *testFlags) defineBuild(flags *pflag.FlagSet) {
 	flags.StringVar(&f.run, "run", "", "run only tests that match the `regexp`")
@@ -128,7 +130,7 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
-		"gather all distinct failures instead of only the first")
+		keepGoingUsage)
 	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
 	flags.BoolVar(&f.step, "step", false, "with --replay, go through the schedule step by step")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
