@@ -63,8 +63,8 @@ var errScheduler = recording.ErrScheduler
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
 // [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
-// of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, that
-// is, one for each signature of a violation; INTERLOCK_IDLE_TICKS is the number of idle ticks of an
+// of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, by the
+// signature of the violation and its cause; INTERLOCK_IDLE_TICKS is the number of idle ticks of an
 // exhaustive search. With a random seed, run go test with -count=1, because its cache does not know
 // the seed.
 //
@@ -426,29 +426,6 @@ func unsettled(r *report.Runs) string {
 	}
 	return fmt.Sprintf("\n%d schedules reached a bound of time or steps with requests in flight",
 		r.Unsettled)
-}
-
-// failWithDistinct shrinks and writes every distinct failure, reports each as soon as it is
-// written, and ends the test.
-func failWithDistinct(ctx context.Context, t *testing.T, c *campaign.Campaign,
-	r *report.Runs, verdict *verdict,
-) {
-	t.Helper()
-	distinct := 0
-	for group := range shrink.Distinct(ctx, t, c, r, func(int) {}) {
-		distinct += len(group.Failures)
-		if group.Err != nil {
-			t.Errorf("%v, seed %d: %v", &c.Scenario, c.Seed, group.Err)
-			continue
-		}
-		t.Error(describeFailure(t, c, r, group.Schedule, group.Counterexample,
-			verdict))
-		for _, d := range group.Failures {
-			t.Logf("%s: by any cause in %d of %d schedules, first in schedule %d", d.Signature,
-				d.Schedules, r.Schedules, d.First.Schedule)
-		}
-	}
-	t.Fatalf("%d distinct failures in %d schedules", distinct, r.Schedules)
 }
 
 // describeFailure writes the shrunk form of a failed schedule and describes it.

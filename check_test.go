@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/recording"
 	"github.com/interlock-sim/interlock/internal/testkit/locktest"
-	"github.com/interlock-sim/interlock/internal/testkit/long"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/scenarios/subjects"
 	"github.com/interlock-sim/interlock/simzk/client/real"
@@ -446,24 +444,6 @@ func TestCheckStrategy(t *testing.T) {
 			!strings.Contains(printed, tc.want) {
 			t.Errorf("%s: passed %v, want %v and %q:\n%s", name, passed, tc.passes, tc.want,
 				printed)
-		}
-	}
-}
-
-// With INTERLOCK_KEEP_GOING a test reports and records every distinct failure.
-func TestCheckKeepsGoing(t *testing.T) {
-	for _, strategy := range long.Sample([]string{"exhaustive", ""}, 1) {
-		directory := t.TempDir()
-		printed, passed := runChecked(t, directory, variantVariable+"=several failures",
-			"INTERLOCK_KEEP_GOING=1", "INTERLOCK_SCHEDULES=400", "INTERLOCK_STRATEGY="+strategy)
-		found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*", "*"))
-		last := regexp.MustCompile(`: (\d+) distinct failures in (\d+) schedules\n`).
-			FindStringSubmatch(printed)
-		if passed || err != nil || len(found) < 2 || last == nil || last[2] != "400" ||
-			strings.Count(printed, "\n        replay INTERLOCK_REPLAY='") != len(found) ||
-			last[1] != strconv.Itoa(strings.Count(printed, " schedules, first in schedule ")) {
-			t.Errorf("strategy %q: passed %v, error %v, counterexamples %v:\n%s", strategy, passed,
-				err, found, printed)
 		}
 	}
 }

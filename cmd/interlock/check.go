@@ -162,7 +162,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.DurationVar(&f.severity.Latency, "link-latency", 0,
 		fmt.Sprintf("latency of slow links (default %v)", faults.DefaultLatency))
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
-		"gather all distinct failures instead of only the first")
+		keepGoingUsage)
 	flags.StringVar(&f.requireCoverage, "require-coverage", "",
 		"`cells` where faults must strike: all, kinds or kind@phase")
 	flags.StringVar(&f.seed, "seed", "1", "random seed: a number, or random")

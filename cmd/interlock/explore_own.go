@@ -47,7 +47,11 @@ func exploreRecorded(ctx context.Context, t *testing.T, path, out string, stderr
 ) {
 	r, err := newReplayer(path)
 	if other := (*notBundled)(nil); errors.As(err, &other) {
-		return other.explore(ctx, out, stderr)
+		test, err := other.test(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return test.explore(ctx, out, stderr)
 	}
 	if err != nil {
 		return nil, err
@@ -60,14 +64,12 @@ func exploreRecorded(ctx context.Context, t *testing.T, path, out string, stderr
 }
 
 // explore explores from the counterexample on in the test that replays it.
-func (n *notBundled) explore(ctx context.Context, out string, stderr io.Writer) (*explored,
-	error,
-) {
-	own, err := n.test()
+func (o *ownLock) explore(ctx context.Context, out string, stderr io.Writer) (*explored, error) {
+	r, err := recording.Read(o.path)
 	if err != nil {
 		return nil, err
 	}
-	if err := own.prepare(ctx); err != nil {
+	if err := o.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if out != "" {
@@ -76,17 +78,17 @@ func (n *notBundled) explore(ctx context.Context, out string, stderr io.Writer) 
 		}
 	}
 	served := &servedTest{
-		ctx: ctx, name: own.test.Name, lock: n.recording.Lock, packaged: own.packaged,
+		ctx: ctx, name: o.test.Name, lock: r.Lock, packaged: o.packaged,
 		stderr: stderr,
 		command: func(ctx context.Context) *exec.Cmd {
-			command := own.goTest(ctx, servedFlags...)
+			command := o.goTest(ctx, servedFlags...)
 			if out != "" {
 				command.Env = append(command.Env, recording.OutVariable+"="+out)
 			}
 			return command
 		},
 	}
-	_, recorded, err := recordedTest(n.path, n.recording)
+	_, recorded, err := recordedTest(o.path, r)
 	if err != nil {
 		return nil, err
 	}

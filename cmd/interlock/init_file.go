@@ -272,7 +272,7 @@ func (f *firstTest) path() string { return filepath.Join(f.directory, f.File) }
 // Imports returns the imports of the test: those of the standard library, "", the others.
 func (f *firstTest) Imports() []string {
 	paths := append([]string{
-		"errors", "testing", interlockModule, interlockModule + "/faults",
+		"testing", interlockModule, interlockModule + "/faults",
 		interlockModule + "/history", interlockModule + "/scenarios",
 	}, f.imports...)
 	slices.SortFunc(paths, func(a, b string) int {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,36 +13,63 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// These match what init offers in comments: claims, a preset instead of their list, and the code
-// for a lock that reports its loss, between the example's first line and the end.
+// These match what init says to remove or to put in, in the order of the file.
 var (
-	claimComment  = regexp.MustCompile(`(?m)^(\t+)// (history\.\w+,)`)
-	presetComment = regexp.MustCompile(
-		`(?ms)^\t+// (Claims: history\.\w+\(\),\n)\t+Claims: .*?\},\n`)
-	lossComment = regexp.MustCompile(
-		`(?s)\t// For example:\n\t//   ([^\n]*\n).*lost:\n(.*?)\treturn nil, .*?\n`)
+	firstLine     = regexp.MustCompile(`(?m)(^func interlockScenario.*\n).*\n`)
+	presetComment = regexp.MustCompile(`(?ms)^\t+// (Claims: history\.\w+\(\),\n)(\t+Claims: .*?\},\n)`)
+	claimComment  = regexp.MustCompile(`(?m)^(\t+)// (history\.\w+,)$`)
+	emptySchema   = regexp.MustCompile("`` /\\*.*\\*/")
+	mutexComment  = regexp.MustCompile(`(?m)^\t// (lock := .*\n)\t// (return scenarios\.Mutex.*\n)`)
+	lossComment   = regexp.MustCompile(
+		`(?s)\t// (lock := [^\n]*\n).*import context, and.*\n(\t// return scenarios\.LockerFunc.*nil\n)`)
+	noLock = regexp.MustCompile(`(?m)^\treturn nil, nil .*\n`)
 )
 
-// claimingPreset returns the test with the preset and a lock that reports its loss.
-func claimingPreset(t *testing.T, content string) string {
-	if !presetComment.MatchString(content) || !lossComment.MatchString(content) {
-		t.Fatalf("no preset or no example in\n%s", content)
+// instructed returns the tests that a user makes of the one that init has written, by its comments:
+// with some claims, with all, with the preset and a lock that reports its loss.
+func instructed(t *testing.T, content string) map[string]string {
+	for _, r := range []*regexp.Regexp{firstLine, presetComment, mutexComment, lossComment, noLock} {
+		if !r.MatchString(content) {
+			t.Fatalf("no %v in\n%s", r, content)
+		}
 	}
-	content = presetComment.ReplaceAllString(content, "$1")
-	content = lossComment.ReplaceAllString(content, "$1$2")
-	content = strings.ReplaceAll(content, "\t//   ", "\t")
-	return strings.Replace(content, "\t\"errors\"", "\t\"context\"", 1) + `
+	content = noLock.ReplaceAllString(firstLine.ReplaceAllString(content, "$1"), "")
+	content = emptySchema.ReplaceAllString(content, "`\nCREATE TABLE locks (name TEXT)`")
+	simple := mutexComment.ReplaceAllString(content, "\t$1\t$2") + `
+type simpleLock struct{}
+
+func (simpleLock) Lock() error   { return nil }
+func (simpleLock) Unlock() error { return nil }
+
+func NewLock(any, string) (l simpleLock) { return l }
+`
+	some := simple
+	for _, claim := range []string{"Progress", "ClientMutualExclusion", "Quiescence"} {
+		some = strings.Replace(some, "// history."+claim+",", "history."+claim+",", 1)
+	}
+	losing := lossComment.FindStringSubmatch(content)
+	lock := "\t" + losing[1] + strings.ReplaceAll(losing[2], "\t// ", "\t")
+	lossy := strings.Replace(content, losing[0], lock, 1)
+	lossy = strings.Replace(lossy, "\t\"testing\"", "\t\"context\"\n\t\"testing\"", 1)
+	if strings.Contains(lossy, "\t\"database/sql\"") { // The imports are sorted.
+		lossy = strings.Replace(lossy, "\t\"context\"\n", "", 1)
+		lossy = strings.Replace(lossy, "\t\"database", "\t\"context\"\n\t\"database", 1)
+	}
+	return map[string]string{
+		"some": some, "all": claimComment.ReplaceAllString(simple, "$1$2"),
+		"preset": presetComment.ReplaceAllString(lossy, "\t\t\t$1") + `
 type lossyLock struct{}
 
 func (lossyLock) Lock(context.Context) (<-chan struct{}, error) { return nil, nil }
 func (lossyLock) Unlock(context.Context) error                  { return nil }
 
 func NewLock(any, string) (l lossyLock) { return l }
-`
+`,
+	}
 }
 
-// Each test that init writes compiles in another module: as it is, with every claim, and with the
-// preset and a lock that reports its loss.
+// Each test that init writes compiles in another module: as it is, and once its instructions are
+// followed. gofmt leaves all as they are.
 func TestInitCompiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -64,13 +92,17 @@ func TestInitCompiles(t *testing.T) {
 		}
 		name := kind.service + "_" + kind.shapes[0]
 		m.write(t, filepath.Join(name, firstTestName), string(content))
-		claiming := claimComment.ReplaceAllString(string(content), "$1$2")
-		if strings.Count(claiming, "\thistory.") != len(kind.Claims()) || len(kind.Claims()) < 6 {
+		tests := instructed(t, string(content))
+		if n := len(kind.Claims()); n < 6 || strings.Count(tests["all"], "\n\t\t\t\thistory.") != n ||
+			strings.Count(tests["some"], "\n\t\t\t\thistory.") != 3 {
 			t.Errorf("%s offers %v", name, kind.Claims())
 		}
-		m.write(t, filepath.Join(name+"_claiming", firstTestName), claiming)
-		m.write(t, filepath.Join(name+"_preset", firstTestName),
-			claimingPreset(t, string(content)))
+		for how, text := range tests {
+			if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {
+				t.Errorf("%s %s: error %v, gofmt makes\n%s\nof\n%s", name, how, err, formatted, text)
+			}
+			m.write(t, filepath.Join(name+"_"+how, firstTestName), text)
+		}
 	}
 	vet := exec.Command("go", "vet", "-mod=mod", "./...")
 	vet.Dir, vet.Env = root, append(os.Environ(), "GOWORK=off")

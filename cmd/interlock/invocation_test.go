@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +24,9 @@ func TestQuoted(t *testing.T) {
 	} {
 		if got := shellQuote(argument); got != want {
 			t.Errorf("quoted(%q) is %s, not %s", argument, got, want)
+		}
+		if got := shellWords("a  " + want + " b"); !slices.Equal(got, []string{"a", argument, "b"}) {
+			t.Errorf("the words of a %s b are %q", want, got)
 		}
 	}
 }
@@ -58,5 +63,24 @@ func TestReplayCommand(t *testing.T) {
 				t.Errorf("%s, not %s", got, test.want)
 			}
 		})
+	}
+}
+
+// Of a recorded command only flags count that add no code and write nothing.
+func TestRecordedFlags(t *testing.T) {
+	f, err := recordedFlags("'my tools/interlock' test './a b' --claims fifo --tags x,y --scheduler")
+	if err != nil || f.claims != "fifo" || f.tags != "x,y" || !f.scheduler || f.out != defaultOut ||
+		f.schedules == 0 {
+		t.Errorf("%+v, error %v", f, err)
+	}
+	for command, want := range map[string]string{
+		"interlock test . --glue x_test.go": "its --glue names code from elsewhere",
+		"interlock test . --interlock=evil": "its --interlock names code from elsewhere",
+		"interlock test . --json report.go": "its command has an unknown flag: --json",
+		"rm -rf .":                          "its command is not that of interlock test",
+	} {
+		if _, err := recordedFlags(command); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", command, err, want)
+		}
 	}
 }

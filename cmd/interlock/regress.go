@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -35,10 +35,11 @@ func newRegress() *cobra.Command {
 		Short: "Write a Go test that replays a counterexample",
 		Long: `Regress writes a test that fails as long as the schedule of the counterexample
 in DIR violates a property. If a test of your own has found it, the new test
-goes into the same package; if interlock test ran that, --package names its
-directory, by default the current one. For a bundled lock, the test goes with a
-copy of the counterexample into the package of --package, by default the current
-directory; put your lock in the place of the bundled one there.
+goes into the same package; if interlock test ran that in another module than
+that of the current directory, --package names the package's directory. For a
+bundled lock, the test goes with a copy of the counterexample into the package
+of --package, by default the current directory; put your lock in the place of
+the bundled one there.
 
 An existing file with other contents is an error.`,
 		Example: "  interlock regress interlock-failures/no-recheck-fifo-0123456789abcdef",
@@ -53,7 +54,7 @@ An existing file with other contents is an error.`,
 			if cmd.Flags().Changed("package") && packaged == "" {
 				return errors.New("--package needs a directory")
 			}
-			r, err := newRegression(arguments[0], packaged)
+			r, err := newRegression(cmd.Context(), arguments[0], packaged)
 			if err != nil {
 				return err
 			}
@@ -91,7 +92,7 @@ func (r *regression) LocksName() string { return path.Base(r.Locks) }
 
 // newRegression returns the test for the counterexample in a directory. An empty package is the one
 // of the test that found it or, for a bundled lock, the current directory.
-func newRegression(source, packaged string) (*regression, error) {
+func newRegression(ctx context.Context, source, packaged string) (*regression, error) {
 	if info, err := os.Stat(source); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
@@ -112,7 +113,7 @@ func newRegression(source, packaged string) (*regression, error) {
 	if _, unknown := bundled.Named(recorded.Lock); unknown == nil {
 		err = r.ofBundled(packaged)
 	} else {
-		err = r.ofOwn(packaged)
+		err = r.ofOwn(ctx, packaged)
 	}
 	r.path = filepath.Join(r.directory, fmt.Sprintf("replay_%s_%s_test.go",
 		snakeCase(recorded.Lock), recorded.TraceHash))
@@ -148,11 +149,11 @@ func (r *regression) ofBundled(packaged string) error {
 }
 
 // ofOwn sets where the test of a user's own lock goes: to the test that found it.
-func (r *regression) ofOwn(packaged string) error {
+func (r *regression) ofOwn(ctx context.Context, packaged string) error {
 	own, err := newOwnLock(r.source)
 	switch {
 	case errors.Is(err, recording.ErrBuilt):
-		return r.ofBuilt(cmp.Or(packaged, "."))
+		return r.ofBuilt(ctx, packaged)
 	case err != nil:
 		return err
 	}
@@ -172,12 +173,17 @@ func (r *regression) ofOwn(packaged string) error {
 }
 
 // ofBuilt sets where the test goes if interlock test ran the test that found the counterexample.
-func (r *regression) ofBuilt(packaged string) error {
+// An empty package is looked for in the current directory's module.
+func (r *regression) ofBuilt(ctx context.Context, packaged string) error {
 	test, found, err := recording.BuiltTest(r.source)
 	if err != nil {
 		return err
 	}
-	if is, err := importPath(packaged); err != nil {
+	if packaged == "" {
+		if packaged, err = directoryOf(ctx, found); err != nil {
+			return fmt.Errorf("--package must name the directory of the test: %w", err)
+		}
+	} else if is, err := importPath(packaged); err != nil {
 		return fmt.Errorf("--package: %w", err)
 	} else if is != found {
 		return fmt.Errorf("--package must name the directory of %s, whose test found the "+
@@ -188,9 +194,9 @@ func (r *regression) ofBuilt(packaged string) error {
 		return err
 	}
 	r.directory, r.copied, r.built = packaged, true, true
-	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test),
+	r.Artifact = filepath.ToSlash(filepath.Join(recording.Corpus(test.Name),
 		filepath.Base(absolute)))
-	return r.beside(test)
+	return r.beside(test.Name)
 }
 
 // importPath returns the import path of the package in a directory.

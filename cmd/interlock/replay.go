@@ -48,7 +48,8 @@ The schedule of a lock of your own is replayed by the test that found it.
 Replay shows what was recorded, with the status of that, and the command of the
 test. --run and --step run the test: go test executes code of the directory, and
 a counterexample may come from someone else. They run only the command that the
-test writes, in the package where the test wrote it.
+test writes, in the package where the test wrote it or, if interlock test ran it
+without --glue, in a package of the current directory's module.
 
 Exit status:
   0  no violation, or --step

@@ -21,9 +21,19 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
-// An ownLock is a test that replays a counterexample of a user's own lock.
+// A replayingTest is a test that replays a counterexample of a user's own lock.
+type replayingTest interface {
+	command() string // of the shell
+	replay(ctx context.Context, stdout, stderr io.Writer) error
+	// explore explores from the counterexample on. Schedules are saved below out; if that is
+	// empty, where they usually are.
+	explore(ctx context.Context, out string, stderr io.Writer) (*explored, error)
+}
+
+// An ownLock is a [replayingTest] that go test runs.
 type ownLock struct {
 	test      *recording.GoTest
+	path      string   // of the counterexample
 	packaged  string   // the directory of the test's package
 	scheduled bool     // the schedule decides the order of goroutines
 	flags     []string // of go test, for that
@@ -40,7 +50,7 @@ func newOwnLock(path string) (*ownLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownLock{test: test, packaged: packaged}, nil
+	return &ownLock{test: test, path: path, packaged: packaged}, nil
 }
 
 // A notBundled is the error for a recording of a lock that is not bundled.
@@ -63,11 +73,14 @@ func (n *notBundled) isCounterexample() bool {
 }
 
 // test returns the test that replays the counterexample.
-func (n *notBundled) test() (*ownLock, error) {
+func (n *notBundled) test(ctx context.Context) (replayingTest, error) {
 	if !n.isCounterexample() {
 		return nil, n
 	}
 	own, err := newOwnLock(n.path)
+	if errors.Is(err, recording.ErrBuilt) {
+		return newBuiltLock(ctx, n.path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
 	}
@@ -77,23 +90,24 @@ func (n *notBundled) test() (*ownLock, error) {
 
 // replay runs the test that replays the counterexample, or shows what is recorded.
 func (n *notBundled) replay(ctx context.Context, f *replayFlags, stdout, stderr io.Writer) error {
-	own, err := n.test()
 	switch {
-	case f.run && err != nil:
-		return err
 	case f.run:
-		return own.runOwn(ctx, stdout, stderr)
+		test, err := n.test(ctx)
+		if err != nil {
+			return err
+		}
+		return test.replay(ctx, stdout, stderr)
 	case !n.isCounterexample():
 		return n
 	case f.timesGiven:
 		return errors.New("--times has no effect on a recording that is only shown; " +
 			"--run runs the test of the lock")
 	}
-	return n.show(f, stdout, stderr)
+	return n.show(ctx, f, stdout, stderr)
 }
 
 // show prints what is recorded of the counterexample, and the command that replays it.
-func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
+func (n *notBundled) show(ctx context.Context, f *replayFlags, stdout, stderr io.Writer) error {
 	explained, err := n.recording.ReadReport(n.path)
 	if err != nil {
 		return fmt.Errorf("no bundled lock %q: %w", n.recording.Lock, err)
@@ -116,14 +130,16 @@ func (n *notBundled) show(f *replayFlags, stdout, stderr io.Writer) error {
 		return exit.With(exit.Internal, fmt.Errorf("writing the report: %w", err))
 	}
 	fmt.Fprintf(text, "recorded, nothing was run: %s\n", explained.Title)
-	if err := n.write(text, explained, f.full); unwritable(err) {
+	if err := n.write(ctx, text, explained, f.full); unwritable(err) {
 		return exit.With(exit.Internal, err)
 	}
 	return outcome
 }
 
 // write prints a recorded report, and how to replay the counterexample.
-func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) error {
+func (n *notBundled) write(ctx context.Context, w io.Writer, explained *explain.Report,
+	full bool,
+) error {
 	fitTerminal(explained, w)
 	for _, why := range explained.Whys {
 		fmt.Fprintln(w)
@@ -136,12 +152,12 @@ func (n *notBundled) write(w io.Writer, explained *explain.Report, full bool) er
 	if err := explained.WriteLikelihood(w); err != nil {
 		return err
 	}
-	own, err := n.test()
+	test, err := n.test(ctx)
 	if err != nil {
 		_, err = fmt.Fprintf(w, "\n%v\n", err)
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nrun it with --run, or by: %s\n", own.command())
+	_, err = fmt.Fprintf(w, "\nrun it with --run, or by: %s\n", test.command())
 	return err
 }
 
@@ -171,8 +187,8 @@ func (o *ownLock) goTest(ctx context.Context, flags ...string) *exec.Cmd {
 	return command
 }
 
-// runOwn runs the test that replays the counterexample.
-func (o *ownLock) runOwn(ctx context.Context, stdout, stderr io.Writer) error {
+// replay runs the test that replays the counterexample.
+func (o *ownLock) replay(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := o.prepare(ctx); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ Exit status:
 			if _, err := os.Stat(directory); err != nil && strings.HasPrefix(directory, "Test") {
 				return fmt.Errorf("%w: did you mean --run %s?", err, directory)
 			}
-			return f.runTest(cmd, directory)
+			return f.runTest(cmd.Context(), directory, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.define(command.Flags())
@@ -107,6 +107,8 @@ Exit status:
 
 // buildFlags are the flags of [testFlags.defineBuild].
 var buildFlags = []string{"run", "glue", schedulerFlag, "claims", "tags", "interlock"}
+
+const keepGoingUsage = "gather a failure of each signature and cause, not only the first"
 
 // defineBuild defines the flags that say which tests are built, and how.
 func (f *testFlags) defineBuild(flags *pflag.FlagSet) {
@@ -128,7 +130,7 @@ func (f *testFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.strategy, "strategy", "",
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
-		"gather all distinct failures instead of only the first")
+		keepGoingUsage)
 	flags.StringVar(&f.replay, "replay", "", "only replay the counterexample in `DIR`")
 	flags.BoolVar(&f.step, "step", false, "with --replay, go through the schedule step by step")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit of a package's tests")
@@ -191,20 +193,20 @@ func (f *testFlags) validate() error {
 }
 
 // runTest runs the tests and reports their outcome.
-func (f *testFlags) runTest(cmd *cobra.Command, pattern string) error {
+func (f *testFlags) runTest(ctx context.Context, pattern string, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
 	if f.step {
-		return stepThrough(cmd.Context(), func() (*explored, error) {
-			return f.exploreBuilt(cmd.Context(), pattern, cmd.ErrOrStderr())
+		return stepThrough(ctx, func() (*explored, error) {
+			return f.exploreBuilt(ctx, pattern, stderr)
 		})
 	}
-	o, err := f.openOutputs(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	o, err := f.openOutputs(stdout, stderr)
 	if err != nil {
 		return err
 	}
-	ctx, output := cmd.Context(), watch(o, pattern)
+	output := watch(o, pattern)
 	outcome, ended := f.perform(ctx, pattern, output, o.warnings)
 	output.end()
 	if ctx.Err() != nil {

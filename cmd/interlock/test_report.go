@@ -237,8 +237,8 @@ func (o *testOutcome) writeCoverage(w io.Writer) {
 	}
 }
 
-// An activity writes the output of tests, and says on a terminal what is going on while there is
-// none.
+// An activity writes the output of tests, and says what is going on while there is none: on a
+// terminal for as long as that is so, elsewhere once.
 type activity struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -262,20 +262,23 @@ func watch(o *outputs, pattern string) *activity {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.progress.Terminal {
-		a.timer = time.AfterFunc(silence, a.say)
-	}
+	a.timer = time.AfterFunc(silence, a.say)
 	return a
 }
 
-// say prints the line if there was no output, and comes again.
+// say prints the line if there was no output. It comes again unless that was the only time.
 func (a *activity) say() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.timer == nil {
 		return // It has ended.
 	}
-	if time.Since(a.last) >= silence {
+	silent := time.Since(a.last) >= silence
+	if silent && !a.progress.Terminal {
+		a.progress.Print(a.label)
+		return
+	}
+	if silent {
 		a.shown = true
 		a.progress.Print(fmt.Sprintf("%v: %s", time.Since(a.began).Truncate(time.Second), a.label))
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/judge"
 )
 
-// On a terminal, a line says what is going on once nothing was printed for two seconds. Elsewhere
-// there is none.
+// A line says what is going on once nothing was printed for two seconds. Elsewhere than on a
+// terminal it is printed once.
 func TestActivity(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "ok\n\r\x1b[K3s: building and testing ./lease" +
 			"\r\x1b[K4s: building and testing ./lease\r\x1b[Kend\n",
-		false: "ok\nend\n",
+		false: "ok\nbuilding and testing ./lease\nend\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var shown bytes.Buffer

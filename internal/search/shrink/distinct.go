@@ -48,6 +48,7 @@ func Distinct(ctx context.Context, t *testing.T, c *campaign.Campaign, found rep
 	begin func(index int),
 ) iter.Seq[*Group] {
 	return func(yield func(*Group) bool) {
+		t.Helper() // It calls the body of the caller's loop.
 		r := found.Common()
 		s := &separator{ctx: ctx, t: t, campaign: c, failures: r.Distinct}
 		s.budget = max(distinctCostMin, costMax/max(1, len(r.Distinct)))

@@ -142,7 +142,7 @@ type GoTest struct {
 }
 
 // ErrBuilt says that interlock test has built the test which replays a counterexample.
-var ErrBuilt = errors.New("interlock test replays it, with --step in the terminal")
+var ErrBuilt = errors.New("interlock test replays it")
 
 // ReadGoTest reads which test replays the counterexample in a directory. It returns an error if the
 // counterexample is not that of a test, or its report has another command than
@@ -204,14 +204,14 @@ func TestOf(directory string) (test string, steps int, err error) {
 	return r.Test, r.Steps, nil
 }
 
-// BuiltTest returns the name and the package's import path of the test that has written the
-// counterexample in a directory, if interlock test ran it.
-func BuiltTest(directory string) (test, packaged string, err error) {
+// BuiltTest returns the test that has written the counterexample in a directory, and the import
+// path of its package, if interlock test ran it.
+func BuiltTest(directory string) (test *GoTest, packaged string, err error) {
 	r, err := readReplay(directory)
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
-	return r.Test, r.Package, nil
+	return &GoTest{Name: r.Test, Directory: directory, By: r.By}, r.Package, nil
 }
 
 // Package returns the directory of the test's package, from that of the counterexample. It returns
