@@ -67,7 +67,7 @@ func newLocks() *cobra.Command {
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	command.Flags().BoolVar(&defects, "defects", false,
-		"list the locks that are broken by one defect, and what it violates")
+		"list the locks with one defect, and what it violates")
 	return command
 }
 

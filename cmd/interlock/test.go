@@ -108,7 +108,7 @@ Exit status:
 // buildFlags are the flags of [testFlags.defineBuild].
 var buildFlags = []string{"run", "glue", schedulerFlag, "claims", "tags", "interlock"}
 
-const keepGoingUsage = "gather a failure of each signature and cause, not only the first"
+const keepGoingUsage = "gather a failure of each signature and cause"
 
 // defineBuild defines the flags that say which tests are built, and how.
 func (f *testFlags) defineBuild(flags *pflag.FlagSet) {

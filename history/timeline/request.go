@@ -109,8 +109,8 @@ func (t *teller) reply(p string, i int) string {
 		text.WriteString(p + " lists " + t.node(r.Path))
 		if listed, ok := t.graph.Listed(i); ok {
 			text.WriteString(": " + t.children(listed, e.Process, i))
-			for _, path := range t.graph.Missed(i) {
-				text.WriteString(", without " + t.node(path) + ", which its server had not applied")
+			for _, missed := range t.graph.Missed(i) {
+				text.WriteString(", without " + t.node(missed) + ", which its server had not applied")
 			}
 		}
 	case e.Err != "":
