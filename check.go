@@ -62,8 +62,8 @@ var errScheduler = recording.ErrScheduler
 //
 // Environment variables: INTERLOCK_SCHEDULES is the number of schedules; INTERLOCK_SEED a number or
 // the word random; INTERLOCK_STRATEGY one of [strategy.Names], or exhaustive for an
-// [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead
-// of searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, by the
+// [exhaustive.Search]; INTERLOCK_REPLAY the directory of a counterexample to replay instead of
+// searching; INTERLOCK_KEEP_GOING=1 runs all schedules and reports every distinct failure, by the
 // signature of the violation and its cause; INTERLOCK_IDLE_TICKS is the number of idle ticks of an
 // exhaustive search. With a random seed, run go test with -count=1, because its cache does not know
 // the seed.

@@ -110,7 +110,8 @@ func (t *teller) reply(p string, i int) string {
 		if listed, ok := t.graph.Listed(i); ok {
 			text.WriteString(": " + t.children(listed, e.Process, i))
 			for _, missed := range t.graph.Missed(i) {
-				text.WriteString(", without " + t.node(missed) + ", which its server had not applied")
+				text.WriteString(", without " + t.node(missed) +
+					", which its server had not applied")
 			}
 		}
 	case e.Err != "":
