@@ -204,7 +204,8 @@ func (o *ownJourney) refuseRecording(t *testing.T, found string) {
 // regress writes a test that fails, and returns its name.
 func (o *ownJourney) regress(t *testing.T, found string) string {
 	t.Helper()
-	printed := o.run(t, "^run ", exit.OK, "regress", found, "--package", o.packaged)
+	o.run(t, "fails as recorded", exit.Violation, "replay", "--run", found)
+	printed := o.run(t, "^run ", exit.OK, "regress", found)
 	name := regexp.MustCompile(`'(\^TestReplay\w+\$)'`).FindStringSubmatch(printed)
 	if name == nil {
 		t.Fatalf("no name in %s", printed)
