@@ -360,6 +360,10 @@ func (s *story) unsought(created, end int) string {
 		return fmt.Sprintf("%s never sent a request to delete it%s%s", q,
 			s.nameGiven(created, end), s.offline(r, end))
 	}
+	if r.Path == s.Events[created].Path {
+		return fmt.Sprintf("%s did not know whether it was created (event %d: %s), and never "+
+			"sent a request to delete it", q, s.cite(r.Reply), s.Events[r.Reply].Err)
+	}
 	lost := fmt.Sprintf("no reply told %s its name (event %d: %s)", q, s.cite(r.Reply),
 		s.Events[r.Reply].Err)
 	for i := r.Reply; i < len(s.Events); i++ {

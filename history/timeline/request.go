@@ -219,14 +219,16 @@ func (t *teller) children(listed []string, reader int32, at int) string {
 }
 
 // unknown tells of a znode whose create had failed for its creator before an event, although it was
-// carried out. It says that the creator does not know the znode if the name carries no id either.
+// carried out. It says that the creator does not know the znode if the server has chosen the number
+// in its name, and the name carries no id either.
 func (t *teller) unknown(created, at int) string {
 	r := t.graph.Request(created)
 	switch {
 	case r == nil || r.Op != "create" || r.Reply < 0 || r.Reply > at ||
 		t.graph.Events[r.Reply].Err == "":
 		return ""
-	case strings.HasPrefix(path.Base(r.Path), protectedPrefix):
+	case r.Path == t.graph.Events[created].Path,
+		strings.HasPrefix(path.Base(r.Path), protectedPrefix):
 		return ", its create got no reply"
 	}
 	return ", but no reply has told it the name"
