@@ -35,7 +35,7 @@ race: ## Run the tests of what is concurrent under the race detector.
 race-all: ## Run all tests under the race detector.
 	go test -race -vet=off -timeout=60m -skip='$(reconnections)' work
 
-daily: long race-all fuzz mutate mutate-search-quick ## Run what CI runs once a day: everything that the tests can do.
+daily: long race-all fuzz mutate mutate-search-quick bench-guard ## Run what CI runs once a day: everything that the tests can do.
 
 clean: ## Remove build products, profiles and counterexamples.
 	rm -rf bin interlock-failures coverage internal/show/page/web/node_modules
@@ -131,6 +131,10 @@ alarms: build ## Check all correct locks with three faults each, on one and thre
 
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem -timeout=30m work
+
+bench-guard: ## Compare the speed with the commit in docs/benchmarks.md, and fail if a search is 5 % slower.
+	go run ./internal/tools/compare -slowest 1.05 -base \
+		$$(sed -n 's/.*`make bench-guard` compares with commit \([0-9a-f]*\).*/\1/p' docs/benchmarks.md)
 
 bench-scheduler: SHELL := bash
 bench-scheduler: ## Compare schedules with and without the goroutine scheduler.

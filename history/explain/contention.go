@@ -208,8 +208,8 @@ func (s *story) wokenTogether() bool {
 	}
 	how := strings.TrimSuffix(s.demise(change), fmt.Sprintf(" (event %d)", change))
 	if same {
-		s.lead("Several contenders watch %s, instead of each its predecessor, and one deletion, "+
-			"of %s %s (event %d), wakes them all.", s.node(e.Path),
+		s.lead("Several contenders watch %s, so one deletion, of %s %s (event %d), wakes them "+
+			"all: each should watch its own predecessor.", s.node(e.Path),
 			s.node(s.Events[change].Path), how, s.cite(change))
 		s.say("It woke %d waiting processes: %s.", len(woken), strings.Join(woken, ", then "))
 	} else {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -12,8 +13,9 @@ import (
 )
 
 // Names are short names of the znodes of a history, such as c1#0: the creator, and the number at
-// the end of the name that the server assigned. A znode without such a number, or whose creator the
-// history does not show, is named by the last element of its path. The zero value has no names.
+// the end of the name that the server assigned. In a directory with znodes of several kinds the
+// kind comes first, as in READ/c1#0. A znode without such a number, or whose creator the history
+// does not show, is named by the last element of its path. The zero value has no names.
 type Names struct {
 	short map[string]string // by path
 	order []string          // the paths with a name that differs from theirs, in order of creation
@@ -33,6 +35,7 @@ var guid = regexp.MustCompile(`(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}`)
 func NewNames(events []history.Event) *Names {
 	n := &Names{short: make(map[string]string)}
 	same := make(map[string][]string) // the znodes with a name
+	severalKinds := mixed(events)
 	for i := range events {
 		e := &events[i]
 		if e.Kind != history.NodeCreated || n.short[e.Path] != "" || e.Process == 0 {
@@ -46,6 +49,9 @@ func NewNames(events []history.Event) *Names {
 			number = "0"
 		}
 		name := history.ProcessName(e.Process) + "#" + number
+		if severalKinds[path.Dir(e.Path)] && kind(e.Path) != "" {
+			name = kind(e.Path) + "/" + name
+		}
 		n.short[e.Path] = name
 		n.order = append(n.order, e.Path)
 		same[name] = append(same[name], e.Path)
@@ -59,12 +65,40 @@ func NewNames(events []history.Event) *Names {
 	return n
 }
 
+// mixed returns the directories with sequential znodes of several kinds. A kind is no random part
+// of a name, so several processes have created znodes of one kind there.
+func mixed(events []history.Event) map[string]bool {
+	creator, shared := make(map[[2]string]int32), make(map[string]bool)
+	kinds := make(map[string]int)
+	for i := range events {
+		e := &events[i]
+		if e.Kind != history.NodeCreated || !Sequential(e.Path) || kind(e.Path) == "" {
+			continue
+		}
+		directory := path.Dir(e.Path)
+		key := [2]string{directory, kind(e.Path)}
+		if creator[key] == 0 {
+			creator[key] = e.Process
+			kinds[directory]++
+		}
+		shared[directory] = shared[directory] || creator[key] != e.Process
+	}
+	maps.DeleteFunc(shared, func(directory string, is bool) bool {
+		return !is || kinds[directory] < 2
+	})
+	return shared
+}
+
+// kind returns the last word before the number of a znode, as READ or lock, without a GUID.
+func kind(node string) string {
+	return word.FindStringSubmatch(guid.ReplaceAllString(path.Base(node), ""))[1]
+}
+
 // distinguish puts before the common name of several znodes what tells them apart: their
-// directories, the words before their numbers, as in READ0000000001, or the order of creation.
+// directories, or the order of creation.
 func (n *Names) distinguish(name string, paths []string) {
 	for _, prefix := range []func(int) string{
 		func(i int) string { return path.Base(path.Dir(paths[i])) },
-		func(i int) string { return word.FindStringSubmatch(paths[i])[1] },
 		func(i int) string { return fmt.Sprint(i + 1) },
 	} {
 		seen := make(map[string]bool)

@@ -380,12 +380,14 @@ func TestNames(t *testing.T) {
 		created(1, "/locks/c"),
 		created(2, "/locks/b/x__READ__0000000005"), created(2, "/locks/b/x__WRIT__0000000005"),
 		created(3, "/locks/b/n-0000000009"), created(3, "/locks/b/n_0000000009"),
+		created(1, "/locks/d/n-0000000000"), created(2, "/locks/d/abc-0000000001"),
 	})
 	for path, want := range map[string]string{
-		firstNode: "a/c1#0", secondNode: "c2#1", "/locks/b/n-0000000000": "b/c1#0",
+		firstNode: "a/c1#0", secondNode: "a/c2#1", "/locks/b/n-0000000000": "n/c1#0",
+		"/locks/d/n-0000000000": "d/c1#0", "/locks/d/abc-0000000001": "d/c2#1",
 		"/locks/c": "c", "/locks": "/locks",
 		"/locks/b/x__READ__0000000005": "READ/c2#5", "/locks/b/x__WRIT__0000000005": "WRIT/c2#5",
-		"/locks/b/n-0000000009": "1/c3#9", "/locks/b/n_0000000009": "2/c3#9",
+		"/locks/b/n-0000000009": "1/n/c3#9", "/locks/b/n_0000000009": "2/n/c3#9",
 		"/x/_c_41f9d639c82caba3093bc1fa2e5b20de-n-0000000007": "_c_41f9…-n-0000000007",
 	} {
 		if got := names.Of(path); got != want {
@@ -393,7 +395,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if got := names.In(fmt.Sprintf("%s is before %s", firstNode, secondNode)); got !=
-		"a/c1#0 is before c2#1" {
+		"a/c1#0 is before a/c2#1" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -1,8 +1,9 @@
 // Command compare runs the same searches with the command of another commit and with the present
 // one, in turn, and prints a table: what both found, and the processor time of the present command
-// relative to the other. It ends with status 1 if a result differs.
+// relative to the other. It ends with status 1 if a result differs; with -slowest, instead, if a
+// ratio exceeds that.
 //
-//	go run ./internal/tools/compare -base COMMIT [-pairs 9]
+//	go run ./internal/tools/compare -base COMMIT [-pairs 9] [-slowest 1.05]
 package main
 
 import (
@@ -24,25 +25,32 @@ var searches = []string{
 	"--lock mutex --faults any=2 --schedules 8000 --seed 1 --servers 3",
 	"--lock mutex --schedules 2000 --seed 1 --client real",
 	"--lock mutex --clients 3 --cycles 1 --faults any=1 --strategy exhaustive --states 100000",
+	"--lock textbook --clients 3 --cycles 1 --servers 1 --faults none --strategy random " +
+		"--schedules 40000",
+	"--lock setnx-lease --faults none --schedules 3000 --seed 1",
+	"--lock redlock --faults none --schedules 1000 --seed 1",
+	"--lock unique-index --faults none --schedules 1000 --seed 1",
 }
 
 func main() {
 	base := flag.String("base", "", "the commit to compare with")
 	pairs := flag.Int("pairs", 9, "number of pairs of runs")
+	slowest := flag.Float64("slowest", 0, "greatest ratio of processor times, whatever is found")
 	flag.Parse()
-	same, err := compare(*base, *pairs)
+	passes, err := compare(*base, *pairs, *slowest)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(2)
 	}
-	if !same {
+	if !passes {
 		os.Exit(1)
 	}
 }
 
-func compare(base string, pairs int) (same bool, err error) {
-	if base == "" || pairs < 1 {
-		return false, fmt.Errorf("-base must name a commit, and -pairs be at least 1")
+func compare(base string, pairs int, slowest float64) (passes bool, err error) {
+	if base == "" || pairs < 1 || slowest < 0 {
+		return false, fmt.Errorf("-base must name a commit, -pairs be at least 1, and -slowest " +
+			"positive")
 	}
 	directory, err := os.MkdirTemp("", "interlock-compare-")
 	if err != nil {
@@ -63,33 +71,33 @@ func compare(base string, pairs int) (same bool, err error) {
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "search\tresult\tseconds before\tafter\tratio\t")
-	same = true
+	passes = true
 	for n, search := range searches {
 		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", n+1, len(searches), search)
-		row, equal, err := comparePairs(old, present, strings.Fields(search), pairs)
+		row, ratio, same, err := comparePairs(old, present, strings.Fields(search), pairs)
 		if err != nil {
 			return false, err
 		}
-		same = same && equal
+		passes = passes && (same && slowest == 0 || 0 < slowest && ratio <= slowest)
 		fmt.Fprintf(table, "%s\t%s\t\n", search, row)
 	}
-	return same, table.Flush()
+	return passes, table.Flush()
 }
 
 // comparePairs runs pairs of one search and returns a row of the table.
-func comparePairs(old, present string, search []string, pairs int) (row string, same bool,
-	err error,
+func comparePairs(old, present string, search []string, pairs int) (row string, ratio float64,
+	same bool, err error,
 ) {
 	var before, after, ratios []float64
 	result := "the same"
 	for range pairs {
 		first, a, err := check(old, search)
 		if err != nil {
-			return "", false, err
+			return "", 0, false, err
 		}
 		second, b, err := check(present, search)
 		if err != nil {
-			return "", false, err
+			return "", 0, false, err
 		}
 		if first != second {
 			result = fmt.Sprintf("%s, then %s", first, second)
@@ -97,8 +105,9 @@ func comparePairs(old, present string, search []string, pairs int) (row string, 
 		before, after = append(before, a.Seconds()), append(after, b.Seconds())
 		ratios = append(ratios, b.Seconds()/a.Seconds())
 	}
-	return fmt.Sprintf("%s\t%.2f\t%.2f\t%.3f", result, median(before), median(after),
-		median(ratios)), result == "the same", nil
+	ratio = median(ratios)
+	row = fmt.Sprintf("%s\t%.2f\t%.2f\t%.3f", result, median(before), median(after), ratio)
+	return row, ratio, result == "the same", nil
 }
 
 // outcome matches what a search reports that depends on the machine in no way.
