@@ -77,8 +77,8 @@ type Process struct {
 
 	timeline uint64        // hash of the steps that reached the process, with their times
 	notified time.Duration // when the server last handled a request of the process
-	syncs    int           // of its requests, that the server has handled; see [View.Twins]
-	served   bool          // the server has handled another request of the process
+	syncs    int           // of its requests, that the server has handled
+	apart    bool          // more than syncs and their replies has happened to it; see [View.Twins]
 	lostAt   time.Duration // when the hold was lost, if that was while time passed; or 0
 
 	random randomBytes

@@ -59,13 +59,16 @@ func (l *Loop) touch(step sim.Step) {
 	switch step.Kind {
 	case sim.Serve: // It reaches the server, and not the process.
 		p.notified = now
-		if client, known := p.Client.(sim.IndependentClient); known && client.Syncs() {
+		client, known := p.Client.(sim.IndependentClient)
+		if known && step.Process == process && client.Syncs() { // not on a further connection
 			p.syncs++
 		} else {
-			p.served = true
+			p.apart = true
 		}
 	case sim.Heal: // It reaches neither.
+		p.apart = true
 	default:
+		p.apart = p.apart || step.Kind != sim.Deliver
 		if step.Process != process { // The threads share the handle, so their order matters.
 			p.timeline = hash64.Mix(p.timeline, uint64(step.Process))
 		}
@@ -82,7 +85,7 @@ func (l *Loop) touchSessions(from int) {
 		if e.Kind == history.SessionState && e.Process > 0 {
 			process, _ := history.ProcessOf(e.Process)
 			p := l.Processes[process-1]
-			p.timeline = hash64.Mix(p.timeline, uint64(e.At)<<8|uint64(e.Kind))
+			p.timeline, p.apart = hash64.Mix(p.timeline, uint64(e.At)<<8|uint64(e.Kind)), true
 		}
 	}
 }

@@ -56,14 +56,16 @@ func (v View) OwnsResource(number int32) bool {
 func (v View) Ended(number int32) bool { return v.loop.executor.Ended(v.process(number)) }
 
 // Twins reports whether nothing tells two processes apart but their names and their random bytes:
-// neither replaces another process, their attempts have the same number and the same modes, the
-// same steps have reached them at the same times, and all requests of theirs that the service has
-// handled are syncs, which change nothing and whose replies tell nothing.
+// neither replaces another process, their attempts have the same number and the same modes, and
+// nothing has happened to them but syncs, which change nothing and whose replies tell nothing, as
+// many to each at the same times. No fault has struck them, and no session has changed: what that
+// changes at the service is not compared.
 func (v View) Twins(a, b int32) bool {
 	p, q := v.process(a), v.process(b)
-	if p.PID != 1 || q.PID != 1 || p.Cycles != q.Cycles || p.served || q.served ||
+	if p.PID != 1 || q.PID != 1 || p.Cycles != q.Cycles || p.apart || q.apart ||
 		p.syncs != q.syncs || p.timeline != q.timeline || p.notified != q.notified ||
-		p.gateOpened != q.gateOpened {
+		p.Client.Unserved() != q.Client.Unserved() ||
+		p.Client.Undelivered() != q.Client.Undelivered() {
 		return false
 	}
 	for cycle := range p.Cycles {

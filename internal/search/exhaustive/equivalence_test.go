@@ -311,6 +311,44 @@ func TestSymmetryKeepsVerdicts(t *testing.T) {
 	}
 }
 
+// Processes whose links were cut before they were told apart are no twins: the search also tries
+// that both links heal before time passes.
+func TestSymmetryOfCutProcesses(t *testing.T) {
+	e := exhaustive.Search{
+		Scenario: locktest.Planned(t, subjects.Textbook(), 2, 1, "cut=2"), Symmetry: true,
+	}
+	joint := 0
+	e.Each = func(r *engine.Result) {
+		if connectTogether(r.Events) {
+			joint++
+		}
+	}
+	if report := e.Run(t.Context(), t); !report.Complete || joint == 0 {
+		t.Errorf("complete %v, both connect again at the same time in %d schedules",
+			report.Complete, joint)
+	}
+}
+
+// connectTogether reports whether both processes are cut before a request is served, and then
+// connect again at the same time.
+func connectTogether(events []history.Event) bool {
+	cut := make(map[int32]bool)
+	for i, e := range events {
+		switch {
+		case e.Kind == history.Fault:
+			cut[e.Process] = true
+		case e.Kind == history.Serve && len(cut) < 2:
+			return false
+		case e.Kind == history.SessionState && e.Name == "connected" && len(cut) == 2:
+			return slices.ContainsFunc(events[i+1:], func(o history.Event) bool {
+				return o.Kind == e.Kind && o.Name == e.Name && o.Process != e.Process &&
+					o.At == e.At
+			})
+		}
+	}
+	return false
+}
+
 // Processes that begin with a sync stay interchangeable until they send something else: without
 // faults there are nearly as few states as without the sync.
 func TestSymmetryAfterSync(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // symmetric reports whether a step has an equivalent of a lower number: of twins (see
-// [engine.View.Twins]) only the first need move. They are twins until the service handles the first
-// request of one of them that is no sync. A schedule in which another one moves becomes one that is
+// [engine.View.Twins]) only the first need move. They are twins until something else than a sync
+// happens to one of them. A schedule in which another one moves becomes one that is
 // searched if the two swap names from beginning to end (Ip and Dill, "Better Verification Through
 // Symmetry", 1996, restricted to such states). So the swap must change neither the plan of faults
 // nor at which of several servers they begin.
