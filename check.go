@@ -519,7 +519,11 @@ func replayInTest(t *testing.T, scenario *scenarios.Scenario, path string, verdi
 	case !stored.Violates():
 		t.Logf("%s: no violation, as recorded", path)
 	case !recorded.Subject.Claimed(history.Property(stored.Property)):
-		t.Logf("%s: not judged: recorded was %s, and this run does not claim that property", path,
+		say := t.Logf
+		if os.Getenv(replayVariable) != "" {
+			say = t.Skipf // A pass would say more than was judged.
+		}
+		say("%s: not judged: recorded was %s, and this run does not claim that property", path,
 			stored.Signature)
 	default:
 		t.Logf("%s: no violation any more; recorded was %s", path, stored.Signature)

@@ -169,7 +169,7 @@ func (k *leaseKeeper) confirmDelay() time.Duration {
 		delay = k.timeout / recentPart
 	}
 	delay = k.session.proof.delay(k.deadline, delay)
-	return delay - k.guid.spread(delay/10)
+	return delay - k.guid.spread(delay/10) // also of its least
 }
 
 // takeWatch reuses a watch on the directory that an earlier holder has left, if there is one. The

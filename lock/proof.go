@@ -219,7 +219,8 @@ func (p *proof) slowTrip() time.Duration {
 }
 
 // delay returns the delay before the next confirmation of what lasts until the deadline: half of
-// the time that is left, but at most the given one, and at least 1/60 of the timeout. Without that
+// the time that is left, but at most the given one, and at least 1/60 of the timeout, from which a
+// keeper takes up to a tenth off. Without that
 // limit there would be no end of confirmations that do not move the deadline, as on a connection
 // that was slow to open.
 //

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,14 +33,18 @@ func newBuiltLock(ctx context.Context, path string) (*builtLock, error) {
 		return nil, err
 	}
 	elsewhere := func(err error) error {
-		return fmt.Errorf("%s: found by interlock test; %w: replay it with: %s", path, err,
-			test.Command())
+		return fmt.Errorf("%s: found by interlock test; %w: replay it with: interlock test %s "+
+			"--run %s --replay %s, and the other flags of its report.json", path, err,
+			shellQuote(packaged), shellQuote(recording.Pattern(test.Name)), shellQuote(path))
 	}
 	flags, err := recordedFlags(test.By)
 	if err != nil {
 		return nil, elsewhere(err)
 	}
 	directory, err := directoryOf(ctx, packaged)
+	if err == nil && broughtAlong(directory, path) {
+		err = errors.New("its package could have come with it")
+	}
 	if err != nil {
 		return nil, elsewhere(err)
 	}
@@ -87,6 +92,22 @@ func directoryOf(ctx context.Context, packaged string) (string, error) {
 		return below, nil
 	}
 	return directory, nil
+}
+
+// broughtAlong reports whether a package may be a part of the counterexample at a path, which may
+// come from someone else: it is in its directory, or among test data, as counterexamples are.
+func broughtAlong(directory, path string) bool {
+	packaged, err := filepath.Abs(directory)
+	if err != nil {
+		return true
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return true
+	}
+	below, err := filepath.Rel(absolute, packaged)
+	return err == nil && filepath.IsLocal(below) ||
+		slices.Contains(strings.Split(filepath.ToSlash(packaged), "/"), "testdata")
 }
 
 // command returns the shell command that replays the counterexample.

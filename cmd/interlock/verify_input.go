@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,11 +96,16 @@ func (in *verifyInput) read(path string, stdin io.Reader, spans *otlp.Spans) err
 // checkTrace returns an error if the history of a counterexample is not that of its schedule.
 func checkTrace(path string, log *history.Log) error {
 	recorded, err := recording.Read(filepath.Join(filepath.Dir(path), "schedule.json"))
-	if err == nil && recorded.TraceHash != engine.TraceHash(log.Hash()) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // A history need not have a schedule beside it.
+	case err != nil:
+		return err
+	case recorded.TraceHash != engine.TraceHash(log.Hash()):
 		return fmt.Errorf("%s: damaged or edited: its trace hash is %016x, and schedule.json says "+
 			"%v", path, log.Hash(), recorded.TraceHash)
 	}
-	return nil // A history need not have a schedule beside it.
+	return nil
 }
 
 // traceName is the name of the history in the directory of a counterexample.

@@ -334,7 +334,8 @@ func (g *Graph) Missed(listing int) (paths []string) {
 	for i := range g.Events[:r.Serve] {
 		e := &g.Events[i]
 		if e.Kind == history.NodeCreated && history.Directory(e.Path) == r.Path &&
-			!slices.Contains(listed, e.Path) && g.Live(e.Path, r.Serve) {
+			!slices.Contains(listed, e.Path) && !slices.Contains(paths, e.Path) &&
+			g.Live(e.Path, r.Serve) {
 			paths = append(paths, e.Path)
 		}
 	}

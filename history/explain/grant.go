@@ -144,16 +144,24 @@ func (s *story) basis(grant int, rival string) {
 }
 
 // lostPlace leads with a process that went on with an attempt although the end of a session had
-// deleted another znode of that attempt.
+// deleted another znode of that attempt, which the process still relied on: it asked for it later.
 func (s *story) lostPlace(call, grant int) {
 	e, own := &s.Events[grant], s.contender(grant)
 	for i := call + 1; i < grant; i++ {
 		gone := &s.Events[i]
-		if gone.Kind != history.NodeDeleted || gone.Path == own || s.SessionEnd(i) < 0 {
+		if gone.Kind != history.NodeDeleted || gone.Path == own || s.SessionEnd(i) < 0 ||
+			history.Directory(gone.Path) != history.Directory(own) ||
+			s.Events[s.SessionEnd(i)].Kind != history.SessionExpired {
 			continue
 		}
 		created := s.Created(gone.Path, i)
 		if created < max(call, 0) || s.Events[created].Process != e.Process {
+			continue
+		}
+		asked := s.next(e.Process, i, func(o *history.Event) bool {
+			return o.Kind == history.Send && o.Path == gone.Path
+		})
+		if asked < 0 || asked > grant {
 			continue
 		}
 		told := ""

@@ -373,13 +373,30 @@ func (s *story) unsought(created, end int) string {
 				"applied its creation yet", lost, q, s.cite(i))
 		}
 	}
-	listing := s.lastListing(r.Process, r.Reply, len(s.Events))
-	if listed, known := s.Listed(max(listing, 0)); listing >= 0 && known &&
-		slices.Contains(listed, s.Events[created].Path) {
-		return fmt.Sprintf("%s, but %s listed it later (event %d), and never sent a request to "+
-			"delete it", lost, q, s.cite(listing))
+	looked := false
+	for i := r.Reply; i < len(s.Events); i++ {
+		if o := s.Request(i); o == nil || s.Events[i].Kind != history.Reply ||
+			!cause.Listing(o.Op) || o.Process != r.Process {
+			continue
+		}
+		looked = true
+		if listed, _ := s.Listed(i); slices.Contains(listed, s.Events[created].Path) {
+			return fmt.Sprintf("%s, but %s listed it later (event %d), and never sent a request "+
+				"to delete it", lost, q, s.cite(i))
+		}
+	}
+	if looked || s.threads() {
+		return fmt.Sprintf("%s, and %s never sent a request to delete it", lost, q)
 	}
 	return fmt.Sprintf("%s, and %s never looked for it", lost, q)
+}
+
+// threads reports whether processes have several threads, which can look for each other's znodes.
+func (s *story) threads() bool {
+	return slices.ContainsFunc(s.Events, func(e history.Event) bool {
+		_, thread := history.ProcessOf(e.Process)
+		return thread > 1
+	})
 }
 
 // offline says that the client of the process of a request had no connection at an event.
