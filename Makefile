@@ -132,7 +132,7 @@ alarms: build ## Check all correct locks with three faults each, on one and thre
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem -timeout=30m work
 
-bench-guard: ## Compare the speed with the commit in docs/benchmarks.md, and fail if a search is 5 % slower.
+bench-guard: ## Compare the speed with the commit in docs/benchmarks.md, and fail if a result differs or is 5 % slower.
 	go run ./internal/tools/compare -slowest 1.05 -base \
 		$$(sed -n 's/.*`make bench-guard` compares with commit \([0-9a-f]*\).*/\1/p' docs/benchmarks.md)
 

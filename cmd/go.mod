@@ -71,7 +71,6 @@ require (
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mattn/go-runewidth v0.0.30 // indirect
-	github.com/mattn/go-shellwords v1.0.12 // indirect
 	github.com/mgechev/dots v1.0.0 // indirect
 	github.com/mgechev/revive v1.12.0 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
@@ -130,6 +129,7 @@ require (
 	github.com/interlock-sim/interlock/lock/lockotel v0.0.0
 	github.com/interlock-sim/interlock/sim/simredis v0.0.0
 	github.com/interlock-sim/interlock/sim/simsql v0.0.0
+	github.com/mattn/go-shellwords v1.0.12
 )
 
 replace (

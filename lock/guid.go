@@ -30,5 +30,5 @@ func (g guid) spread(most time.Duration) time.Duration {
 	if _, err := hex.Decode(drawn[:], []byte(g[:2*len(drawn)])); err != nil {
 		panic(err) // newGUID has encoded it.
 	}
-	return most * time.Duration(binary.BigEndian.Uint16(drawn[:])) / (1 << 16)
+	return time.Duration(float64(most) * float64(binary.BigEndian.Uint16(drawn[:])) / (1 << 16))
 }

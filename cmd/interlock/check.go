@@ -141,7 +141,7 @@ func (f *checkFlags) defineFlags(command *cobra.Command) {
 	flags.StringVar(&f.strategy, "strategy", strategy.PortfolioName,
 		"search strategy (see interlock help strategies)")
 	flags.BoolVar(&f.symmetry, "symmetry", false,
-		"exhaustive: treat processes that have sent only syncs as interchangeable")
+		"exhaustive: treat processes that sent only syncs as interchangeable")
 	flags.BoolVar(&f.fairSuffixes, "fair-suffixes", false,
 		"exhaustive: check liveness from every state")
 	flags.StringVar(&f.checkpoint, "checkpoint", "",

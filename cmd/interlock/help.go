@@ -86,7 +86,7 @@ stored states and so its memory. It uses all processors and about 200 bytes of
 memory per state. It ends before its memory exceeds the machine's, or
 GOMEMLIMIT. docs/exploration.md gives its exact scope.
 
-  --symmetry          treats processes that have sent only syncs as interchangeable
+  --symmetry          treats processes that sent only syncs as interchangeable
   --fair-suffixes     checks liveness from every state, as if from there on no
                       fault struck and the order were fair; without it,
                       liveness is checked at the end of schedules only

@@ -25,7 +25,7 @@ var (
 	noLock = regexp.MustCompile(`(?m)^\treturn nil, nil .*\n`)
 )
 
-// instructed returns the tests that a user makes of the one that init has written, by its comments:
+// instructed returns the tests that a user makes by the comments of the test that init has written:
 // with some claims, with all, with the preset and a lock that reports its loss.
 func instructed(t *testing.T, content string) map[string]string {
 	for _, r := range []*regexp.Regexp{firstLine, presetComment, mutexComment, lossComment, noLock} {

@@ -42,32 +42,3 @@ func shellQuote(argument string) string {
 	}
 	return argument
 }
-
-// shellWords returns the words of a command whose arguments [shellQuote] has quoted.
-func shellWords(command string) (words []string) {
-	var word strings.Builder
-	quoted, escaped, begun := false, false, false
-	for _, r := range command {
-		switch {
-		case r == ' ' && !quoted && !escaped:
-			if begun {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			begun = false
-			continue
-		case r == '\'' && !escaped:
-			quoted = !quoted
-		case r == '\\' && !quoted && !escaped:
-			escaped = true
-			continue
-		default:
-			word.WriteRune(r)
-		}
-		escaped, begun = false, true
-	}
-	if begun {
-		words = append(words, word.String())
-	}
-	return words
-}

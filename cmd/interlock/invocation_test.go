@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mattn/go-shellwords"
 )
 
 func TestQuoted(t *testing.T) {
@@ -25,8 +27,9 @@ func TestQuoted(t *testing.T) {
 		if got := shellQuote(argument); got != want {
 			t.Errorf("quoted(%q) is %s, not %s", argument, got, want)
 		}
-		if got := shellWords("a  " + want + " b"); !slices.Equal(got, []string{"a", argument, "b"}) {
-			t.Errorf("the words of a %s b are %q", want, got)
+		got, err := shellwords.Parse("a  " + want + " b")
+		if err != nil || !slices.Equal(got, []string{"a", argument, "b"}) {
+			t.Errorf("the words of a %s b are %q, error %v", want, got, err)
 		}
 	}
 }

@@ -258,7 +258,7 @@ func (r *replayer) explain(w io.Writer, full bool) error {
 	}
 	result, explained, hash := r.last, r.explained, engine.TraceHash(r.last.TraceHash)
 	fitTerminal(explained, w)
-	io.WriteString(w, recording.ListDeviations(result, result.Deviations)) // As above.
+	fmt.Fprint(w, recording.ListDeviations(result, result.Deviations))
 	if len(result.Violations) == 0 {
 		if full {
 			if err := explained.Timeline.Write(w); err != nil {

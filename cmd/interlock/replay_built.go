@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mattn/go-shellwords"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -54,8 +55,9 @@ func newBuiltLock(ctx context.Context, path string) (*builtLock, error) {
 
 // recordedFlags returns the flags of a recorded command of interlock test.
 func recordedFlags(command string) (*testFlags, error) {
-	_, arguments, ok := strings.Cut(command, " test ")
-	if !ok {
+	words, err := shellwords.Parse(command)
+	at := slices.Index(words, "test")
+	if err != nil || at < 0 {
 		return nil, errors.New("its command is not that of interlock test")
 	}
 	f, defaults := new(testFlags), new(cobra.Command)
@@ -64,7 +66,7 @@ func recordedFlags(command string) (*testFlags, error) {
 	build := pflag.NewFlagSet("", pflag.ContinueOnError)
 	build.Usage = func() {}
 	f.defineBuild(build)
-	if err := build.Parse(shellWords(arguments)); err != nil {
+	if err := build.Parse(words[at+1:]); err != nil {
 		return nil, fmt.Errorf("its command has an %w", err)
 	}
 	for _, flag := range []string{"glue", "interlock"} {
@@ -95,7 +97,8 @@ func directoryOf(ctx context.Context, packaged string) (string, error) {
 }
 
 // broughtAlong reports whether a package may be a part of the counterexample at a path, which may
-// come from someone else: it is in its directory, or among test data, as counterexamples are.
+// come from someone else: the package is in the directory of the counterexample, or in one of test
+// data, where counterexamples usually are.
 func broughtAlong(directory, path string) bool {
 	packaged, err := filepath.Abs(directory)
 	if err != nil {

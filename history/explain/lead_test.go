@@ -46,16 +46,33 @@ func TestLostUpdateByALostKey(t *testing.T) {
 		eventtest.LockOK(2, 1, ""), eventtest.Read(1, 1, 0), eventtest.Read(2, 1, 0),
 		eventtest.Wrote(2, 1, 1), eventtest.Wrote(1, 1, 2),
 	}
-	const unnoticed = "c1 did not notice that it had lost the lock: its key \"lock\" was lost"
-	for _, told := range []bool{false, true} {
-		if told {
-			events = slices.Insert(events, 4, eventtest.Lost(1, 1))
+	const lost = "it had lost the lock: its key \"lock\" was lost"
+	for _, test := range []struct {
+		at   int // of an event that is added to them
+		with history.Event
+		lead string // or "" for another
+	}{
+		{len(events), eventtest.LockCall(1, 2), "c1 did not notice that " + lost},
+		{4, eventtest.Lost(1, 1), ""},
+		{3, history.Event{Kind: history.Fault, Process: 1, Name: "pause"}, "The process of c1 was " +
+			"paused (fault pause, event 3) and could not notice that " + lost},
+		{
+			0,
+			history.Event{Kind: history.Fault, Process: 2, Name: "pause"},
+			"c1 did not notice that " + lost,
+		},
+	} {
+		told := slices.Insert(slices.Clone(events), test.at, test.with)
+		last := len(told) - 1
+		if test.at == len(events) {
+			last--
 		}
-		text := explain.Of(events, []*history.Violation{{
-			Property: history.NoLostUpdate, Event: len(events) - 1,
+		text := explain.Of(told, []*history.Violation{{
+			Property: history.NoLostUpdate, Event: last,
 		}}).Whys[0].Text
-		if strings.HasPrefix(text, unnoticed) == told {
-			t.Errorf("told %v: %q", told, text)
+		if test.lead != "" && !strings.HasPrefix(text, test.lead) ||
+			test.lead == "" && strings.Contains(text, lost) {
+			t.Errorf("with %v: %q", test.with, text)
 		}
 	}
 }

@@ -366,37 +366,37 @@ func (s *story) unsought(created, end int) string {
 	}
 	lost := fmt.Sprintf("no reply told %s its name (event %d: %s)", q, s.cite(r.Reply),
 		s.Events[r.Reply].Err)
-	for i := r.Reply; i < len(s.Events); i++ {
-		if s.Events[i].Process == r.Process && s.Events[i].Kind == history.Reply &&
-			slices.Contains(s.Missed(i), s.Events[created].Path) {
-			return fmt.Sprintf("%s, and %s looked for it (event %d) at a server that had not "+
-				"applied its creation yet", lost, q, s.cite(i))
-		}
-	}
 	looked := false
 	for i := r.Reply; i < len(s.Events); i++ {
-		if o := s.Request(i); o == nil || s.Events[i].Kind != history.Reply ||
-			!cause.Listing(o.Op) || o.Process != r.Process {
+		if !s.lists(i, r.Process) {
 			continue
 		}
 		looked = true
-		if listed, _ := s.Listed(i); slices.Contains(listed, s.Events[created].Path) {
+		reader, path := process(s.Events[i].Process), s.Events[created].Path
+		if slices.Contains(s.Missed(i), path) {
+			return fmt.Sprintf("%s, and %s looked for it (event %d) at a server that had not "+
+				"applied its creation yet", lost, reader, s.cite(i))
+		}
+		if listed, _ := s.Listed(i); slices.Contains(listed, path) {
 			return fmt.Sprintf("%s, but %s listed it later (event %d), and never sent a request "+
-				"to delete it", lost, q, s.cite(i))
+				"to delete it", lost, reader, s.cite(i))
 		}
 	}
-	if looked || s.threads() {
+	if looked {
 		return fmt.Sprintf("%s, and %s never sent a request to delete it", lost, q)
 	}
 	return fmt.Sprintf("%s, and %s never looked for it", lost, q)
 }
 
-// threads reports whether processes have several threads, which can look for each other's znodes.
-func (s *story) threads() bool {
-	return slices.ContainsFunc(s.Events, func(e history.Event) bool {
-		_, thread := history.ProcessOf(e.Process)
-		return thread > 1
-	})
+// lists reports whether an event is the reply to a listing by a process or another of its threads.
+func (s *story) lists(reply int, number int32) bool {
+	r := s.Request(reply)
+	if r == nil || s.Events[reply].Kind != history.Reply || !cause.Listing(r.Op) {
+		return false
+	}
+	p, _ := history.ProcessOf(r.Process)
+	q, _ := history.ProcessOf(number)
+	return p == q
 }
 
 // offline says that the client of the process of a request had no connection at an event.

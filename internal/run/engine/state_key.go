@@ -59,8 +59,7 @@ func (l *Loop) touch(step sim.Step) {
 	switch step.Kind {
 	case sim.Serve: // It reaches the server, and not the process.
 		p.notified = now
-		client, known := p.Client.(sim.IndependentClient)
-		if known && step.Process == process && client.Syncs() { // not on a further connection
+		if l.searched && step.Process == process && syncs(p.Client) { // not on a further connection
 			p.syncs++
 		} else {
 			p.apart = true
@@ -75,6 +74,12 @@ func (l *Loop) touch(step sim.Step) {
 		p.timeline = hash64.Mix(p.timeline,
 			uint64(now)<<8|uint64(step.Fault)<<4|uint64(step.Kind)|uint64(step.Peer)<<56)
 	}
+}
+
+// syncs reports whether the next request of a client is known to be a sync at the only server.
+func syncs(c sim.Client) bool {
+	client, known := c.(sim.IndependentClient)
+	return known && client.Syncs()
 }
 
 // touchSessions adds the session events since the given index of the log to the timelines of their

@@ -8,10 +8,10 @@ import (
 
 // symmetric reports whether a step has an equivalent of a lower number: of twins (see
 // [engine.View.Twins]) only the first need move. They are twins until something else than a sync
-// happens to one of them. A schedule in which another one moves becomes one that is
-// searched if the two swap names from beginning to end (Ip and Dill, "Better Verification Through
-// Symmetry", 1996, restricted to such states). So the swap must change neither the plan of faults
-// nor at which of several servers they begin.
+// happens to either. A schedule in which the second moves becomes a schedule that is searched if
+// the two swap names from beginning to end (Ip and Dill, "Better Verification Through Symmetry",
+// 1996, restricted to such states). So the swap must change neither the plan of faults nor at which
+// of several servers they begin.
 //
 // Processes are not quite alike, so symmetry is an option: each has its own randomness and its own
 // znode names, which decide the order of listings. A lock whose behaviour depends on that can pass
