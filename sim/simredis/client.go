@@ -52,6 +52,7 @@ type message struct {
 	conn    *conn
 	age     uint64
 	command []string
+	op      string // the command as reports show it
 	site    callsite.Site // of the code that sent the command
 	reply   []byte        // nil of a request
 }
@@ -84,7 +85,7 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 	}
 	c.dialed[server]++
 	conn := &conn{
-		client: c, server: server, number: c.dialed[server], changed: make(chan struct{}),
+		client: c, server: server, number: c.dialed[server],
 	}
 	c.conns = append(c.conns, conn)
 	return conn, nil

@@ -30,13 +30,15 @@ type conn struct {
 	ended    bool          // closed by either side
 	closed   bool          // closed by the client
 	deadline time.Time
-	changed  chan struct{} // closed and replaced at every change of the above
+	changed  chan struct{} // closed at the next change of the above; nil while no Read waits
 }
 
 // broadcast wakes every waiting Read. The caller holds the lock.
 func (c *conn) broadcast() {
-	close(c.changed)
-	c.changed = make(chan struct{})
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
 }
 
 // push sends bytes to the client.
@@ -90,6 +92,9 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.mu.Lock()
 		n := copy(b, c.toClient)
 		c.toClient = c.toClient[n:]
+		if n == 0 && !c.ended && c.changed == nil {
+			c.changed = make(chan struct{})
+		}
 		ended, deadline, changed := c.ended, c.deadline, c.changed
 		c.mu.Unlock()
 		wait := time.Until(deadline)

@@ -39,15 +39,15 @@ func (c *Client) inspect() sim.Peer {
 		Crashed: c.Crashed(), Paused: c.Paused(), Down: c.down,
 	}
 	if oldest := c.oldest(); oldest != nil {
-		p.Awaits = describe(oldest.command)
+		p.Awaits = oldest.op
 	}
 	for s := range c.links {
 		l := &c.links[s]
 		for i := range l.requests {
-			p.Requests = append(p.Requests, c.words(s, describe(l.requests[i].command)))
+			p.Requests = append(p.Requests, c.words(s, l.requests[i].op))
 		}
 		for i := range l.replies {
-			p.Messages = append(p.Messages, c.words(s, describe(l.replies[i].command)+" gives "+
+			p.Messages = append(p.Messages, c.words(s, l.replies[i].op+" gives "+
 				describeReply(l.replies[i].reply)))
 		}
 	}

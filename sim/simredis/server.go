@@ -224,7 +224,9 @@ func (s *redisServer) peer(number int) *peer {
 	p := s.peers[number]
 	if p == nil {
 		output := new(bytes.Buffer)
-		p = &peer{Peer: server.NewPeer(bufio.NewWriter(output)), output: output}
+		// A small buffer is enough in front of one in memory.
+		writer := bufio.NewWriterSize(output, 64)
+		p = &peer{Peer: server.NewPeer(writer), output: output}
 		s.peers[number] = p
 	}
 	return p

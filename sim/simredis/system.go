@@ -208,7 +208,9 @@ func (s *System) deliver(c *Client, server int) {
 
 // send puts a command in flight.
 func (c *Client) send(conn *conn, command []string, site callsite.Site) {
-	m := message{conn: conn, age: c.system.NextAge(), command: command, site: site}
+	m := message{
+		conn: conn, age: c.system.NextAge(), command: command, op: describe(command), site: site,
+	}
 	l := &c.links[conn.server]
 	l.requests = append(l.requests, m)
 	c.system.message(history.Command, m)
@@ -217,7 +219,7 @@ func (c *Client) send(conn *conn, command []string, site callsite.Site) {
 // message records that a message has moved.
 func (s *System) message(kind history.Kind, m message) {
 	e := history.Event{
-		Kind: kind, Process: int32(m.conn.client.Process()), Op: describe(m.command),
+		Kind: kind, Process: int32(m.conn.client.Process()), Op: m.op,
 	}
 	if len(s.servers) > 1 {
 		e.Server = int32(m.conn.server + 1)

@@ -14,11 +14,12 @@ import (
 
 // Options returns the options of a client of a server. They differ from go-redis's defaults only in
 // what would make runs slow or nondeterministic: commands are not retried after a random pause,
-// buffers are small, and a connection opens with a single command.
+// buffers are small, pipelines have no pool of their own, and a connection opens with a single
+// command.
 func Options(c *simredis.Client, server int) *redis.Options {
 	return &redis.Options{
 		Addr: simredis.Address(server), Dialer: c.Dial, Protocol: 2, DisableIdentity: true,
-		MaxRetries: -1, DialerRetries: 1, PoolSize: poolSize,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: poolSize, PipelinePoolSize: -1,
 		MaxConcurrentDials: maxDials,
 		ReadBufferSize:     bufferSize, WriteBufferSize: bufferSize,
 		MaintNotificationsConfig: &maintnotifications.Config{

@@ -3,6 +3,7 @@ package service
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
@@ -16,9 +17,9 @@ type ProcessControl struct {
 	base   *Base
 	run    <-chan struct{} // the activity channel of the run, which identifies it
 
+	paused, crashed atomic.Bool // written under mu; a run reads them at every step
+
 	mu       sync.Mutex
-	paused   bool
-	crashed  bool
 	tornDown bool
 	late     int             // contacts of a crashed process after the end of the run
 	stopped  []chan struct{} // in order of arrival; each is closed when its goroutine may go on
@@ -34,16 +35,12 @@ func (p *ProcessControl) Process() int { return p.number }
 
 // Crashed reports whether the process has crashed.
 func (p *ProcessControl) Crashed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.crashed
+	return p.crashed.Load()
 }
 
 // Paused reports whether the process is paused.
 func (p *ProcessControl) Paused() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.paused && !p.crashed
+	return p.paused.Load() && !p.crashed.Load()
 }
 
 // TornDown reports whether the run is over.
@@ -71,13 +68,13 @@ func (p *ProcessControl) AwaitResumed() {
 	}
 	for {
 		p.mu.Lock()
-		if p.crashed && p.tornDown {
+		if p.crashed.Load() && p.tornDown {
 			if p.late++; p.late > lateMax {
 				p.mu.Unlock()
 				runtime.Goexit()
 			}
 		}
-		if !p.paused && !p.crashed || p.tornDown {
+		if !p.paused.Load() && !p.crashed.Load() || p.tornDown {
 			p.mu.Unlock()
 			return
 		}
@@ -102,10 +99,10 @@ func (p *ProcessControl) Pause() { p.stop(&p.paused) }
 // Crash makes the process block for the rest of the run at its next contact with its connections.
 func (p *ProcessControl) Crash() { p.stop(&p.crashed) }
 
-func (p *ProcessControl) stop(flag *bool) {
+func (p *ProcessControl) stop(flag *atomic.Bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*flag = true
+	flag.Store(true)
 }
 
 // Resume ends a pause, and records that. The goroutines that the pause has stopped continue one
@@ -127,8 +124,8 @@ func (p *ProcessControl) Resume() {
 func (p *ProcessControl) takeStopped() (stopped []chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paused = false
-	if !p.crashed {
+	p.paused.Store(false)
+	if !p.crashed.Load() {
 		stopped, p.stopped = p.stopped, nil
 	}
 	return stopped
