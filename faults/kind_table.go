@@ -38,8 +38,8 @@ var kindTable = [Kinds + 1]kindSpec{
 		name: "lose-reply",
 		meaning: "the server handles the requests in flight, then the connection breaks and the " +
 			"replies are lost",
-		effect: "the server handles the requests of %s that it can handle, then the connection " +
-			"breaks and the replies are lost",
+		effect: "the server handles requests of %s, the connection breaks, and their replies are " +
+			"lost: the client is not told what took effect",
 		endedBy: healed,
 	},
 	Expire: {

@@ -126,6 +126,7 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 	q, set := process(holder), map[int64]int{}
 	call := s.last(holder, grant, of(history.LockCall))
 	told := s.takenOver(holder, grant, before) || s.rolledBack(holder, grant, before)
+	var sent, expired []int // commands under way, and the expiry of their keys
 	for i := range s.Events[:before] {
 		e := &s.Events[i]
 		if e.Kind == history.KeySet && e.Process == holder {
@@ -150,9 +151,12 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 				s.in(since), keyEnd(e, holder), s.in(i), anew)
 		}
 		if e.Kind == history.KeyExpired {
-			s.underWay(holder, since, i)
+			if command := s.unexecuted(holder, since, i); command >= 0 {
+				sent, expired = append(sent, command), append(expired, i)
+			}
 		}
 	}
+	s.sayUnderWay(holder, sent, expired)
 	return told
 }
 
@@ -204,23 +208,45 @@ func (s *story) nextSet(key *history.Event, from, to int) int {
 	return -1
 }
 
-// underWay tells which command the owner of a key had sent for it since it was set, if the server
-// had executed none of these until the key expired.
-func (s *story) underWay(owner int32, set, expired int) {
+// unexecuted returns the first command that the owner of a key had sent for it since it was set, or
+// -1 if the server had executed one of these, or there was none, until the key expired.
+func (s *story) unexecuted(owner int32, set, expired int) int {
 	key, sent := &s.Events[expired], -1
 	for i := set + 1; i < expired; i++ {
 		switch e := &s.Events[i]; {
 		case e.Process != owner || e.Server != key.Server ||
 			!slices.Contains(strings.Fields(e.Op), key.Path):
 		case e.Kind == history.Executed:
-			return
+			return -1
 		case e.Kind == history.Command && sent < 0:
 			sent = i
 		}
 	}
-	if sent >= 0 {
+	return sent
+}
+
+// sayUnderWay tells which commands the owner of keys that expired had sent for them, each with the
+// expiry that it did not prevent. One sentence tells of the same command at several servers.
+func (s *story) sayUnderWay(owner int32, sent, expired []int) {
+	for first, i := range sent {
+		same := func(j int) bool { return s.Events[j].Op == s.Events[i].Op }
+		if slices.ContainsFunc(sent[:first], same) {
+			continue
+		}
+		var servers []string
+		for _, j := range sent[first:] {
+			if same(j) {
+				servers = append(servers, fmt.Sprintf("s%d (event %d)",
+					s.Events[j].Server, s.cite(j)))
+			}
+		}
+		if len(servers) > 1 {
+			s.say("%s had sent %q to %s, and none of them executed it until the key there expired.",
+				process(owner), s.Events[i].Op, and(servers))
+			continue
+		}
 		s.say("%s had sent %q%s before (event %d), which the server did not execute until then.",
-			process(owner), s.Events[sent].Op, s.elapsed(" ", sent, expired), s.cite(sent))
+			process(owner), s.Events[i].Op, s.elapsed(" ", i, expired[first]), s.cite(i))
 	}
 }
 

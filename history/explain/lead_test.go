@@ -76,3 +76,48 @@ func TestLostUpdateByALostKey(t *testing.T) {
 		}
 	}
 }
+
+// Renewals of a lock on several servers that none of them executed in time are told in one sentence.
+func TestRenewalsUnderWay(t *testing.T) {
+	at := func(kind history.Kind, p, server int32, op string) history.Event {
+		return history.Event{
+			Kind: kind, Process: p, Server: server, Path: "lock", Op: op, Zxid: int64(server),
+		}
+	}
+	for name, test := range map[string]struct {
+		ops  [2]string // of the renewals at the servers
+		want []string
+	}{
+		"the same": {[2]string{"PEXPIRE lock 1", "PEXPIRE lock 1"}, []string{
+			`c1 had sent "PEXPIRE lock 1" to s1 (event 4) and s2 (event 5), and none of them ` +
+				"executed it until the key there expired.",
+		}},
+		"different": {[2]string{"PEXPIRE lock 1", "PEXPIRE lock 2"}, []string{
+			`c1 had sent "PEXPIRE lock 1" before (event 4), which the server did not execute until then.`,
+			`c1 had sent "PEXPIRE lock 2" before (event 5), which the server did not execute until then.`,
+		}},
+		"one": {[2]string{"PEXPIRE lock 1", "GET other"}, []string{
+			`c1 had sent "PEXPIRE lock 1" before (event 4), which the server did not execute until then.`,
+		}},
+	} {
+		events := []history.Event{
+			eventtest.LockCall(1, 1), at(history.KeySet, 1, 1, ""), at(history.KeySet, 1, 2, ""),
+			eventtest.LockOK(1, 1, ""), at(history.Command, 1, 1, test.ops[0]),
+			at(history.Command, 1, 2, test.ops[1]), at(history.KeyExpired, 0, 1, ""),
+			at(history.KeyExpired, 0, 2, ""), eventtest.LockCall(2, 1), eventtest.LockOK(2, 1, ""),
+			eventtest.Read(1, 1, 0), eventtest.Read(2, 1, 0), eventtest.Wrote(2, 1, 1),
+			eventtest.Wrote(1, 1, 2),
+		}
+		text := explain.Of(events, []*history.Violation{{
+			Property: history.NoLostUpdate, Event: len(events) - 1,
+		}}).Whys[0].Text
+		for _, want := range test.want {
+			if strings.Count(text, want) != 1 {
+				t.Errorf("%s: %q", name, text)
+			}
+		}
+		if n := strings.Count(text, "had sent"); n != len(test.want) {
+			t.Errorf("%s: %d sentences: %q", name, n, text)
+		}
+	}
+}

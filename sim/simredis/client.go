@@ -52,7 +52,7 @@ type message struct {
 	conn    *conn
 	age     uint64
 	command []string
-	op      string // the command as reports show it
+	op      string        // the command as reports show it
 	site    callsite.Site // of the code that sent the command
 	reply   []byte        // nil of a request
 }
