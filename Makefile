@@ -27,11 +27,11 @@ reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnectio
 long: ## Run everything that the tests can do; `make test` runs a sample of long tests.
 	INTERLOCK_LONG=1 go test -timeout=60m work
 
-# Long tests that run on one goroutine; `make race-all` runs them too.
-sequential = TestRowLock$$|TestGuaranteesAreKept$$|TestStateHashTellsReports$$
+# Long tests that add no concurrency to that of the others; `make race-all` runs them too.
+slow = TestRowLock$$|TestGuaranteesAreKept$$|TestStateHashTellsReports$$
 
 race: ## Run the tests of what is concurrent under the race detector.
-	go test -race -vet=off -run='^Test' -skip='$(sequential)|$(reconnections)' $(connections)
+	go test -race -vet=off -run='^Test' -skip='$(slow)|$(reconnections)' $(connections)
 	go test -race -vet=off -run='$(concurrent)' $(searches)
 	go test -race -vet=off -run='^TestScripts$$/^(serve|json|budget|real)' ./cmd/interlock
 

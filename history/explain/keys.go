@@ -241,12 +241,16 @@ func (s *story) sayUnderWay(owner int32, sent, expired []int) {
 			}
 		}
 		if len(servers) > 1 {
-			s.say("%s had sent %q to %s, and none of them executed it until the key there expired.",
+			s.say("%s had sent %q to %s, and none had executed it when the key there expired.",
 				process(owner), s.Events[i].Op, and(servers))
 			continue
 		}
-		s.say("%s had sent %q%s before (event %d), which the server did not execute until then.",
-			process(owner), s.Events[i].Op, s.elapsed(" ", i, expired[first]), s.cite(i))
+		later := s.elapsed(" ", i, expired[first])
+		if later != "" {
+			later += " later"
+		}
+		s.say("%s had sent %q (event %d); the server had not executed it when the key expired%s.",
+			process(owner), s.Events[i].Op, s.cite(i), later)
 	}
 }
 

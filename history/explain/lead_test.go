@@ -84,20 +84,21 @@ func TestRenewalsUnderWay(t *testing.T) {
 			Kind: kind, Process: p, Server: server, Path: "lock", Op: op, Zxid: int64(server),
 		}
 	}
+	const late = "; the server had not executed it when the key expired."
 	for name, test := range map[string]struct {
 		ops  [2]string // of the renewals at the servers
 		want []string
 	}{
 		"the same": {[2]string{"PEXPIRE lock 1", "PEXPIRE lock 1"}, []string{
-			`c1 had sent "PEXPIRE lock 1" to s1 (event 4) and s2 (event 5), and none of them ` +
-				"executed it until the key there expired.",
+			`c1 had sent "PEXPIRE lock 1" to s1 (event 4) and s2 (event 5), and none ` +
+				"had executed it when the key there expired.",
 		}},
 		"different": {[2]string{"PEXPIRE lock 1", "PEXPIRE lock 2"}, []string{
-			`c1 had sent "PEXPIRE lock 1" before (event 4), which the server did not execute until then.`,
-			`c1 had sent "PEXPIRE lock 2" before (event 5), which the server did not execute until then.`,
+			`c1 had sent "PEXPIRE lock 1" (event 4)` + late,
+			`c1 had sent "PEXPIRE lock 2" (event 5)` + late,
 		}},
 		"one": {[2]string{"PEXPIRE lock 1", "GET other"}, []string{
-			`c1 had sent "PEXPIRE lock 1" before (event 4), which the server did not execute until then.`,
+			`c1 had sent "PEXPIRE lock 1" (event 4)` + late,
 		}},
 	} {
 		events := []history.Event{

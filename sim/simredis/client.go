@@ -84,9 +84,7 @@ func (c *Client) Dial(_ context.Context, network, address string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	c.dialed[server]++
-	conn := &conn{
-		client: c, server: server, number: c.dialed[server],
-	}
+	conn := &conn{client: c, server: server, number: c.dialed[server]}
 	c.conns = append(c.conns, conn)
 	return conn, nil
 }

@@ -30,7 +30,7 @@ type conn struct {
 	ended    bool          // closed by either side
 	closed   bool          // closed by the client
 	deadline time.Time
-	changed  chan struct{} // closed at the next change of the above; nil while no Read waits
+	changed  chan struct{} // closed at the next change of the above; nil until a Read waits
 }
 
 // broadcast wakes every waiting Read. The caller holds the lock.

@@ -218,9 +218,7 @@ func (c *Client) send(conn *conn, command []string, site callsite.Site) {
 
 // message records that a message has moved.
 func (s *System) message(kind history.Kind, m message) {
-	e := history.Event{
-		Kind: kind, Process: int32(m.conn.client.Process()), Op: m.op,
-	}
+	e := history.Event{Kind: kind, Process: int32(m.conn.client.Process()), Op: m.op}
 	if len(s.servers) > 1 {
 		e.Server = int32(m.conn.server + 1)
 	}

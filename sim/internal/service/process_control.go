@@ -34,14 +34,10 @@ func (p *ProcessControl) Init(number int, base *Base) {
 func (p *ProcessControl) Process() int { return p.number }
 
 // Crashed reports whether the process has crashed.
-func (p *ProcessControl) Crashed() bool {
-	return p.crashed.Load()
-}
+func (p *ProcessControl) Crashed() bool { return p.crashed.Load() }
 
 // Paused reports whether the process is paused.
-func (p *ProcessControl) Paused() bool {
-	return p.paused.Load() && !p.crashed.Load()
-}
+func (p *ProcessControl) Paused() bool { return p.paused.Load() && !p.crashed.Load() }
 
 // TornDown reports whether the run is over.
 func (p *ProcessControl) TornDown() bool {
