@@ -253,7 +253,10 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 // down nevertheless.
 func (l *Loop) run() {
 	ended := false
-	defer func() { l.tearDown(ended) }()
+	defer func() {
+		l.noteHeeds()
+		l.tearDown(ended)
+	}()
 	aware, searched := l.strategy.(stateAware)
 	if searched {
 		l.searched = true
