@@ -26,8 +26,57 @@ func (s *story) sayFaults() {
 		if end := s.faultEnd(kind, i, last); end >= 0 {
 			ended = fmt.Sprintf("; %s at event %d", s.Events[end].Kind, s.cite(end))
 		}
-		s.say("Fault %s (event %d): %s%s.", kind, s.cite(i), kind.Effect(victim(e)), ended)
+		s.say("Fault %s (event %d): %s%s.", kind, s.cite(i), s.effect(kind, i), ended)
 	}
+}
+
+// effect says what a fault does. Of lost replies it names the requests.
+func (s *story) effect(kind faults.Kind, fault int) string {
+	q := victim(&s.Events[fault])
+	if kind != faults.LoseReply {
+		return kind.Effect(q)
+	}
+	lost, write := s.lostReplies(fault)
+	switch {
+	case len(lost) == 0:
+		return kind.Effect(q)
+	case len(lost) == 1 && write:
+		return fmt.Sprintf("the reply to %s's %s is lost with the connection, so that %s does not "+
+			"know whether the request took effect", q, lost[0], q)
+	case len(lost) == 1:
+		return fmt.Sprintf("the reply to %s's %s is lost with the connection", q, lost[0])
+	case write:
+		return fmt.Sprintf("the replies to %s's %s are lost with the connection, so that %s does "+
+			"not know which requests took effect", q, and(lost), q)
+	}
+	return fmt.Sprintf("the replies to %s's %s are lost with the connection", q, and(lost))
+}
+
+// lostReplies names the requests whose replies a fault loses: those without a reply yet that the
+// server has handled before the connection breaks. Write reports whether one changes something.
+func (s *story) lostReplies(fault int) (lost []string, write bool) {
+	f := &s.Events[fault]
+	for _, r := range s.Requests() {
+		if p, _ := history.ProcessOf(r.Process); p != f.Process || r.Send < 0 || r.Send > fault ||
+			r.Serve < 0 || r.Reply < fault || s.Events[r.Reply].Err == "" ||
+			s.Events[r.Serve].At > f.At {
+			continue
+		}
+		lost, write = append(lost, s.asked(r)), write || len(r.Changes) > 0
+	}
+	for i := fault + 1; i < len(s.Events); i++ {
+		e := &s.Events[i]
+		p, _ := history.ProcessOf(e.Process)
+		switch {
+		case e.Kind == history.Tick, e.Kind == history.Fault, e.Kind == history.Healed,
+			e.Kind == history.Answer && p == f.Process:
+			return lost, write
+		case e.Kind == history.Executed && p == f.Process && e.Name != history.ConnectionLost:
+			lost = append(lost, fmt.Sprintf("%q", e.Op))
+			write = write || !strings.HasPrefix(e.Op, "GET ")
+		}
+	}
+	return lost, write
 }
 
 // sayAssumptions says what the faults of a run assume about the environment, if each assumes

@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,6 +40,74 @@ func TestAssumptions(t *testing.T) {
 		}}).Whys[0].Text
 		if !strings.HasSuffix(text, tc.want) || tc.want == "." && strings.Contains(text, "assum") {
 			t.Errorf("%v: %q, want %q", tc.kinds, text, tc.want)
+		}
+	}
+}
+
+// A lost reply says which, and what its client does not know.
+func TestLostReplies(t *testing.T) {
+	call := history.Event{Kind: history.LockCall, Process: 1}
+	fault := history.Event{Kind: history.Fault, Name: "lose-reply", Process: 1}
+	request := func(kind history.Kind, process, number int32, err string) history.Event {
+		return history.Event{
+			Kind: kind, Process: process, Request: number, Op: "delete",
+			Path: fmt.Sprintf("/lock/n-%d", number), Err: err,
+		}
+	}
+	send, serve := request(history.Send, 1, 1, ""), request(history.Serve, 1, 1, "")
+	lost, tick := request(history.Reply, 1, 1, "closed"), history.Event{Kind: history.Tick}
+	deleted := history.Event{Kind: history.NodeDeleted, Process: 1, Path: "/lock/n-1"}
+	executed := func(process int32, op string) history.Event {
+		return history.Event{Kind: history.Executed, Process: process, Op: op}
+	}
+	for _, tc := range []struct {
+		name, want string
+		events     []history.Event
+	}{
+		{
+			"none", "the connection of c1 breaks before the replies to its requests arrive, so " +
+				"that the client does not know which of them took effect.",
+			[]history.Event{call, send, fault, lost, tick},
+		},
+		{
+			"one", "the reply to c1's delete n-1 is lost with the connection, so that c1 does " +
+				"not know whether the request took effect.",
+			[]history.Event{call, send, fault, deleted, serve, lost, tick},
+		},
+		{
+			"a read", "the reply to c1's delete n-1 is lost with the connection.",
+			[]history.Event{call, send, fault, serve, lost, tick},
+		},
+		{
+			"another client's, and one sent later", "the reply to c1's delete n-1 is lost",
+			[]history.Event{
+				call, send, request(history.Send, 2, 2, ""), serve, fault,
+				request(history.Serve, 2, 2, ""), request(history.Reply, 2, 2, "closed"), lost,
+				request(history.Send, 1, 3, ""), request(history.Serve, 1, 3, ""),
+				request(history.Reply, 1, 3, "closed"), tick,
+			},
+		},
+		{
+			"two", "the replies to c1's delete n-1 and delete n-2 are lost with the connection, " +
+				"so that c1 does not know which requests took effect.",
+			[]history.Event{
+				call, send, request(history.Send, 1, 2, ""), fault, deleted, serve,
+				request(history.Serve, 1, 2, ""), lost, request(history.Reply, 1, 2, "closed"), tick,
+			},
+		},
+		{
+			"a command", `the reply to c1's "SET lock 1 nx" is lost with the connection`,
+			[]history.Event{
+				call, fault, executed(2, "GET lock"), executed(1, "SET lock 1 nx"), tick,
+				executed(1, "GET lock"), tick,
+			},
+		},
+	} {
+		text := explain.Of(tc.events, []*history.Violation{{
+			Property: "unknown", Event: len(tc.events) - 1,
+		}}).Whys[0].Text
+		if !strings.Contains(text, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, text, tc.want)
 		}
 	}
 }
