@@ -56,7 +56,8 @@ func TestLostReplies(t *testing.T) {
 	}
 	send, serve := request(history.Send, 1, 1, ""), request(history.Serve, 1, 1, "")
 	lost, tick := request(history.Reply, 1, 1, "closed"), history.Event{Kind: history.Tick}
-	deleted := history.Event{Kind: history.NodeDeleted, Process: 1, Path: "/lock/n-1"}
+	deleted := history.Event{Kind: history.NodeDeleted, Process: 1, Path: "/lock/n-1", Zxid: 7}
+	serve.Zxid = deleted.Zxid
 	executed := func(process int32, op string) history.Event {
 		return history.Event{Kind: history.Executed, Process: process, Op: op}
 	}
