@@ -70,17 +70,22 @@ func (r *Report) WriteLikelihood(w io.Writer) error {
 func (r *Report) LikelihoodText() string {
 	var text strings.Builder
 	l := r.Likelihood
-	if rise := l.Rise(); l.Jump != nil && rise >= 0 {
-		fmt.Fprintf(&text, "The first violation occurs in %d of %d random continuations before "+
-			"%s, `%s`, and in %s after it.", l.count(rise), l.Samples, r.step(l.Jump.Step),
-			l.Jump.Taken, l.countAfter(rise+1))
+	rise, jumps := l.Rise(), l.Jump != nil && l.Rise() >= 0
+	if jumps {
+		fmt.Fprintf(&text, "If the schedule goes on at random before %s, `%s`, the first violation "+
+			"occurs in %d of %d runs; if after it, in %s.", r.step(l.Jump.Step), l.Jump.Taken,
+			l.count(rise), l.Samples, l.countAfter(rise+1))
 	} else {
 		fmt.Fprintf(&text, "The first violation occurs in %d of %d random schedules.", l.count(0),
 			l.Samples)
 	}
-	if a := l.Avoidable; a != nil {
-		fmt.Fprintf(&text, " The last decision found that avoids it, by the default policy from "+
-			"there on: `%s` instead of `%s` at %s.", a.Instead, a.Taken, r.step(a.Step))
+	switch a := l.Avoidable; {
+	case a == nil:
+	case jumps && a.Step == l.Jump.Step:
+		fmt.Fprintf(&text, " `%s` instead, then the default policy, avoids it.", a.Instead)
+	default:
+		fmt.Fprintf(&text, " `%s` instead of `%s` at %s, then the default policy, avoids it.",
+			a.Instead, a.Taken, r.step(a.Step))
 	}
 	return text.String()
 }

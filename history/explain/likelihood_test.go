@@ -43,9 +43,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
-				"`serve c1`, and in all after it. The last decision found that avoids it, by the\n" +
-				"default policy from there on: `leave c1` instead of `tick` at step 1.\n",
+				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
+				"occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of `tick` at\n" +
+				"step 1, then the default policy, avoids it.\n",
 			nil,
 		},
 		{
@@ -55,10 +55,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"The first violation occurs in 25 of 50 random continuations before step 2 (event\n" +
-				"5), `serve c1`, and in all after it. The last decision found that avoids it, by\n" +
-				"the default policy from there on: `leave c1` instead of `tick` at step 1 (event\n" +
-				"4).\n",
+				"If the schedule goes on at random before step 2 (event 5), `serve c1`, the first\n" +
+				"violation occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of\n" +
+				"`tick` at step 1 (event 4), then the default policy, avoids it.\n",
 			[]int{3, 4, 5},
 		},
 		{
@@ -68,10 +67,22 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 3, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"The first violation occurs in 25 of 50 random continuations before step 2,\n" +
-				"`serve c1`, and in all after it. The last decision found that avoids it, by the\n" +
-				"default policy from there on: `leave c1` instead of `tick` at step 3.\n",
+				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
+				"occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of `tick` at\n" +
+				"step 3, then the default policy, avoids it.\n",
 			[]int{3, 4, 9, 9},
+		},
+		{
+			"the same step",
+			&explain.Likelihood{
+				Samples: 50, Curve: curve(0.02, 0.2, 0.5, 1), Jump: jump,
+				Avoidable: &explain.Decision{Step: 2, Taken: "serve c1", Instead: "serve c2"},
+			},
+			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
+				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
+				"occurs in 25 of 50 runs; if after it, in all. `serve c2` instead, then the\n" +
+				"default policy, avoids it.\n",
+			nil,
 		},
 		{
 			"jump below certainty",
@@ -79,8 +90,8 @@ func TestLikelihood(t *testing.T) {
 				Samples: 100, Curve: curve(0, 0, 0.29, 0.99, 1), Jump: jump,
 			},
 			"\nlikelihood, steps 0 to 4  ▁▁▃▇█\n" +
-				"The first violation occurs in 29 of 100 random continuations before step 2,\n" +
-				"`serve c1`, and in 99 after it.\n",
+				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
+				"occurs in 29 of 100 runs; if after it, in 99.\n",
 			nil,
 		},
 		{
