@@ -20,17 +20,19 @@ import (
 // A State is what a run has come to at the end of a path.
 type State struct {
 	Path
-	At         time.Duration    `json:"at_ns"`
-	Ended      bool             `json:"ended"`   // the run is over; nothing can be chosen
-	Taken      []Taken          `json:"taken"`   // the decisions of the path
-	Enabled    []Choice         `json:"enabled"` // the steps that can be chosen
-	Events     []Event          `json:"events"`
-	Processes  []Process        `json:"processes"`
-	Queue      []Waiter         `json:"queue"`  // the sequential znodes, by number
-	System     *sim.Inspection  `json:"system"` // the service, or null if it cannot be inspected
-	Violations []Violation      `json:"violations"`
-	TraceHash  engine.TraceHash `json:"trace_hash"` // of the events so far
-	Page       *page.Data       `json:"page"`       // the run so far, for the page
+	At        time.Duration   `json:"at_ns"`
+	Ended     bool            `json:"ended"`   // the run is over; nothing can be chosen
+	Taken     []Taken         `json:"taken"`   // the decisions of the path
+	Enabled   []Choice        `json:"enabled"` // the steps that can be chosen
+	Events    []Event         `json:"events"`
+	Processes []Process       `json:"processes"`
+	Queue     []Waiter        `json:"queue"`  // the sequential znodes, by number
+	System    *sim.Inspection `json:"system"` // the service, or null if it cannot be inspected
+	// Names are the short names of the znodes of the service, by path, as in the timeline.
+	Names      map[string]string `json:"names,omitempty"`
+	Violations []Violation       `json:"violations"`
+	TraceHash  engine.TraceHash  `json:"trace_hash"` // of the events so far
+	Page       *page.Data        `json:"page"`       // the run so far, for the page
 }
 
 // A Taken is a decision of a path.
@@ -183,7 +185,8 @@ func (f *follower) state(scenario *scenarios.Scenario, result *engine.Result) *S
 	return s
 }
 
-// shorten shortens the names of the znodes in the messages that are in flight.
+// shorten shortens the names of the znodes in the messages that are in flight, and notes those of
+// the znodes that exist or are watched.
 func (s *State) shorten(names *timeline.Names) {
 	if s.System == nil {
 		return
@@ -196,6 +199,15 @@ func (s *State) shorten(names *timeline.Names) {
 				texts[n] = short(texts[n], names)
 			}
 		}
+	}
+	if len(s.System.Nodes)+len(s.System.Watches) > 0 {
+		s.Names = make(map[string]string)
+	}
+	for _, n := range s.System.Nodes {
+		s.Names[n.Path] = names.Of(n.Path)
+	}
+	for _, w := range s.System.Watches {
+		s.Names[w.Path] = names.Of(w.Path)
 	}
 }
 

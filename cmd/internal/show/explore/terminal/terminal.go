@@ -327,10 +327,7 @@ func (m *Model) enabled() []line {
 
 // inspection returns the state of the service.
 func inspection(s *explore.State) []line {
-	i, names := s.System, make(map[string]string)
-	for _, w := range s.Queue {
-		names[w.Path] = w.Name
-	}
+	i, names := s.System, s.Names
 	lines := []line{{"Znodes", bold}}
 	for _, n := range i.Nodes {
 		text := "  " + cmp.Or(names[n.Path], n.Path)

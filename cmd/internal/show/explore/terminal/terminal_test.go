@@ -1,18 +1,21 @@
 package terminal_test
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-zookeeper/zk"
 
 	"github.com/interlock-sim/interlock/cmd/bundled"
 	"github.com/interlock-sim/interlock/cmd/internal/show/explore/terminal"
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/internal/show/explore"
+	"github.com/interlock-sim/interlock/internal/testkit/locktest"
 	"github.com/interlock-sim/interlock/scenarios"
 	"github.com/interlock-sim/interlock/sim"
 )
@@ -115,6 +118,29 @@ func TestForwardAndBack(t *testing.T) {
 	expect(t, m, "after decision 11 of 39")
 	press(t, m, "d")
 	expect(t, m, "after decision 11 of 39")
+}
+
+// At each step a znode has the name that it has in the timeline, also one without a number.
+func TestNamesOfZnodes(t *testing.T) {
+	subject := locktest.Subject("node", func(p *scenarios.Process) scenarios.LockerFunc {
+		return func(context.Context) (*scenarios.Hold, error) {
+			node, err := p.Client.Create(p.Directory+"/node", nil, zk.FlagEphemeral,
+				zk.WorldACL(zk.PermAll))
+			return &scenarios.Hold{Node: node, Unlock: locktest.Free}, err
+		}
+	})
+	runs := explore.NewLocal(engine.NewRunner(t),
+		scenarios.Scenario{Subject: subject, Clients: 1, Cycles: 1}, nil)
+	m, err := terminal.New(t.Context(), explore.New(runs), explore.Path{Length: engine.StepsMax})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 200, Height: 200})
+	press(t, m, "right", "right")
+	expect(t, m, "node created by c1", "  node of c1", "  /lock")
+	if text := shown(m); strings.Contains(text, "/lock/node") {
+		t.Errorf("a path:\n%s", text)
+	}
 }
 
 // The violation is reached by one key, and explained.
