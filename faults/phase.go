@@ -20,7 +20,7 @@ const (
 	Phases // the number of phases
 )
 
-// phaseNames holds the name of each phase in plans (key) and in reports (name).
+// phaseNames holds the name of each phase in plans and texts (key), and in events (name).
 var phaseNames = [Phases]struct{ key, name string }{
 	Idle:           {"idle", "idle"},
 	CreateInFlight: {"create", "create in flight"},
@@ -33,10 +33,10 @@ var phaseNames = [Phases]struct{ key, name string }{
 	Releasing:      {"release", "releasing"},
 }
 
-// String returns the name of the phase in reports.
+// String returns the name of the phase in events and files; texts show its key.
 func (p Phase) String() string { return phaseNames[p].name }
 
-// Key returns the name of the phase in plans.
+// Key returns the name of the phase in plans and texts.
 func (p Phase) Key() string { return phaseNames[p].key }
 
 // Requests reports whether a process in the phase often has a request in flight.
@@ -49,6 +49,17 @@ func phaseNamed(key string) (Phase, bool) {
 		}
 	}
 	return 0, false
+}
+
+// PhaseKey returns the name in plans of a phase that a fault's event names, or the same text if
+// that names no phase.
+func PhaseKey(name string) string {
+	for _, names := range phaseNames {
+		if names.name == name {
+			return names.key
+		}
+	}
+	return name
 }
 
 // PhaseKeys returns the names of the phases in plans.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
 )
@@ -296,7 +297,7 @@ func (t *teller) ofHarness(e *history.Event) string {
 	case history.Fault:
 		text := strings.TrimRight("FAULT "+e.Name+" "+target, " ")
 		if e.Op != "" {
-			text += ", phase " + e.Op
+			text += ", phase " + faults.PhaseKey(e.Op)
 		}
 		return text
 	case history.Healed:

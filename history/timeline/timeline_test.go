@@ -100,7 +100,7 @@ func TestWrite(t *testing.T) {
    9  0.006s  │  ┃  ●  c2 sends children a
   10  0.007s  ●  ┃  │  the server handles c2's children a
   11  0.008s  │  ┃  ●  c2 lists a: c1#0
-  12  0.009s  │  ✂  │  FAULT cut c1, phase holding
+  12  0.009s  │  ✂  │  FAULT cut c1, phase hold
   13  0.009s  │  ●  │  c1 learns that its connection is lost
   16  6.009s  │  ┇  │  6 s pass (events 14–16)
   17  6.009s  ●  ┇  │  c1's session expires: c1#0 deleted

@@ -96,7 +96,7 @@ func TestPage(t *testing.T) {
 	b.has("header", "no violation")
 	b.has(".scenario", "3 clients × 1 cycles, faults cut=1")
 	b.cutListing()
-	b.has(".timeline", "FAULT cut c2, phase listing")
+	b.has(".timeline", "FAULT cut c2, phase list")
 	b.has(".row.here", "c2")
 	b.has(".state tr:first-child", "has the lock by c1#0; about to enter its critical section")
 	b.has(".queue", "c1#0 holds c2#1 waits c3#2 waits")
