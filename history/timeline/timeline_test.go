@@ -188,8 +188,7 @@ func TestNarrow(t *testing.T) {
    7  0.004s  c1 ENTERS its critical
               section
   11  0.008s  c2 lists a: c1#0
-  12  0.009s  FAULT cut c1, phase
-              holding
+  12  0.009s  FAULT cut c1, phase hold
               6 s later
   17  6.009s  c1's session expires: c1#0
               deleted
