@@ -73,7 +73,7 @@ func (s *story) lostReplies(fault int) (lost []string, write bool) {
 			return lost, write
 		case e.Kind == history.Executed && p == f.Process && e.Name != history.ConnectionLost:
 			lost = append(lost, fmt.Sprintf("%q", e.Op))
-			write = write || !strings.HasPrefix(e.Op, "GET ")
+			write = write || e.MayEndLock
 		}
 	}
 	return lost, write

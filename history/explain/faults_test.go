@@ -59,7 +59,7 @@ func TestLostReplies(t *testing.T) {
 	deleted := history.Event{Kind: history.NodeDeleted, Process: 1, Path: "/lock/n-1", Zxid: 7}
 	serve.Zxid = deleted.Zxid
 	executed := func(process int32, op string) history.Event {
-		return history.Event{Kind: history.Executed, Process: process, Op: op}
+		return history.Event{Kind: history.Executed, Process: process, Op: op, MayEndLock: op[0] == 'S'}
 	}
 	for _, tc := range []struct {
 		name, want string

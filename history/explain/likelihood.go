@@ -72,20 +72,21 @@ func (r *Report) LikelihoodText() string {
 	l := r.Likelihood
 	rise, jumps := l.Rise(), l.Jump != nil && l.Rise() >= 0
 	if jumps {
-		fmt.Fprintf(&text, "If the schedule goes on at random before %s, `%s`, the first violation "+
-			"occurs in %d of %d runs; if after it, in %s.", r.step(l.Jump.Step), l.Jump.Taken,
-			l.count(rise), l.Samples, l.countAfter(rise+1))
+		fmt.Fprintf(&text, "Of %d random continuations before %s, `%s`, %d lead to the first "+
+			"violation, and %s after it.", l.Samples, r.step(l.Jump.Step), l.Jump.Taken,
+			l.count(rise), l.countAfter(rise+1))
 	} else {
 		fmt.Fprintf(&text, "The first violation occurs in %d of %d random schedules.", l.count(0),
 			l.Samples)
 	}
-	switch a := l.Avoidable; {
-	case a == nil:
-	case jumps && a.Step == l.Jump.Step:
-		fmt.Fprintf(&text, " `%s` instead, then the default policy, avoids it.", a.Instead)
-	default:
-		fmt.Fprintf(&text, " `%s` instead of `%s` at %s, then the default policy, avoids it.",
-			a.Instead, a.Taken, r.step(a.Step))
+	if a := l.Avoidable; a != nil {
+		fmt.Fprintf(&text, " With `%s`", a.Instead)
+		if !jumps || a.Step != l.Jump.Step {
+			fmt.Fprintf(&text, " instead of `%s` at %s", a.Taken, r.step(a.Step))
+		} else {
+			text.WriteString(" instead")
+		}
+		text.WriteString(", and no deviation after it, it does not occur.")
 	}
 	return text.String()
 }

@@ -43,9 +43,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
-				"occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of `tick` at\n" +
-				"step 1, then the default policy, avoids it.\n",
+				"Of 50 random continuations before step 2, `serve c1`, 25 lead to the first\n" +
+				"violation, and all after it. With `leave c1` instead of `tick` at step 1, and no\n" +
+				"deviation after it, it does not occur.\n",
 			nil,
 		},
 		{
@@ -55,9 +55,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 1, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"If the schedule goes on at random before step 2 (event 5), `serve c1`, the first\n" +
-				"violation occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of\n" +
-				"`tick` at step 1 (event 4), then the default policy, avoids it.\n",
+				"Of 50 random continuations before step 2 (event 5), `serve c1`, 25 lead to the\n" +
+				"first violation, and all after it. With `leave c1` instead of `tick` at step 1\n" +
+				"(event 4), and no deviation after it, it does not occur.\n",
 			[]int{3, 4, 5},
 		},
 		{
@@ -67,9 +67,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 3, Taken: "tick", Instead: "leave c1"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
-				"occurs in 25 of 50 runs; if after it, in all. `leave c1` instead of `tick` at\n" +
-				"step 3, then the default policy, avoids it.\n",
+				"Of 50 random continuations before step 2, `serve c1`, 25 lead to the first\n" +
+				"violation, and all after it. With `leave c1` instead of `tick` at step 3, and no\n" +
+				"deviation after it, it does not occur.\n",
 			[]int{3, 4, 9, 9},
 		},
 		{
@@ -79,9 +79,9 @@ func TestLikelihood(t *testing.T) {
 				Avoidable: &explain.Decision{Step: 2, Taken: "serve c1", Instead: "serve c2"},
 			},
 			"\nlikelihood, steps 0 to 3  ▁▂▄█\n" +
-				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
-				"occurs in 25 of 50 runs; if after it, in all. `serve c2` instead, then the\n" +
-				"default policy, avoids it.\n",
+				"Of 50 random continuations before step 2, `serve c1`, 25 lead to the first\n" +
+				"violation, and all after it. With `serve c2` instead, and no deviation after it,\n" +
+				"it does not occur.\n",
 			nil,
 		},
 		{
@@ -90,8 +90,8 @@ func TestLikelihood(t *testing.T) {
 				Samples: 100, Curve: curve(0, 0, 0.29, 0.99, 1), Jump: jump,
 			},
 			"\nlikelihood, steps 0 to 4  ▁▁▃▇█\n" +
-				"If the schedule goes on at random before step 2, `serve c1`, the first violation\n" +
-				"occurs in 29 of 100 runs; if after it, in 99.\n",
+				"Of 100 random continuations before step 2, `serve c1`, 29 lead to the first\n" +
+				"violation, and 99 after it.\n",
 			nil,
 		},
 		{

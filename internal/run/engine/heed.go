@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -35,32 +34,18 @@ func (p *Process) heed() {
 // noteHeed adds to the state of the process whether it has heeded a context.
 func (p *Process) noteHeed() { p.Heeds = p.Heeds || atomic.LoadInt32(&p.heeds) == 1 }
 
-// noteHeeds notes whether a cancellation could make a difference in the run.
-func (l *Loop) noteHeeds() {
-	l.result.Heeded = slices.ContainsFunc(l.Contenders, func(p *Process) bool {
-		p.noteHeed()
-		return p.Heeds
-	})
-	if l.result.Heeded {
-		return
+// dropUnheeded takes the cancellations out of the result's coverage if no call of Lock has asked
+// whether its context has ended: they have changed nothing.
+func (l *Loop) dropUnheeded() {
+	for _, p := range l.Contenders {
+		if p.noteHeed(); p.Heeds {
+			return
+		}
 	}
+	l.result.Coverage[faults.Cancel] = [faults.Phases]int{}
 	for i, entry := range l.plan.Targeted() {
 		if entry.Kind == faults.Cancel {
 			l.result.Targeted[i] = 0
-		}
-	}
-}
-
-// AddCoverage adds the faults that made a difference: without cancellations if no call of Lock has
-// asked whether its context has ended.
-func (r *Result) AddCoverage(to *FaultCoverage) {
-	to.Add(&r.Coverage)
-	if r.Heeded {
-		return
-	}
-	for phase, count := range r.Coverage[faults.Cancel] {
-		if count != 0 {
-			to[faults.Cancel][phase] -= count
 		}
 	}
 }

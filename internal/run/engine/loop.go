@@ -254,7 +254,7 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 func (l *Loop) run() {
 	ended := false
 	defer func() {
-		l.noteHeeds()
+		l.dropUnheeded()
 		l.tearDown(ended)
 	}()
 	aware, searched := l.strategy.(stateAware)

@@ -15,10 +15,9 @@ type Result struct {
 	// Keys are the state keys after each step; in an exhaustive search, only of the states in which
 	// it chooses. They are valid until the runner's next run.
 	Keys      []uint64
-	Coverage  FaultCoverage  // the faults that struck; see [Result.AddCoverage]
+	Coverage  FaultCoverage  // the faults that struck
 	Targeted  TargetCoverage // those that struck a target named in the plan
 	TraceHash uint64         // over all events
-	Heeded    bool           // a call of Lock has asked whether its context has ended
 	// CutOff reports that the strategy made as many decisions as one run allows, so that the
 	// schedule was not followed to its end.
 	CutOff bool

@@ -95,7 +95,7 @@ func (r *Runs) Add(result *engine.Result) {
 	r.Digest = r.Digest.Add(result.TraceHash)
 	r.Schedules++
 	r.Steps += result.Steps
-	result.AddCoverage(&r.Coverage)
+	r.Coverage.Add(&result.Coverage)
 	r.Targeted.Add(&result.Targeted)
 	if result.Undecided {
 		r.Unknown++

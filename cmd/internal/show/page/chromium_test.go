@@ -433,7 +433,7 @@ func TestCurve(t *testing.T) {
 		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
 		t.Errorf("the mark says %q", title)
 	}
-	if text := b.text(".why .likely"); !strings.Contains(text, "the default policy, avoids it") {
+	if text := b.text(".why .likely"); !strings.Contains(text, "it does not occur") {
 		t.Errorf("the text is %q", text)
 	}
 	// The curve has all points, and ends at the top.
