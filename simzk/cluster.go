@@ -313,7 +313,9 @@ func (c *Cluster) Deadline() (at time.Duration, ok bool) {
 	}
 	for i := range c.servers {
 		if s := &c.servers[i]; s.giveUpAt > 0 {
-			at, ok = earlier(at, ok, s.giveUpAt)
+			if notices, waits := s.notices(); waits {
+				at, ok = earlier(at, ok, notices)
+			}
 		}
 	}
 	for _, l := range c.links {
@@ -339,16 +341,21 @@ func earlier(at time.Duration, ok bool, other time.Duration) (time.Duration, boo
 func (c *Cluster) Advance(now time.Duration) {
 	c.now = now
 	c.expirePeerTimeouts()
+	c.expireSessions()
+	for _, l := range c.links {
+		l.advance()
+	}
+}
+
+// expireSessions ends the sessions whose time is over.
+func (c *Cluster) expireSessions() {
 	for i := 0; i < len(c.sessions); {
 		s := c.sessions[i]
-		if at, waits := c.timeoutOf(s); !waits || at > now {
+		if at, waits := c.timeoutOf(s); !waits || at > c.now {
 			i++
 			continue
 		}
 		c.expire(s)
-	}
-	for _, l := range c.links {
-		l.advance()
 	}
 }
 
@@ -359,7 +366,7 @@ func (c *Cluster) SetNow(now time.Duration) { c.now = now }
 
 // Dispose deletes the containers and TTL nodes that are due, as a leader does once a minute.
 func (c *Cluster) Dispose() {
-	if c.leader == noLeader {
+	if c.leader == noLeader || c.servers[c.leader].paused {
 		return
 	}
 	for _, path := range c.tree.Disposable(c.millis()) {

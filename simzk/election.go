@@ -131,7 +131,9 @@ func (c *Cluster) looking(server int) bool {
 }
 
 // stop ends service. The caller must disconnect the server's clients.
-func (p *peerState) stop() { p.serving, p.leading, p.giveUpAt = false, false, 0 }
+func (p *peerState) stop() {
+	p.serving, p.leading, p.giveUpAt, p.noticesAt = false, false, 0, 0
+}
 
 func (c *Cluster) dropClientsOf(servers []int) {
 	if len(servers) > 0 {

@@ -130,7 +130,7 @@ func (c *Cluster) Dial(l *Link, server int) bool {
 	if !l.CanReach(server) {
 		return false
 	}
-	l.server = server
+	l.server, l.held = server, c.servers[server].paused
 	return true
 }
 

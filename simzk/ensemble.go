@@ -124,17 +124,19 @@ func (c *Cluster) FullyConnected() bool {
 	return c.leader != noLeader
 }
 
-// FollowsQuorum reports whether a server follows a leader that has a majority. The server then
-// keeps serving as long as no server dies and no time passes, whatever links are healed.
+// FollowsQuorum reports whether a server follows a leader that has a majority, and has not been
+// paused until just now. The server then keeps serving as long as no server dies and no time
+// passes, whatever links are healed.
 func (c *Cluster) FollowsQuorum(server int) bool {
 	s := &c.servers[server]
-	return s.serving && s.epoch == c.epoch && c.leaderHasQuorum()
+	return s.serving && s.epoch == c.epoch && !s.paused && s.noticesAt == 0 &&
+		c.leaderHasQuorum()
 }
 
 // KillServer ends a server's process. Its clients are disconnected; if it was the leader, or if no
 // majority remains, all clients are. Killing a server that is down has no effect.
 func (c *Cluster) KillServer(server int) {
-	c.servers[server].up = false
+	c.servers[server].up, c.servers[server].paused = false, false
 	c.elect(server)
 	c.refreshConnectivity()
 }

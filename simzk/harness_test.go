@@ -37,9 +37,15 @@ func newHarness(t *testing.T) *harness { return newEnsembleHarness(t, 1) }
 // newEnsembleHarness returns a harness with a number of servers, with lag if there are several.
 func newEnsembleHarness(t *testing.T, servers int) *harness {
 	t.Helper()
+	return newHarnessWith(t, servers, 4*time.Second)
+}
+
+// newHarnessWith is newEnsembleHarness with a session timeout.
+func newHarnessWith(t *testing.T, servers int, sessionTimeout time.Duration) *harness {
+	t.Helper()
 	log := new(history.Log)
 	config := simzk.Config{
-		SessionTimeout: 4 * time.Second, TickTime: 2 * time.Second, Settle: synctest.Wait,
+		SessionTimeout: sessionTimeout, TickTime: 2 * time.Second, Settle: synctest.Wait,
 		Servers: servers, Lag: servers > 1,
 	}
 	return &harness{log: log, cluster: simzk.New(config, log)}

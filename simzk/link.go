@@ -118,7 +118,7 @@ func (l *Link) Undelivered() int { return len(l.toClient) }
 
 // Servable returns the age of the oldest request that can be served, or false if there is none.
 func (l *Link) Servable() (age uint64, ok bool) {
-	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests ||
+	if len(l.toServer) == 0 || l.replyDelayed || l.stallRequests || l.held ||
 		l.toServer[0].arrives > l.cluster.now ||
 		!l.cluster.canHandle(l.server, l.session,
 			l.toServer[0]) {

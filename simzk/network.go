@@ -117,6 +117,7 @@ func (c *Cluster) drop(l *Link) {
 		}
 		l.session = nil
 	}
+	l.held = false
 	l.identities = l.identities[:1]
 	c.dropDelayedReply(l)
 	l.toServer = slices.Delete(l.toServer, 0, len(l.toServer))

@@ -17,6 +17,9 @@ type peerState struct {
 	epoch      int           // of its leader
 	following  int           // index of its leader
 	giveUpAt   time.Duration // when it stops serving; 0 while it is in contact
+	paused     bool          // its process; see [Cluster.PauseServer]
+	pausedAt   time.Duration // when the last pause began
+	noticesAt  time.Duration // when it hears of the others after a pause; 0 if it does
 	wallOffset time.Duration // error of its wall clock
 	waiting                  // between it and its leader
 }
@@ -62,9 +65,10 @@ func (c *Cluster) CutServerOff(server int) {
 // waited is delivered.
 func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
-	s.inboundCut, s.outboundCut = false, false
-	if s.serving && s.epoch != c.epoch {
-		s.stop() // There is a new leader.
+	c.ResumeServer(server)
+	s.inboundCut, s.outboundCut, s.noticesAt = false, false, 0
+	if s.serving && (s.epoch != c.epoch || c.givenUp(server)) {
+		s.stop() // There is a new leader, or the leader has closed its connection.
 		c.dropClientsOf([]int{server})
 	}
 	for i := range c.servers {
@@ -150,19 +154,33 @@ func (c *Cluster) refreshConnectivity() {
 // WillNoticePartition reports whether time alone will make a server notice that it is cut off from
 // its leader, or from a majority.
 func (c *Cluster) WillNoticePartition() bool {
-	return slices.ContainsFunc(c.servers, func(s server) bool { return s.giveUpAt > 0 })
+	return slices.ContainsFunc(c.servers, func(s server) bool {
+		_, notices := s.notices()
+		return notices
+	})
 }
 
 // expirePeerTimeouts makes servers notice that they have been cut off for too long.
 func (c *Cluster) expirePeerTimeouts() {
-	var expired []int
+	var expired, resumed []int
 	for i := range c.servers {
-		if s := &c.servers[i]; s.giveUpAt > 0 && s.giveUpAt <= c.now {
+		s := &c.servers[i]
+		if s.giveUpAt == 0 {
+			continue
+		}
+		switch at, notices := s.notices(); {
+		case !notices || at > c.now:
+		case s.noticesAt > 0:
+			resumed = append(resumed, i)
+		default:
 			expired = append(expired, i)
 		}
 	}
 	if expired != nil {
 		c.elect(expired...)
 		c.refreshConnectivity()
+	}
+	for _, i := range resumed {
+		c.HealServer(i)
 	}
 }

@@ -414,6 +414,9 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 		if s.giveUpAt > 0 {
 			key = mix(key, uint64(s.giveUpAt-c.now))
 		}
+		if s.paused || s.noticesAt > 0 {
+			key = mix(key, c.pauseKey(&s.peerState))
+		}
 		if s.inboundCutFrom != 0 {
 			key = mix(key, s.inboundCutFrom)
 		}

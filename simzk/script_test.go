@@ -31,14 +31,16 @@ func TestScripts(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				servers := 1
+				servers, sessionTimeout := 1, 4*time.Second
 				switch {
+				case strings.HasPrefix(filepath.Base(path), "ensemble-patient-"):
+					servers, sessionTimeout = 3, 40*time.Second
 				case strings.HasPrefix(filepath.Base(path), "ensemble-five-"):
 					servers = 5
 				case strings.HasPrefix(filepath.Base(path), "ensemble-"):
 					servers = 3
 				}
-				s := newEnsembleHarness(t, servers)
+				s := newHarnessWith(t, servers, sessionTimeout)
 				defer s.tearDown()
 				datadriven.RunTest(t, path, s.runBlock)
 				if v := guarantee.NoLostWatch(s.log.Events()); v != nil {
@@ -141,6 +143,10 @@ func (s *harness) serverCommand(name string, server int) error {
 		s.cluster.SetClockRate(server, 200)
 	case "slow":
 		s.cluster.SetClockRate(server, 50)
+	case "pause-server":
+		s.cluster.PauseServer(server)
+	case "resume-server":
+		s.cluster.ResumeServer(server)
 	case "heal-server":
 		s.cluster.HealServer(server)
 	case "leader":

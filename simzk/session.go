@@ -45,10 +45,14 @@ func LastPing(since, upTo, sessionTimeout time.Duration) time.Duration {
 func (s *session) timingOut() bool { return s.link == nil || !s.link.pings || s.unreachable }
 
 // timeoutOf returns when the session expires if nothing but time decides that, or false. Without a
-// leader, only local sessions expire.
+// leader, only local sessions expire. A server that is paused ends no session.
 func (c *Cluster) timeoutOf(s *session) (at time.Duration, ok bool) {
+	keeper := c.leader
+	if s.local {
+		keeper = s.home
+	}
 	switch {
-	case c.leader == noLeader && !s.local:
+	case keeper == noLeader || c.servers[keeper].paused:
 		return 0, false
 	case !s.timingOut():
 		if at, ok = c.endsUnreported(s); !ok && s.silent && s.pingStart > c.now {
@@ -259,7 +263,10 @@ func (c *Cluster) Expire(id int64) bool {
 
 // CanCloseSession reports whether [Cluster.CloseSession] applies to the client: the session that it
 // believes it has is alive, and there is a leader to end it.
-func (l *Link) CanCloseSession() bool { return l.HasSession() && l.cluster.leader != noLeader }
+func (l *Link) CanCloseSession() bool {
+	c := l.cluster
+	return l.HasSession() && c.leader != noLeader && !c.servers[c.leader].paused
+}
 
 // CloseSession ends the client's session as another client does that resumes the session, with its
 // id and password, and closes it. The client loses its connection, and learns at its next handshake

@@ -11,6 +11,7 @@ type stall struct {
 	stallRequests bool // the client's messages do not reach the server
 	stallReplies  bool // the server's messages do not reach the client
 	paused        bool
+	held          bool          // connected to a server that is paused
 	disconnected  bool          // the connection broke while the client was paused
 	resumeAt      time.Duration // at the latest; only while paused
 }
@@ -20,7 +21,7 @@ type stall struct {
 // client eventually closes the connection.
 func (c *Cluster) StallRequests(l *Link) {
 	l.each(func(l *Link) {
-		if !l.stalled() {
+		if !l.stalled() && !l.held {
 			l.end.PingsStalled()
 		}
 		if l.session != nil && l.session.link == l {
@@ -35,7 +36,7 @@ func (c *Cluster) StallRequests(l *Link) {
 // receives no reply, and eventually closes the connection.
 func (c *Cluster) StallReplies(l *Link) {
 	l.each(func(l *Link) {
-		if !l.stalled() {
+		if !l.stalled() && !l.held {
 			l.end.PingsStalled()
 		}
 		l.stallReplies = true
@@ -49,7 +50,7 @@ func (c *Cluster) releaseStalled(l *Link) {
 	}
 	l.stallRequests, l.stallReplies = false, false
 	c.resumeKeepalive(l)
-	if !l.crashed.Load() {
+	if !l.crashed.Load() && !l.held {
 		l.end.PingsResumed()
 	}
 }
@@ -65,7 +66,7 @@ func (l *Link) stalled() bool { return l.stallRequests || l.stallReplies }
 
 // pingsBlocked reports whether the client's pings do not reach the server although there is a
 // connection.
-func (l *Link) pingsBlocked() bool { return l.stallRequests || l.paused }
+func (l *Link) pingsBlocked() bool { return l.stallRequests || l.paused || l.held }
 
 // Stalled reports whether messages to the server, and to the client, are stalled.
 func (l *Link) Stalled() (requests, replies bool) { return l.stallRequests, l.stallReplies }
@@ -171,7 +172,7 @@ func (l *Link) advance() {
 }
 
 func (h *stall) key(now time.Duration) uint64 {
-	key := uint64(btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 | btoi(h.paused)<<1 |
+	key := uint64(btoi(h.held)<<4 | btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 | btoi(h.paused)<<1 |
 		btoi(h.disconnected))
 	if h.paused {
 		key = mix(key, uint64(h.resumeAt-now))

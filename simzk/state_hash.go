@@ -69,6 +69,9 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 		if c.pingWaits(&s.waiting) {
 			key = mix(key, 1<<63)
 		}
+		if s.paused || s.noticesAt > 0 {
+			key = mix(key, c.pauseKey(&s.peerState))
+		}
 		if s.applied < all {
 			key = mix(key, s.tree.StateHash())
 		}
@@ -93,7 +96,7 @@ func (p *peerState) key(now time.Duration) uint64 {
 	key := uint64(p.epoch)<<16 | uint64(p.following&0xff)<<8 | uint64(btoi(p.inboundCut)<<3|
 		btoi(p.outboundCut)<<2|btoi(p.serving)<<1|btoi(p.leading))
 	if p.giveUpAt > 0 {
-		key = mix(key, uint64(p.giveUpAt-now))
+		key = mix(key, uint64(max(0, p.giveUpAt-now))) // A pause can last longer.
 	}
 	return mix(key, p.inboundCutFrom)
 }
