@@ -106,6 +106,9 @@ func (c *Cluster) Up(server int) bool { return c.servers[server].up }
 // majority with a leader.
 func (c *Cluster) Serving(server int) bool { return c.servers[server].serving }
 
+// Leading reports whether the server leads as far as it knows.
+func (c *Cluster) Leading(server int) bool { return c.servers[server].leading }
+
 // Leader reports whether the server is the leader. For a single server see [Cluster.Standalone].
 func (c *Cluster) Leader(server int) bool { return c.leader == server }
 
@@ -136,7 +139,11 @@ func (c *Cluster) FollowsQuorum(server int) bool {
 // KillServer ends a server's process. Its clients are disconnected; if it was the leader, or if no
 // majority remains, all clients are. Killing a server that is down has no effect.
 func (c *Cluster) KillServer(server int) {
-	c.servers[server].up, c.servers[server].paused = false, false
+	s := &c.servers[server]
+	s.up = false
+	if s.paused || s.noticesAt > 0 {
+		s.paused, s.inboundCut, s.outboundCut = false, false, false
+	}
 	c.elect(server)
 	c.refreshConnectivity()
 }

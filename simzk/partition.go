@@ -51,13 +51,13 @@ func (c *Cluster) Partitioned(server int) bool {
 }
 
 // CutServerOff cuts a server off from the others, which notice at once. It stops serving unless it
-// is standalone.
+// is standalone. If the server is paused, that ends.
 func (c *Cluster) CutServerOff(server int) {
 	if c.Standalone() {
 		return
 	}
 	s := &c.servers[server]
-	s.inboundCut, s.outboundCut = true, true
+	s.inboundCut, s.outboundCut, s.paused = true, true, false
 	c.elect(server)
 }
 

@@ -15,7 +15,7 @@ func (c *Cluster) PauseServer(server int) {
 		if l.server != server || !l.end.Connected() {
 			continue
 		}
-		if l.session != nil && l.session.link == l {
+		if l.pings && l.session != nil && l.session.link == l {
 			c.markUnreachable(l.session)
 		}
 		if !l.stalled() {

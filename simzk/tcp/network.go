@@ -40,8 +40,8 @@ func (s *Server) StallRequests(server int) error {
 }
 
 // Pause stops the member's process, as SIGSTOP does, until [Server.Resume]. Its clients and the
-// other members can connect to it, and get no answer. It needs members with logs of their own,
-// except in a standalone server; see [Config].
+// other members can connect to it, and get no answer. The others elect another leader if it was
+// theirs. It needs members with logs of their own, except in a standalone server; see [Config].
 func (s *Server) Pause(server int) error {
 	return s.change(server, func(m *member) error {
 		switch {
@@ -51,7 +51,7 @@ func (s *Server) Pause(server int) error {
 			if err := s.needsReplicas(); err != nil {
 				return err
 			}
-			s.cluster.PartitionServer(server, true, true)
+			s.cluster.PauseServer(server)
 		}
 		m.network.paused = true
 		m.networkChanged()
@@ -59,7 +59,10 @@ func (s *Server) Pause(server int) error {
 	})
 }
 
-// Resume ends [Server.Pause], and delivers what the member and its clients have sent meanwhile.
+// Resume ends [Server.Pause], and delivers what the member and its clients have sent meanwhile. The
+// member first answers its clients from its old state, even a sync if it leads as far as it knows.
+// A leader that was deposed notices that after half a tick, a follower that is behind after some
+// milliseconds. See [simzk.Cluster.ResumeServer].
 func (s *Server) Resume(server int) error {
 	return s.change(server, func(m *member) error {
 		m.network.repliesStalled, m.network.requestsStalled = false, false
@@ -71,8 +74,12 @@ func (s *Server) Resume(server int) error {
 
 // endPause ends a pause of the member. The caller holds the lock.
 func (m *member) endPause() {
-	if m.network.paused && !m.network.cut {
-		m.server.cluster.HealServer(m.index)
+	switch cluster := m.server.cluster; {
+	case !m.network.paused || m.network.cut:
+	case cluster.ServerPaused(m.index):
+		cluster.ResumeServer(m.index)
+	default: // It is standalone, or was cut off meanwhile.
+		cluster.HealServer(m.index)
 	}
 	m.network.paused = false
 }

@@ -173,6 +173,7 @@ func (s *Server) runClock() {
 		}
 		s.mu.Lock()
 		s.advance()
+		s.serveWaiting()
 		if now := s.cluster.Now(); now >= dispose && s.config.Dispose > 0 {
 			s.cluster.Dispose()
 			dispose = now + s.config.Dispose
@@ -239,6 +240,7 @@ func (s *Server) do(change func()) {
 	defer s.mu.Unlock()
 	s.advance()
 	change()
+	s.serveWaiting()
 	s.flush()
 	s.schedule()
 }

@@ -69,7 +69,7 @@ func (m *member) state() State {
 		return Looking
 	case cluster.Standalone():
 		return Standalone
-	case cluster.Leader(m.index):
+	case cluster.Leading(m.index):
 		return Leader
 	case cluster.Observer(m.index):
 		return Observer
