@@ -32,9 +32,15 @@ func lockNames() (names []string) {
 }
 
 func faultNames() []string {
-	names := []string{"none", "default", "any="}
+	names := []string{"none", "default"}
+	for g := range faults.Groups {
+		names = append(names, g.String()+"=")
+	}
 	for k := range faults.Kinds {
 		names = append(names, k.String()+"=")
+		if faults.Any.Covers(k) {
+			names = append(names, "no:"+k.String())
+		}
 	}
 	return names
 }
