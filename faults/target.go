@@ -3,6 +3,7 @@ package faults
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -241,15 +242,15 @@ func (a Entry) targetRank() int {
 }
 
 // precision is higher the more specific the entry is: first come entries with a target or an
-// instant, the one with the most restrictions first, then those of a kind, then those of a group, the
-// smallest group first, each in a phase before those in any.
+// instant, the one with the most restrictions first, then those that cover the fewest kinds, in a
+// phase before those in any.
 func (a *Entry) precision() (n int) {
-	for weight, is := range [...]bool{
-		a.Phased, a.Kind != Any, a.Kind == Calm || !a.isGroup(), !a.isGroup(), a.targeted(),
-	} {
-		if is {
-			n += 1 << weight
-		}
+	n = 2 * (64 - bits.OnesCount64(uint64(coveredKinds[a.Kind])))
+	if a.Phased {
+		n++
+	}
+	if a.targeted() {
+		n += 256
 	}
 	if a.Target != (Target{}) && a.Instant != AnyInstant {
 		n++
