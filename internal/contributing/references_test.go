@@ -48,6 +48,23 @@ func TestKindsByNameOnly(t *testing.T) {
 	}
 }
 
+// docs/faults.md lists the kinds of faults that each other group covers.
+func TestGroupsOfKinds(t *testing.T) {
+	page := documentation(t)["docs/faults.md"]
+	for group := range faults.Groups {
+		if group == faults.Any {
+			continue
+		}
+		_, row, found := strings.Cut(page, "\n| `"+group.String()+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		for kind := range faults.Kinds {
+			if strings.Contains(row, "`"+kind.String()+"`") != group.Covers(kind) || !found {
+				t.Errorf("docs/faults.md: is `%v` one of the kinds of `%v`?", kind, group)
+			}
+		}
+	}
+}
+
 // hasRow reports whether a name is in the first column of a table of a page.
 func hasRow(page, name string) bool {
 	for line := range strings.Lines(page) {
