@@ -95,6 +95,9 @@ func TestParse(t *testing.T) {
 		{"kill-server:leader=0", faults.Plan{}},
 		{"network=2", faults.Of(faults.Network, 2)},
 		{"calm@hold=1", phased(faults.Calm, faults.Holding, 1)},
+		// These strike a process that has several clients, and any that opens its lock.
+		{"slow-open@create=1", phased(faults.SlowOpen, faults.CreateInFlight, 1)},
+		{"cut@idle=1", phased(faults.Cut, faults.Idle, 1)},
 		{"cancel@wait=1", phased(faults.Cancel, faults.Waiting, 1)},
 		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]uint16{faults.Expire: 1, faults.Cut: 2}, 3)},
 	}

@@ -125,7 +125,7 @@ list such as expire=1,cut@hold=2 of
   KIND:TARGET=N        only at the target
   KIND:TARGET@PHASE=N  both, as in kill-server:leader@hold=1
   KIND@INSTANT=N       only at the instant, also as KIND:TARGET@PHASE@INSTANT=N
-  GROUP=N              at most N faults of the kinds of the group, also GROUP@PHASE=N
+  GROUP=N              at most N faults of the group, also GROUP@PHASE=N
   no:KIND              the groups leave the kind out, as in any=2,no:jump-clock
 
 Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
