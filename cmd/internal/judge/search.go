@@ -38,6 +38,7 @@ func (s *Search) Run(ctx context.Context, t *testing.T, p *Progress) report.Repo
 	}
 	e := s.Exhaustive
 	if e == nil {
+		defer debug.SetGCPercent(debug.SetGCPercent(campaign.GCPercent))
 		return s.Campaign.Run(ctx, t)
 	}
 	if p != nil {
