@@ -29,7 +29,11 @@ type database struct {
 	committed []row           // the rows outside the open transaction, sorted by name
 	instants  []time.Duration // in these rows; see [instant]
 	outside   uint64          // hash of what is stored outside the open transaction
-	inside    uint64          // hash of what is stored, with the changes of the open transaction
+	present   contents        // with the changes of the open transaction
+
+	// repeated are the replies to statements that have changed nothing since what is stored last
+	// changed: to polls in vain.
+	repeated map[repeatedStatement]repeatedReply
 
 	tested []string // the columns that the last statement, or its transaction, tests
 
@@ -62,9 +66,11 @@ type store struct {
 
 	first      contents // of the empty database
 	statements map[string]driver.Stmt
+	parsed     map[string]*parsed
 }
 
-// contents are what is stored: see [store.rows].
+// contents are what is stored: the rows of all tables with a primary key, sorted by name, a hash of
+// everything, and the instants in it.
 type contents struct {
 	tables   []table
 	rows     []row
@@ -72,7 +78,7 @@ type contents struct {
 	instants []time.Duration
 }
 
-// statementsMax is the maximum number of prepared statements. A lock has some of them.
+// statementsMax is the maximum number of prepared or parsed statements. A lock has some of them.
 const statementsMax = 1 << 8
 
 // A sqliteConn is what SQLite's driver offers of a connection.
@@ -142,6 +148,7 @@ func takeSpare(schema string) *store {
 func openStore(schema string) *store {
 	s := &store{
 		clock: new(clock), schema: schema, statements: make(map[string]driver.Stmt),
+		parsed: make(map[string]*parsed),
 	}
 	d := new(sqlite.Driver)
 	for name, function := range s.clock.functions() {
@@ -164,8 +171,7 @@ func openStore(schema string) *store {
 	s.empty, err = s.sqlite.Serialize()
 	must(err)
 	s.readTables()
-	s.first.tables = s.tables
-	s.first.rows, s.first.key, s.first.instants = s.rows()
+	s.first = s.contents()
 	return s
 }
 
@@ -217,12 +223,16 @@ func (d *database) reset() {
 	}
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
-	*d = database{store: d.store, rate: trueClock, inside: d.first.key, outside: d.first.key}
+	*d = database{
+		store: d.store, rate: trueClock, outside: d.first.key, repeated: d.repeated, present: d.first,
+	}
+	d.forget()
 	d.tables = d.first.tables
 	d.committed, d.instants = slices.Clone(d.first.rows), d.first.instants
 	for i := range d.committed {
 		d.committed[i].set = int64(i + 1)
 	}
+	d.present.rows = d.committed
 }
 
 // run executes SQL without arguments.
@@ -307,11 +317,11 @@ func (s *store) readTables() {
 	}
 }
 
-// rows returns the rows of all tables with a primary key, sorted by name, a hash of all that is
-// stored, and the instants in it.
-func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
+// contents returns what is stored.
+func (s *store) contents() contents {
+	found := contents{tables: s.tables}
 	for _, t := range s.tables {
-		key = hash64.Fold(key, hashOf(t.name))
+		found.key = hash64.Fold(found.key, hashOf(t.name))
 		all, err := s.query("SELECT "+t.rowid+"* FROM "+t.quoted(), nil)
 		must(err)
 		last := int64(0) // The next row gets a higher number.
@@ -322,11 +332,11 @@ func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 			}
 			for _, v := range values {
 				if at, ok := instant(v); ok {
-					instants = append(instants, at)
+					found.instants = append(found.instants, at)
 				}
 			}
 			value := literals(values)
-			key = hash64.Fold(key, hashOf(value))
+			found.key = hash64.Fold(found.key, hashOf(value))
 			if len(t.columns) == 0 {
 				continue
 			}
@@ -334,15 +344,15 @@ func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 			for _, column := range t.columns {
 				primary = append(primary, fmt.Sprint(values[column]))
 			}
-			rows = append(rows, row{
+			found.rows = append(found.rows, row{
 				name: t.name + "/" + strings.Join(primary, ","), value: value, columns: t.others,
 				cells: values,
 			})
 		}
-		key = hash64.Fold(key, uint64(last))
+		found.key = hash64.Fold(found.key, uint64(last))
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	return rows, key, instants
+	slices.SortFunc(found.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return found
 }
 
 // answers reports whether the server handles requests.
@@ -381,13 +391,13 @@ func (d *database) setClock(now time.Duration, rate int, ahead time.Duration) {
 // do executes a request and returns the reply. It reports whether the rows outside of transactions
 // may have changed.
 func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed bool) {
-	word, err := q.classify()
-	if err != nil {
-		return &reply{err: err}, false
+	p := d.parse(q.query)
+	if p.err != nil {
+		return &reply{err: p.err}, false
 	}
 	d.clock.now = d.local(now)
-	d.note(word, q.query)
-	switch word {
+	d.note(p)
+	switch p.word {
 	case "BEGIN":
 		if d.owner == c {
 			return &reply{err: errors.New("a transaction is open already")}, false
@@ -399,29 +409,43 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		if d.owner != c {
 			return &reply{err: errors.New("no transaction is open")}, false
 		}
-		changed, err := d.end(word != "ROLLBACK")
+		changed, err := d.end(p.word != "ROLLBACK")
 		return &reply{done: err == nil, err: err}, changed
 	}
+	return d.repeat(p.word, q)
+}
+
+// execute executes a statement that neither begins nor ends a transaction. It returns the reply,
+// and reports whether the rows outside of transactions may have changed.
+func (d *database) execute(word string, q *request) (r *reply, changed bool) {
+	r = new(reply)
+	before := d.present.key
 	if q.reads {
-		r := new(reply)
 		*r, r.err = d.query(q.query, q.args)
-		// A query can write, as INSERT … RETURNING.
-		return r, r.err == nil && word != "SELECT" && d.written(word)
+	} else {
+		r.err = d.executeWithoutRows(word, q, r)
 	}
+	if word == "SELECT" {
+		return r, false
+	}
+	// A query can write, as INSERT … RETURNING, and one that fails too, as INSERT OR FAIL.
+	return r, d.written(word) && (r.err == nil || d.present.key != before)
+}
+
+func (d *database) executeWithoutRows(word string, q *request, r *reply) error {
 	inserts := word == "INSERT" || word == "REPLACE" || word == "WITH"
 	if inserts {
 		must(d.run("REPLACE INTO temp.simsql_last VALUES (0)"))
 	}
 	result, err := d.exec(q.query, q.args)
 	if err != nil {
-		return &reply{err: err}, false
+		return err
 	}
-	r = new(reply)
 	r.affected, _ = result.RowsAffected()
 	if inserts {
 		r.inserted, _ = result.LastInsertId()
 	}
-	return r, word != "SELECT" && d.written(word)
+	return nil
 }
 
 // written notes that a statement may have changed what is stored. It returns false inside of a
@@ -430,11 +454,11 @@ func (d *database) written(word string) bool {
 	if word == "CREATE" || word == "ALTER" || word == "DROP" {
 		d.readTables()
 	}
-	_, d.inside, _ = d.rows()
+	d.present = d.contents()
 	if d.owner != nil {
 		return false
 	}
-	d.outside = d.inside
+	d.outside = d.present.key
 	return true
 }
 
@@ -448,10 +472,11 @@ func (d *database) end(commit bool) (changed bool, err error) {
 	if !commit || err != nil {
 		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
 		d.readTables()
-		_, d.inside, _ = d.rows()
+		d.present = d.contents()
+		d.forget()
 	}
-	changed = d.inside != d.outside
-	d.outside = d.inside
+	changed = d.present.key != d.outside
+	d.outside = d.present.key
 	return changed, err
 }
 
@@ -459,7 +484,7 @@ func (d *database) end(commit bool) (changed bool, err error) {
 func (d *database) key(now time.Duration) uint64 {
 	key := hash64.Fold(uint64(d.local(now)-now), uint64(d.rate)<<8|hash64.Bit(d.stalled)|
 		hash64.Bit(d.jumped)<<1|hash64.Bit(d.clock.read)<<2)
-	key = hash64.Fold(hash64.Fold(key, d.outside), d.inside)
+	key = hash64.Fold(hash64.Fold(key, d.outside), d.present.key)
 	if d.owner != nil {
 		key = hash64.Fold(key, uint64(d.owner.client.Process())<<32|uint64(d.owner.number))
 		if d.notice != 0 {
