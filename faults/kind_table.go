@@ -38,8 +38,8 @@ var kindTable = [Kinds + 1]kindSpec{
 		name: "lose-reply",
 		meaning: "the server handles the requests in flight, then the connection breaks and the " +
 			"replies are lost",
-		effect: "the connection of %s breaks before the replies to its requests arrive, so that the " +
-			"client does not know which of them took effect",
+		effect: "the connection of %s breaks before the replies to its requests arrive, so that " +
+			"the client does not know which of them took effect",
 		endedBy: healed,
 	},
 	Expire: {

@@ -224,7 +224,8 @@ func (d *database) reset() {
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
 	*d = database{
-		store: d.store, rate: trueClock, outside: d.first.key, repeated: d.repeated, present: d.first,
+		store: d.store, rate: trueClock, outside: d.first.key, present: d.first,
+		repeated: d.repeated,
 	}
 	d.forget()
 	d.tables = d.first.tables
