@@ -38,8 +38,9 @@ var remembered = map[string]bool{
 	"HDEL": true, "HEXISTS": true, "HINCRBY": true, "HLEN": true, "PUBLISH": true,
 }
 
-// scriptKey returns the key of a command that runs a script. It returns false if the command runs no script, or if the script is unknown to the server, may draw random numbers,
-// may run its arguments, or may work on another database.
+// scriptKey returns the key of a command that runs a script. It returns false if the command runs
+// no script, or if the script is unknown to the server, may draw random numbers, may run its
+// arguments, or may work on another database.
 func (s *redisServer) scriptKey(p *peer, command []string) (key uint64, ok bool) {
 	if len(command) < 2 || !runsScript(strings.ToUpper(command[0])) {
 		return 0, false
