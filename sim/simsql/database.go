@@ -34,6 +34,7 @@ type database struct {
 	// repeated are the replies to statements that have changed nothing since what is stored last
 	// changed: to polls in vain.
 	repeated map[repeatedStatement]repeatedReply
+	triggers bool // there may be some
 
 	tested []string // the columns that the last statement, or its transaction, tests
 
@@ -180,7 +181,7 @@ func (d *database) reset() {
 	*d.clock = clock{}
 	*d = database{
 		store: d.store, rate: trueClock, outside: d.first.key, present: d.first,
-		repeated: d.repeated,
+		repeated: d.repeated, triggers: strings.Contains(strings.ToUpper(d.schema), "TRIGGER"),
 	}
 	d.forget()
 	d.tables = d.first.tables
@@ -387,7 +388,10 @@ func (d *database) executeWithoutRows(word string, q *request, r *reply) error {
 	if err != nil {
 		return err
 	}
-	r.affected, _ = result.RowsAffected()
+	// After any other statement SQLite repeats an older number.
+	if inserts || word == "UPDATE" || word == "DELETE" {
+		r.affected, _ = result.RowsAffected()
+	}
 	if inserts {
 		r.inserted, _ = result.LastInsertId()
 	}
@@ -399,6 +403,7 @@ func (d *database) executeWithoutRows(word string, q *request, r *reply) error {
 func (d *database) written(word string) bool {
 	if word == "CREATE" || word == "ALTER" || word == "DROP" {
 		d.readTables()
+		d.triggers = true
 	}
 	d.present = d.contents()
 	if d.owner != nil {

@@ -32,13 +32,27 @@ func (d *database) repeat(word string, q *request) (r *reply, changed bool) {
 	d.clock.read = false
 	r, changed = d.execute(word, q)
 	switch {
-	case d.present.key != before || word == "CREATE" || word == "ALTER" || word == "DROP":
+	case d.present.key != before || d.mayHaveWritten(word, q, r):
 		d.forget()
 	case ok && !d.clock.read && !r.mutable():
 		d.repeated[statement] = repeatedReply{r, changed}
 	}
 	d.clock.read = d.clock.read || read
 	return r, changed
+}
+
+// mayHaveWritten reports whether a statement may have changed what is stored. The key of what is
+// stored does not show all changes, as of a type, of the text of a date or of a row's number. A
+// trigger can write although no row counts, and a statement that fails can keep what it wrote.
+func (d *database) mayHaveWritten(word string, q *request, r *reply) bool {
+	switch word {
+	case "SELECT":
+		return false
+	case "INSERT", "UPDATE", "DELETE":
+		none := r.err != nil || r.affected == 0 && len(r.rows) == 0
+		return !none || d.triggers || strings.Contains(strings.ToUpper(q.query), "FAIL")
+	}
+	return true
 }
 
 // forget forgets all replies, because what is stored has changed.

@@ -149,6 +149,9 @@ func check(program string, search []string) (found string, taken time.Duration, 
 		return "", 0, fmt.Errorf("%v: %w", c.Args, err)
 	}
 	found = strings.Join(outcome.FindAllString(string(output), -1), ", ")
+	if found == "" {
+		return "", 0, fmt.Errorf("%v: no result in the output", c.Args)
+	}
 	return found, c.ProcessState.UserTime() + c.ProcessState.SystemTime(), nil
 }
 
