@@ -11,9 +11,9 @@ type kindSpec struct {
 	endedBy string // see [Kind.EndedBy]
 	assumes string // see [Kind.Assumes]
 
-	byNameOnly bool   // no group covers the kind
+	byNameOnly bool   // [Any] does not cover the kind
 	groups     []Kind // that cover it, besides [Any]
-	anyNeeds   Need   // what a group needs to cover the kind
+	anyNeeds   Need   // what [Any] or a group needs to cover the kind
 	directed   bool   // the order of the two servers of a target matters
 
 	phases phaseSet // the phases in which the fault is possible; 0 for all
@@ -157,6 +157,7 @@ var kindTable = [kindsAndGroups]kindSpec{
 		meaning: "the client's process pauses, as in a long garbage collection",
 		effect:  "the process of %s stands still",
 		relaxes: true, anyNeeds: ModelClient, endedBy: "resumed",
+		groups: []Kind{Crashes},
 	},
 	SlowClient: {
 		name:    "slow-client",
@@ -203,12 +204,14 @@ var kindTable = [kindsAndGroups]kindSpec{
 			"a session of its own replaces it",
 		effect:     "the process of %s stops, and another replaces it",
 		byNameOnly: true,
+		groups:     []Kind{Crashes},
 	},
 	FailWrite: {
 		name:    "fail-write",
 		meaning: "the client's next write to its connection fails",
 		effect:  "the next write of %s to its connection fails",
 		needs:   RealClient, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	Unreachable: {
 		name: "unreachable",
@@ -216,6 +219,7 @@ var kindTable = [kindsAndGroups]kindSpec{
 			"its connection to it; it can reach the other servers",
 		effect: "nothing passes on the link %s",
 		target: LinkToServer, needs: SeveralServers, byNameOnly: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	PartitionLink: {
 		name: "partition-link",
@@ -224,6 +228,7 @@ var kindTable = [kindsAndGroups]kindSpec{
 		effect: "nothing passes on the link %s",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
 		endedBy: healed,
+		groups:  []Kind{Network},
 	},
 	PartitionLinkOneway: {
 		name: "partition-link-oneway",
@@ -232,6 +237,7 @@ var kindTable = [kindsAndGroups]kindSpec{
 		effect: "nothing passes on the link %s in that direction",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
 		directed: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	DelayRewatch: {
 		name: "delay-rewatch",
@@ -255,6 +261,7 @@ var kindTable = [kindsAndGroups]kindSpec{
 		meaning: "a server handles no requests until it is healed; only of Redis",
 		effect:  "%s handles no requests",
 		target:  OneServer, relaxes: true, endedBy: healed,
+		groups: []Kind{Crashes},
 	},
 	WipeServer: {
 		name:    "wipe-server",
@@ -287,18 +294,21 @@ var kindTable = [kindsAndGroups]kindSpec{
 			"latency, in the fair phase too",
 		effect:  "from then on each message from and to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowRequests: {
 		name:    "slow-requests",
 		meaning: "as slow-link, but only the client's messages",
 		effect:  "from then on each message from %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowReplies: {
 		name:    "slow-replies",
 		meaning: "as slow-link, but only the servers' messages",
 		effect:  "from then on each message to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowOpen: {
 		name: "slow-open",
@@ -310,14 +320,15 @@ var kindTable = [kindsAndGroups]kindSpec{
 		phases: setOf(Idle, Waiting, Holding, Releasing),
 		reason: "it strikes a client without a session on its connection, and so no request in " +
 			"flight",
+		groups: []Kind{Network},
 	},
 	Any: {name: "any"},
 	Calm: {
 		name:    "calm",
 		meaning: "connections break, as they do in a healthy cluster",
 	},
-	Network: {name: "network", meaning: "connections and partitions"},
+	Network: {name: "network", meaning: "connections and links break, stall or are slow"},
 	Clocks:  {name: "clocks", meaning: "clocks are wrong"},
-	Crashes: {name: "crashes", meaning: "processes and servers stop"},
+	Crashes: {name: "crashes", meaning: "processes and servers stop, or pause"},
 	Storage: {name: "storage", meaning: "servers lose data"},
 }

@@ -38,9 +38,7 @@ func faultNames() []string {
 	}
 	for k := range faults.Kinds {
 		names = append(names, k.String()+"=")
-		if faults.Any.Covers(k) {
-			names = append(names, "no:"+k.String())
-		}
+		names = append(names, "no:"+k.String())
 	}
 	return names
 }

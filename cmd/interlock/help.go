@@ -165,7 +165,7 @@ if one of them has never struck.`)
 	return text.String()
 }
 
-// namedOnly returns the kinds of faults that a plan must name, because no group covers them.
+// namedOnly returns the kinds of faults that "any" does not cover.
 func namedOnly() (names []string) {
 	for kind := range faults.Kinds {
 		if !faults.Any.Covers(kind) {

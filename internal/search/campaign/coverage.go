@@ -54,24 +54,17 @@ func (c *Campaign) FaultKinds() (kinds []faults.Kind) {
 }
 
 // NeverStruck returns the kinds of faults, planned or not, that the service and the client have and
-// that never struck. More servers allow more kinds. A kind that all plans exclude is left out.
+// that never struck. More servers allow more kinds.
 func (c *Campaign) NeverStruck(found report.Report) (kinds []string) {
 	for kind := range faults.Kinds {
 		need := kind.Needs()
 		if found.Common().Coverage.Total(kind) == 0 &&
-			!c.excludes(kind) && c.Scenario.Subject.EffectiveService().Supports(kind) &&
+			c.Scenario.Subject.EffectiveService().Supports(kind) &&
 			(need == faults.SeveralServers || c.Scenario.Has(need)) {
 			kinds = append(kinds, kind.String())
 		}
 	}
 	return kinds
-}
-
-// excludes reports whether the plans of all configurations exclude the kind.
-func (c *Campaign) excludes(kind faults.Kind) bool {
-	return !slices.ContainsFunc(c.All(), func(configuration Configuration) bool {
-		return !configuration.Faults.Excludes(kind)
-	})
 }
 
 // MissingCoverage returns the required cells in which no fault struck. It returns nothing if the
