@@ -135,9 +135,28 @@ alarms: build ## Check all correct locks with three faults each, on one and thre
 bench: ## Run the benchmarks.
 	go test -run='^$$' -bench=. -benchmem -timeout=30m work
 
+GUARD = go run ./internal/tools/compare -slowest 1.05 -base $$($(MAKE) -s bench-guard-base)
+
+bench-guard-base: ## Print the commit that bench-guard compares with.
+	@sed -n 's/.*`make bench-guard` compares with commit \([0-9a-f]*\).*/\1/p' docs/benchmarks.md
+
 bench-guard: ## Compare the speed with the commit in docs/benchmarks.md, and fail if a result differs or is 5 % slower.
-	go run ./internal/tools/compare -slowest 1.05 -base \
-		$$(sed -n 's/.*`make bench-guard` compares with commit \([0-9a-f]*\).*/\1/p' docs/benchmarks.md)
+	$(GUARD)
+
+bench-guard-quick: ## The same with three short searches.
+	$(GUARD) -quick
+
+bench-profile: SHELL := bash
+bench-profile: ## Print what the schedules of each row of benchmarks spend processor time on, in per cent.
+	@directory=$$(mktemp -d) && trap 'rm -r '$$directory EXIT && \
+	for row in 'internal/run/engine Schedule$$ 20000x' 'internal/run/engine Servers 4000x' \
+		'internal/run/engine ScheduleReal 4000x' 'cmd/bundled/sqllocks Schedule/unique 4000x' \
+		'cmd/bundled/sqllocks Schedule/setnx-lease 4000x' \
+		'internal/search/exhaustive Exhaustive/4x1 3x'; do set -- $$row && \
+		go test -run='^$$' -bench="$$2" -benchtime=$$3 -cpuprofile=$$directory/cpu \
+			-o $$directory/test ./$$1 >/dev/null && \
+		go tool pprof -top -nodecount=100000 -nodefraction=0 $$directory/test $$directory/cpu \
+			2>/dev/null | awk -v name="\`$${2%$$}\`" -f docs/internals/profile.awk; done
 
 bench-scheduler: SHELL := bash
 bench-scheduler: ## Compare schedules with and without the goroutine scheduler.

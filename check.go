@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -317,6 +318,9 @@ func search(t *testing.T, c *campaign.Campaign, verdict *verdict) report.Report 
 	defer end()
 	if c.Strategy != strategy.ExhaustiveName {
 		c.Schedules = cmp.Or(c.Schedules, defaultSchedules)
+		if supervise.Current() != nil && os.Getenv("GOGC") == "" { // The process does nothing else.
+			debug.SetGCPercent(campaign.GCPercent)
+		}
 		return c.Run(ctx, t)
 	}
 	if err := exhaustible(&c.Scenario); err != nil {

@@ -49,9 +49,11 @@ func (s InstantSet) has(i Instant) bool { return i == AnyInstant || s>>i&1 != 0 
 // impossible returns why a fault with the restrictions of the entry never strikes, or "" if it can.
 func (a Entry) impossible() string {
 	connected := a.Instant == AfterReply || a.Instant == BeforePing
-	switch {
+	switch kind := &kindTable[a.Kind]; {
+	case a.Phased && kind.ofCall && !kind.phases.has(a.Phase):
+		return kind.reason + "; its phases are " + kind.phases.String()
 	case connected && a.Kind == DelayRewatch:
-		return kindTable[a.Kind].reason
+		return kind.reason
 	case a.Instant == AfterReply && a.Phased && (a.Phase == Idle || a.Phase == Waiting):
 		return "a process in that phase has no request in flight"
 	}

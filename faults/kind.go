@@ -45,18 +45,40 @@ const (
 	SlowReplies
 	SlowOpen
 
-	Any         // in a plan: any of [AnyKinds]
+	// The groups: in a plan, any of the kinds that the group covers.
+
+	Any     // of [AnyKinds]
+	Calm    // what the network of a healthy cluster does
+	Network // connections and partitions
+	Clocks  // of clients and servers
+	Crashes // of processes and servers
+	Storage // servers lose data
+
+	kindsAndGroups
 	Kinds = Any // the number of kinds
 )
 
 // AnyKinds iterates over the kinds that "any" in a plan covers. A plan must name the other kinds.
 func AnyKinds(yield func(Kind) bool) {
 	for k := range Kinds {
-		if k.inAny() && !yield(k) {
+		if Any.Covers(k) && !yield(k) {
 			return
 		}
 	}
 }
+
+// Groups iterates over the groups of kinds, [Any] first.
+func Groups(yield func(Kind) bool) {
+	for g := Any; g < kindsAndGroups; g++ {
+		if !yield(g) {
+			return
+		}
+	}
+}
+
+// Covers reports whether a fault of the other kind counts as one of this kind or group: as one of
+// itself, or of a group of which it is a part.
+func (k Kind) Covers(other Kind) bool { return coveredKinds[k].has(other) }
 
 // A Victim is what a fault strikes.
 type Victim uint8
@@ -79,7 +101,7 @@ const (
 	RealClient     Need = "the real client"
 )
 
-// String returns the name of the kind in a plan.
+// String returns the name of the kind or group in a plan.
 func (k Kind) String() string { return kindTable[k].name }
 
 // MarshalText returns the name of the kind.
@@ -109,7 +131,7 @@ func (k Kind) Assumes() string { return kindTable[k].assumes }
 // Needs returns what a run must have for the fault to be possible, or "" for nothing.
 func (k Kind) Needs() Need { return kindTable[k].needs }
 
-// NeedsInAny returns what a run must have for "any" in a plan to cover the kind, or "" for nothing.
+// NeedsInAny returns what a run must have for a group to cover the kind, or "" for nothing.
 func (k Kind) NeedsInAny() Need { return kindTable[k].anyNeeds }
 
 // Relaxes reports whether the ensemble guarantees less after the fault: a session may end before
@@ -124,6 +146,3 @@ func (k Kind) OnServer() bool { return k.Strikes() == OneServer }
 
 // onClient reports whether the fault strikes a client, or the link between a client and a server.
 func (k Kind) onClient() bool { return k.Strikes() == OneClient || k.Strikes() == LinkToServer }
-
-// inAny reports whether "any" in a plan covers the kind.
-func (k Kind) inAny() bool { return !kindTable[k].byNameOnly }

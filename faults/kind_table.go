@@ -11,12 +11,16 @@ type kindSpec struct {
 	endedBy string // see [Kind.EndedBy]
 	assumes string // see [Kind.Assumes]
 
-	byNameOnly bool // "any" in a plan does not cover the kind
-	anyNeeds   Need // what "any" needs to cover the kind
-	directed   bool // the order of the two servers of a target matters
+	byNameOnly bool   // [Any] does not cover the kind
+	groups     []Kind // that cover it, besides [Any]
+	anyNeeds   Need   // what [Any] or a group needs to cover the kind
+	directed   bool   // the order of the two servers of a target matters
 
 	phases phaseSet // the phases in which the fault is possible; 0 for all
 	reason string   // why the fault is impossible in the other phases
+	// the fault is impossible there even if the process opens several clients, each in a state of
+	// its own
+	ofCall bool
 }
 
 const (
@@ -26,31 +30,66 @@ const (
 	losesData = "that a server can lose data"
 )
 
-// kindTable defines the kinds of faults.
-var kindTable = [Kinds + 1]kindSpec{
+// A kindSet is a set of kinds, one bit each.
+type kindSet uint64
+
+const _ = uint(64 - Kinds) // All kinds have a bit.
+
+func (s kindSet) has(k Kind) bool { return s>>k&1 != 0 }
+
+// coveredKinds holds the kinds that each kind or group covers; see [Kind.Covers].
+var coveredKinds = func() (sets [kindsAndGroups]kindSet) {
+	for k := range Kinds {
+		sets[k] |= 1 << k
+		for _, g := range kindTable[k].groups {
+			sets[g] |= 1 << k
+		}
+		if !kindTable[k].byNameOnly {
+			sets[Any] |= 1 << k
+		}
+	}
+	return sets
+}()
+
+// onServers holds the kinds that strike a server as a whole.
+var onServers = func() (set kindSet) {
+	for k := range Kinds {
+		if k.OnServer() {
+			set |= 1 << k
+		}
+	}
+	return set
+}()
+
+// kindTable defines the kinds of faults, and names the groups.
+var kindTable = [kindsAndGroups]kindSpec{
 	Cut: {
 		name:    "cut",
 		meaning: "the connection breaks before the server has handled the requests in flight",
 		effect:  "the connection of %s breaks, and what is in flight on it is lost",
 		endedBy: healed,
+		groups:  []Kind{Calm, Network},
 	},
 	LoseReply: {
 		name: "lose-reply",
 		meaning: "the server handles the requests in flight, then the connection breaks and the " +
 			"replies are lost",
-		effect: "the connection of %s breaks before the replies to its requests arrive, so that the " +
-			"client does not know which of them took effect",
+		effect: "the connection of %s breaks before the replies to its requests arrive, so that " +
+			"the client does not know which of them took effect",
 		endedBy: healed,
+		groups:  []Kind{Calm, Network},
 	},
 	Expire: {
 		name:    "expire",
 		meaning: "the client is disconnected until its session has expired",
 		effect:  "%s is disconnected until its session has expired",
+		groups:  []Kind{Network},
 	},
 	Crash: {
 		name:    "crash",
 		meaning: "the client's process stops permanently",
 		effect:  "the process of %s stops",
+		groups:  []Kind{Crashes},
 	},
 	Cancel: {
 		name:    "cancel",
@@ -58,12 +97,14 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the context of the call of %s is cancelled",
 		phases:  ^setOf(Idle, Holding, Releasing),
 		reason:  "only a process that waits for its lock can cancel the call",
+		ofCall:  true,
 	},
 	Reset: {
 		name:    "reset",
 		meaning: "as cut, but the client can connect to another server at once",
 		effect:  "the connection of %s breaks",
 		needs:   SeveralServers,
+		groups:  []Kind{Calm, Network},
 	},
 	KillServer: {
 		name: "kill-server",
@@ -71,6 +112,7 @@ var kindTable = [Kinds + 1]kindSpec{
 			"is elected",
 		effect: "the process of %s ends",
 		target: OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
+		groups: []Kind{Crashes},
 	},
 	PartitionServer: {
 		name: "partition-server",
@@ -78,18 +120,21 @@ var kindTable = [Kinds + 1]kindSpec{
 			"only by timeout",
 		effect: "%s and the other servers hear nothing of each other",
 		target: OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	PartitionInbound: {
 		name:    "partition-inbound",
 		meaning: "as partition-server, but the others still receive from the server",
 		effect:  "%s hears nothing of the other servers",
 		target:  OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	PartitionOutbound: {
 		name:    "partition-outbound",
 		meaning: "as partition-server, but the server still receives from the others",
 		effect:  "the other servers hear nothing of %s",
 		target:  OneServer, needs: SeveralServers, relaxes: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	StallRequests: {
 		name: "stall-requests",
@@ -97,6 +142,7 @@ var kindTable = [Kinds + 1]kindSpec{
 			"server's messages reach the client",
 		effect:  "nothing that %s sends reaches its server",
 		relaxes: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	StallReplies: {
 		name: "stall-replies",
@@ -104,12 +150,14 @@ var kindTable = [Kinds + 1]kindSpec{
 			"client's messages reach the server",
 		effect:  "nothing that its server sends reaches %s",
 		relaxes: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	Pause: {
 		name:    "pause",
 		meaning: "the client's process pauses, as in a long garbage collection",
 		effect:  "the process of %s stands still",
 		relaxes: true, anyNeeds: ModelClient, endedBy: "resumed",
+		groups: []Kind{Crashes},
 	},
 	SlowClient: {
 		name:    "slow-client",
@@ -117,6 +165,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the clock of %s runs slow from then on",
 		assumes: drifts,
 		relaxes: true,
+		groups:  []Kind{Clocks},
 	},
 	FastClient: {
 		name:    "fast-client",
@@ -124,6 +173,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the clock of %s runs fast from then on",
 		assumes: drifts,
 		relaxes: true,
+		groups:  []Kind{Clocks},
 	},
 	SlowClock: {
 		name:    "slow-clock",
@@ -131,6 +181,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the clock of %s runs slow from then on",
 		assumes: drifts,
 		target:  OneServer, relaxes: true,
+		groups: []Kind{Clocks},
 	},
 	FastClock: {
 		name:    "fast-clock",
@@ -138,12 +189,14 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the clock of %s runs fast from then on",
 		assumes: drifts,
 		target:  OneServer, relaxes: true,
+		groups: []Kind{Clocks},
 	},
 	JumpClock: {
 		name:    "jump-clock",
 		meaning: "a server's wall clock jumps an hour ahead", assumes: "that a clock can jump",
 		effect: "the wall clock of %s jumps an hour ahead",
 		target: OneServer, relaxes: true,
+		groups: []Kind{Clocks},
 	},
 	Restart: {
 		name: "restart",
@@ -151,12 +204,14 @@ var kindTable = [Kinds + 1]kindSpec{
 			"a session of its own replaces it",
 		effect:     "the process of %s stops, and another replaces it",
 		byNameOnly: true,
+		groups:     []Kind{Crashes},
 	},
 	FailWrite: {
 		name:    "fail-write",
 		meaning: "the client's next write to its connection fails",
 		effect:  "the next write of %s to its connection fails",
 		needs:   RealClient, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	Unreachable: {
 		name: "unreachable",
@@ -164,6 +219,7 @@ var kindTable = [Kinds + 1]kindSpec{
 			"its connection to it; it can reach the other servers",
 		effect: "nothing passes on the link %s",
 		target: LinkToServer, needs: SeveralServers, byNameOnly: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	PartitionLink: {
 		name: "partition-link",
@@ -172,6 +228,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect: "nothing passes on the link %s",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
 		endedBy: healed,
+		groups:  []Kind{Network},
 	},
 	PartitionLinkOneway: {
 		name: "partition-link-oneway",
@@ -180,6 +237,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect: "nothing passes on the link %s in that direction",
 		target: LinkOfServers, needs: SeveralServers, relaxes: true, byNameOnly: true,
 		directed: true, endedBy: healed,
+		groups: []Kind{Network},
 	},
 	DelayRewatch: {
 		name: "delay-rewatch",
@@ -203,6 +261,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		meaning: "a server handles no requests until it is healed; only of Redis",
 		effect:  "%s handles no requests",
 		target:  OneServer, relaxes: true, endedBy: healed,
+		groups: []Kind{Crashes},
 	},
 	WipeServer: {
 		name:    "wipe-server",
@@ -210,6 +269,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "%s restarts without its data",
 		assumes: losesData,
 		target:  OneServer, relaxes: true,
+		groups: []Kind{Storage},
 	},
 	FailOver: {
 		name: "fail-over",
@@ -218,6 +278,7 @@ var kindTable = [Kinds + 1]kindSpec{
 		effect:  "the replica of %s takes over, without the last writes",
 		assumes: losesData,
 		target:  OneServer, relaxes: true,
+		groups: []Kind{Storage},
 	},
 	RestartServer: {
 		name: "restart-server",
@@ -225,6 +286,7 @@ var kindTable = [Kinds + 1]kindSpec{
 			"and open transactions are rolled back; only of databases",
 		effect: "%s restarts: all connections break, and open transactions are rolled back",
 		target: OneServer, relaxes: true,
+		groups: []Kind{Crashes},
 	},
 	SlowLink: {
 		name: "slow-link",
@@ -232,18 +294,21 @@ var kindTable = [Kinds + 1]kindSpec{
 			"latency, in the fair phase too",
 		effect:  "from then on each message from and to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowRequests: {
 		name:    "slow-requests",
 		meaning: "as slow-link, but only the client's messages",
 		effect:  "from then on each message from %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowReplies: {
 		name:    "slow-replies",
 		meaning: "as slow-link, but only the servers' messages",
 		effect:  "from then on each message to %s takes the latency of the link",
 		relaxes: true, byNameOnly: true,
+		groups: []Kind{Network},
 	},
 	SlowOpen: {
 		name: "slow-open",
@@ -255,6 +320,15 @@ var kindTable = [Kinds + 1]kindSpec{
 		phases: setOf(Idle, Waiting, Holding, Releasing),
 		reason: "it strikes a client without a session on its connection, and so no request in " +
 			"flight",
+		groups: []Kind{Network},
 	},
 	Any: {name: "any"},
+	Calm: {
+		name:    "calm",
+		meaning: "connections break, as they do in a healthy cluster",
+	},
+	Network: {name: "network", meaning: "connections and links break, stall or are slow"},
+	Clocks:  {name: "clocks", meaning: "clocks are wrong"},
+	Crashes: {name: "crashes", meaning: "processes and servers stop, or pause"},
+	Storage: {name: "storage", meaning: "servers lose data"},
 }

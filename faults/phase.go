@@ -1,5 +1,7 @@
 package faults
 
+import "strings"
+
 // A Phase is what a process is doing with its lock, seen from outside: which request it has sent to
 // ZooKeeper that is not yet answered.
 type Phase uint8
@@ -83,3 +85,14 @@ func setOf(phases ...Phase) phaseSet {
 }
 
 func (s phaseSet) has(p Phase) bool { return s>>p&1 != 0 }
+
+// String returns the names of the phases in plans.
+func (s phaseSet) String() string {
+	var keys []string
+	for p := range Phases {
+		if s.has(p) {
+			keys = append(keys, p.Key())
+		}
+	}
+	return strings.Join(keys, ", ")
+}

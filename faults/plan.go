@@ -15,6 +15,7 @@ import (
 type Plan struct {
 	// in the order of compareEntries; the first with Left 0 ends the list
 	entries [entriesMax]Entry
+	without kindSet // the kinds that its groups leave out; each is in one of these, and not named
 }
 
 // entriesMax is how many entries a plan can have. Each run copies plans, so that they are small.
@@ -34,8 +35,9 @@ const planMax = 1000
 
 // Parse reads a plan: "none", "default", or a list such as "expire=1,cut@hold=2,any=1". An at sign
 // restricts a fault to a phase of the lock or to an [Instant], and a colon to a [Target], as in
-// "kill-server:leader@hold=1" and "cut@hold@before-ping=1". The error names the part of the text
-// that is wrong and what is valid there.
+// "kill-server:leader@hold=1" and "cut@hold@before-ping=1". A group, such as "any" or "network",
+// stands for several kinds with one count; "no:cut" leaves a kind out of the groups, as in
+// "any=2,no:cut". The error names the part of the text that is wrong and what is valid there.
 func Parse(text string) (Plan, error) {
 	switch strings.TrimSpace(text) {
 	case "none":
@@ -44,28 +46,46 @@ func Parse(text string) (Plan, error) {
 		return Default(), nil
 	}
 	var plan Plan
+	var without kindSet
 	seen := make(map[string]bool)
 	for part := range strings.SplitSeq(text, ",") {
-		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
-		count, err := strconv.Atoi(number)
-		if !found || err != nil || count < 0 || count > planMax {
-			return Plan{}, fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N "+
-				"or kind:target@phase=N with N from 0 to %d", strings.TrimSpace(part), planMax)
-		}
+		part = strings.TrimSpace(part)
+		name, number, found := strings.Cut(part, "=")
 		if seen[name] {
 			return Plan{}, fmt.Errorf("fault %q stands twice", name)
 		}
 		seen[name] = true
-		entry, err := parseEntry(name)
-		if err == nil {
-			entry.Left = uint16(count)
-			err = plan.set(entry)
+		var err error
+		if excluded, is := strings.CutPrefix(part, excludes); is {
+			var k Kind
+			k, err = parseExcluded(excluded)
+			without |= 1 << k
+		} else {
+			err = plan.parse(part, name, number, found)
 		}
 		if err != nil {
 			return Plan{}, err
 		}
 	}
+	if err := plan.exclude(without); err != nil {
+		return Plan{}, err
+	}
 	return plan, nil
+}
+
+// parse reads a part of a plan with its count, and adds it.
+func (p *Plan) parse(part, name, number string, counted bool) error {
+	count, err := strconv.Atoi(number)
+	if !counted || err != nil || count < 0 || count > planMax {
+		return fmt.Errorf("%q is not of the form kind=N, kind@phase=N, kind:target=N "+
+			"or kind:target@phase=N with N from 0 to %d", part, planMax)
+	}
+	entry, err := parseEntry(name)
+	if err != nil {
+		return err
+	}
+	entry.Left = uint16(count)
+	return p.set(entry)
 }
 
 // MustParse is like [Parse], but panics if the text is not a plan. It is for plans that are written
@@ -88,19 +108,14 @@ func parseEntry(name string) (a Entry, err error) {
 	}
 	name, target, targeted := strings.Cut(name, ":")
 	known := false
-	switch a.Kind, known = KindNamed(name); {
-	case name != Any.String():
-	case targeted:
-		return a, fmt.Errorf("any takes no target: name the fault for %q", target)
-	case a.Instant != AnyInstant:
-		return a, fmt.Errorf("any takes no instant: name the fault for %q", a.Instant.Key())
-	default:
-		a.Kind, known = Any, true
-	}
-	if !known {
+	switch a.Kind, known = named(name, kindsAndGroups); {
+	case !known:
 		return a, unknown.Name("fault", name, names())
-	}
-	if targeted {
+	case a.isGroup() && targeted:
+		return a, fmt.Errorf("%s takes no target: name the fault for %q", name, target)
+	case a.isGroup() && a.Instant != AnyInstant:
+		return a, fmt.Errorf("%s takes no instant: name the fault for %q", name, a.Instant.Key())
+	case targeted:
 		a.Target, err = parseTarget(a.Kind, target)
 	}
 	return a, err
@@ -179,8 +194,11 @@ func (p *Plan) Targeted() iter.Seq2[int, Entry] {
 }
 
 // KindNamed returns the kind with the name.
-func KindNamed(name string) (Kind, bool) {
-	for k := range Kinds {
+func KindNamed(name string) (Kind, bool) { return named(name, Kinds) }
+
+// named returns the kind or group with the name, of those before the limit.
+func named(name string, limit Kind) (Kind, bool) {
+	for k := range limit {
 		if kindTable[k].name == name {
 			return k, true
 		}
@@ -188,10 +206,10 @@ func KindNamed(name string) (Kind, bool) {
 	return 0, false
 }
 
-// names returns the names of all kinds, and "any".
+// names returns the names of all kinds, and then of all groups.
 func names() []string {
-	list := make([]string, 0, Kinds+1)
-	for k := range Kinds + 1 {
+	list := make([]string, 0, kindsAndGroups)
+	for k := range kindsAndGroups {
 		list = append(list, k.String())
 	}
 	return list
@@ -205,6 +223,11 @@ func (p Plan) String() string {
 	}
 	if parts == nil {
 		return "none"
+	}
+	for k := range Kinds {
+		if p.without.has(k) {
+			parts = append(parts, excludes+k.String())
+		}
 	}
 	return strings.Join(parts, ",")
 }
@@ -236,22 +259,25 @@ func (p *Plan) has(condition func(*Entry) bool) bool {
 func (p *Plan) IsTargeted() bool { return p.has((*Entry).targeted) }
 
 // Allows reports whether the plan has a fault of the kind left, in any phase and at any target.
-func (p *Plan) Allows(k Kind) bool { return p.has(func(a *Entry) bool { return a.covers(k) }) }
+func (p *Plan) Allows(k Kind) bool { return p.has(func(a *Entry) bool { return p.covers(a, k) }) }
 
-// Names reports whether the plan has a fault of the kind left that it names, apart from "any".
+// covers reports whether faults of the kind can be taken from an entry of the plan.
+func (p *Plan) covers(a *Entry, k Kind) bool { return a.Kind.Covers(k) && !p.without.has(k) }
+
+// Names reports whether the plan has a fault of the kind left that it names, apart from groups.
 func (p *Plan) Names(k Kind) bool { return p.has(func(a *Entry) bool { return a.Kind == k }) }
 
 // AllowsAnywhere reports whether the plan has a fault of the kind left that is restricted to no
 // phase and to no target.
 func (p *Plan) AllowsAnywhere(k Kind) bool {
-	return p.has(func(a *Entry) bool { return a.covers(k) && !a.Phased && !a.targeted() })
+	return p.has(func(a *Entry) bool { return p.covers(a, k) && !a.Phased && !a.targeted() })
 }
 
 // AllowsCell reports whether the plan has a fault left that is restricted to the phase of the cell
-// and may be of its kind. A fault of "any" counts only if the cell is reachable.
+// and may be of its kind. A fault of a group counts only if the cell is reachable.
 func (p *Plan) AllowsCell(c CoverageCell) bool {
 	return p.has(func(a *Entry) bool {
-		return a.covers(c.Kind) && a.Phased && a.Phase == c.Phase && !a.targeted() &&
+		return p.covers(a, c.Kind) && a.Phased && a.Phase == c.Phase && !a.targeted() &&
 			(a.Kind == c.Kind || c.Unreachable() == "")
 	})
 }
@@ -260,7 +286,7 @@ func (p *Plan) AllowsCell(c CoverageCell) bool {
 func (p *Plan) Cells(kinds []Kind) (cells []CoverageCell) {
 	for _, kind := range kinds {
 		for _, cell := range reachable(kind) {
-			if p.has(func(a *Entry) bool { return a.covers(kind) && a.in(cell.Phase) }) {
+			if p.has(func(a *Entry) bool { return p.covers(a, kind) && a.in(cell.Phase) }) {
 				cells = append(cells, cell)
 			}
 		}
@@ -299,7 +325,9 @@ func (p *Plan) NamesClient(number int32) bool {
 // PhasedOnServers reports whether the plan has a fault left that may strike a server and is
 // restricted to a phase.
 func (p *Plan) PhasedOnServers() bool {
-	return p.has(func(a *Entry) bool { return a.Phased && (a.Kind == Any || a.Kind.OnServer()) })
+	return p.has(func(a *Entry) bool {
+		return a.Phased && coveredKinds[a.Kind]&onServers&^p.without != 0
+	})
 }
 
 // AllowsIn reports whether the plan has a fault of the kind left that may strike in the phase and
@@ -312,6 +340,9 @@ func (p *Plan) AllowsIn(k Kind, phase Phase, at Place) bool {
 // most specific.
 func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 	found := -1
+	if p.without.has(k) {
+		return found
+	}
 	for i := range p.entries {
 		switch a := &p.entries[i]; {
 		case a.Left == 0:
@@ -326,9 +357,9 @@ func (p *Plan) matching(k Kind, phase Phase, at Place) int {
 
 // Spend takes from the plan a fault of the kind that strikes in the phase and at the place. It
 // panics if the plan does not allow it. Of several entries of the plan it takes the most specific:
-// a targeted fault, then one of the kind in the phase, then one of the kind, then one of "any" in
-// the phase, then one of "any". Spend returns the fault taken with its kind, and with the phase and
-// the target to which it was restricted.
+// a targeted fault, then one of the kind in the phase, then one of the kind, then one of a group in
+// the phase, then one of a group, of the smallest group first. Spend returns the fault taken with
+// its kind, and with the phase and the target to which it was restricted.
 func (p *Plan) Spend(k Kind, phase Phase, at Place) Entry {
 	i := p.matching(k, phase, at)
 	if i < 0 {
@@ -340,12 +371,14 @@ func (p *Plan) Spend(k Kind, phase Phase, at Place) Entry {
 	if p.entries[i].Left--; p.entries[i].Left == 0 {
 		copy(p.entries[i:n], p.entries[i+1:n])
 		p.entries[n-1] = Entry{}
+		p.without &= p.grouped()
 	}
 	return taken
 }
 
-// Add adds faults to the plan, as [Plan.Spend] returns them. It panics if that would make more than
-// 64 entries, or more than [TargetedFaultsMax] with a target or an instant.
+// Add adds faults to the plan, as [Plan.Spend] returns them. It panics if the plan excludes their
+// kind, or if that would make more than 64 entries, or more than [TargetedFaultsMax] with a target
+// or an instant.
 func (p *Plan) Add(a Entry) {
 	if a.Left == 0 {
 		return
@@ -356,6 +389,8 @@ func (p *Plan) Add(a Entry) {
 	case found:
 		p.entries[at].Left += a.Left
 		return
+	case p.without.has(a.Kind):
+		panic(fmt.Sprintf("faults: %v excludes %v", p, a.Kind))
 	case n == entriesMax, a.targeted() && p.full():
 		panic(fmt.Sprintf("faults: no room for %v in %v", a, p))
 	}

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,27 +13,38 @@ import (
 // somePlan draws any plan that has a text.
 var somePlan = rapid.Custom(func(t *rapid.T) (plan faults.Plan) {
 	count := rapid.OneOf(rapid.Just[uint16](0), rapid.Uint16Range(0, 333))
-	for k := range faults.Any + 1 {
+	for k := range faults.Storage + 1 {
 		plan.Add(faults.Entry{Kind: k, Left: count.Draw(t, k.String())})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "phased") {
-		plan.Add(faults.Entry{
-			Kind:  faults.Kind(rapid.IntRange(0, int(faults.Any)).Draw(t, "kind")),
+		entry := faults.Entry{
+			Kind:  faults.Kind(rapid.IntRange(0, int(faults.Storage)).Draw(t, "kind")),
 			Phase: faults.Phase(rapid.IntRange(0, int(faults.Phases)-1).Draw(t, "phase")), Phased: true,
 			Left: count.Draw(t, "in phase"),
-		})
+		}
+		if _, err := faults.Parse(entry.String() + "=1"); err == nil { // It can strike there.
+			plan.Add(entry)
+		}
 	}
 	targeted := rapid.SliceOfNDistinct(rapid.SampledFrom(someTargeted), 0,
 		faults.TargetedFaultsMax, rapid.ID).Draw(t, "targeted")
-	if len(targeted) > 0 {
-		text := plan.String() + "," + strings.Join(targeted, "=3,") + "=3"
-		parsed, err := faults.Parse(strings.TrimPrefix(text, "none,"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return parsed
+	text := plan.String()
+	for _, name := range targeted {
+		text = strings.TrimPrefix(text+","+name+"=3", "none,")
 	}
-	return plan
+	for k := range faults.Kinds { // An exclusion that the plan refuses is left out.
+		if rapid.IntRange(0, 3).Draw(t, "excluded") > 0 {
+			continue
+		}
+		if _, err := faults.Parse(text + ",no:" + k.String()); err == nil {
+			text += ",no:" + k.String()
+		}
+	}
+	parsed, err := faults.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 })
 
 // someTargeted holds targeted faults, each as in a plan.
@@ -83,6 +93,12 @@ func TestParse(t *testing.T) {
 		{"cut@hold=2", phased(faults.Cut, faults.Holding, 2)},
 		{"any@woken=1", phased(faults.Any, faults.Woken, 1)},
 		{"kill-server:leader=0", faults.Plan{}},
+		{"network=2", faults.Of(faults.Network, 2)},
+		{"calm@hold=1", phased(faults.Calm, faults.Holding, 1)},
+		// These strike a process that has several clients, and any that opens its lock.
+		{"slow-open@create=1", phased(faults.SlowOpen, faults.CreateInFlight, 1)},
+		{"cut@idle=1", phased(faults.Cut, faults.Idle, 1)},
+		{"cancel@wait=1", phased(faults.Cancel, faults.Waiting, 1)},
 		{" expire=1,cut=2,any=3 ", planOf(map[faults.Kind]uint16{faults.Expire: 1, faults.Cut: 2}, 3)},
 	}
 	for _, test := range tests {
@@ -132,7 +148,7 @@ func TestParseErrors(t *testing.T) {
 	for kind := range faults.Kinds {
 		known += kind.String() + ", "
 	}
-	known += "any"
+	known += "any, calm, network, clocks, crashes, storage"
 	var many []string
 	for _, kind := range []string{
 		"cut", "expire", "crash", "pause", "reset", "restart", "slow-client", "any",
@@ -225,6 +241,39 @@ func TestParseErrors(t *testing.T) {
 				"it strikes a client that has no connection, and so no request in flight",
 		},
 		{"cut@before-ping=1,cut@before-ping=2", `fault "cut@before-ping" stands twice`},
+		{"network:c1=1", `network takes no target: name the fault for "c1"`},
+		{"calm@before-ping=1", `calm takes no instant: name the fault for "before-ping"`},
+		{"netwrk=1", `unknown fault "netwrk": did you mean network?`},
+		{
+			"cancel@hold=1", "the fault cancel@hold cannot strike: only a process that waits for " +
+				"its lock can cancel the call; its phases are create, list, watch, ask, wait, woken",
+		},
+		{
+			"cancel:c1@idle=1", "the fault cancel:c1@idle cannot strike: only a process that waits " +
+				"for its lock can cancel the call; its phases are create, list, watch, ask, wait, woken",
+		},
+		{"no:cut", "no:cut needs a group that it restricts, as in any=2,no:cut"},
+		{"no:cut,expire=1", "no:cut needs a group that it restricts, as in any=2,no:cut"},
+		{"any=0,no:cut", "no:cut needs a group that it restricts, as in any=2,no:cut"},
+		{"cut=1,no:cut", "the plan names cut, and excludes it by no:cut"},
+		{"no:cut,any=2,cut@hold=1", "the plan names cut, and excludes it by no:cut"},
+		{"any=2,no:ct", `unknown fault "ct": did you mean cut?`},
+		{"any=2,no:jumpclock", `unknown fault "jumpclock": did you mean jump-clock?`},
+		{"any=2,no:", `unknown fault ""` + strings.TrimSuffix(known, ", any, calm, network, clocks, "+
+			"crashes, storage")},
+		{"any=2,no:clocks", "no:clocks is not of the form no:kind: clocks is a group"},
+		{"any=2,no:cut=1", `"no:cut=1" is not of the form no:kind, without a count, a phase, an ` +
+			`instant and a target`},
+		{"any=2,no:cut@hold", `"no:cut@hold" is not of the form no:kind, without a count, a phase, ` +
+			`an instant and a target`},
+		{"any=2,no:cut,no:cut", `fault "no:cut" stands twice`},
+		{
+			"clocks=2,no:cut", "no:cut excludes nothing: no group of the plan covers the kind",
+		},
+		{
+			"any=2,no:restart", "no:restart excludes nothing: no group of the plan covers the kind",
+		},
+		{"any=2,storage=1,no:wipe-server,no:fail-over", "the plan excludes all kinds of storage"},
 	}
 	for _, test := range tests {
 		plan, err := faults.Parse(test.text)
@@ -313,8 +362,7 @@ var somePlace = rapid.Custom(func(t *rapid.T) faults.Place {
 // budget returns how many faults of the kind a plan has for the phase and the place.
 func budget(p *faults.Plan, k faults.Kind, phase faults.Phase, at faults.Place) (n int) {
 	for _, entry := range p.Entries() {
-		any := entry.Kind == faults.Any && slices.Contains(slices.Collect(faults.AnyKinds), k)
-		if entry.Kind != k && !any || entry.Phased && entry.Phase != phase {
+		if !entry.Kind.Covers(k) || p.Excludes(k) || entry.Phased && entry.Phase != phase {
 			continue
 		}
 		if entry.Kind = k; entry.Matches(k, phase, at) {
@@ -347,7 +395,7 @@ func FuzzParse(f *testing.F) {
 		"none", "default", "cut=1,any=2", "lose-reply=3, expire=0", "crash",
 		"kill-server:leader@hold=1", "partition-link-oneway:s3-s1=2", "unreachable:s2-c1=1",
 		"cut=-1",
-		"=", ",", "\xff=1",
+		"=", ",", "\xff=1", "any=2,no:jump-clock,no:wipe-server", "calm=1,network@hold=2",
 	} {
 		f.Add(seed)
 	}
@@ -363,4 +411,68 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %v, and that is %v, error %v", text, plan, again, err)
 		}
 	})
+}
+
+// A plan with exclusions allows what its groups cover and it does not exclude. Its text puts the
+// exclusions last, in the order of the kinds. When its last fault of a group is spent, they go.
+func TestExclusions(t *testing.T) {
+	plan, err := faults.Parse("no:wipe-server, any=2,no:jump-clock,slow-link=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "slow-link=1,any=2,no:jump-clock,no:wipe-server"
+	if got := plan.String(); got != text {
+		t.Errorf("%s, want %s", got, text)
+	}
+	for k := range faults.Kinds {
+		excluded := k == faults.JumpClock || k == faults.WipeServer
+		want := !excluded && (faults.Any.Covers(k) || k == faults.SlowLink)
+		if plan.Allows(k) != want || plan.AllowsAnywhere(k) != want || plan.Excludes(k) != excluded ||
+			plan.AllowsIn(k, faults.Holding, faults.Place{}) != want ||
+			len(plan.Cells([]faults.Kind{k})) > 0 != want {
+			t.Errorf("%v: allowed %v, excluded %v", k, plan.Allows(k), plan.Excludes(k))
+		}
+	}
+	if plan == faults.MustParse("any=2,slow-link=1") {
+		t.Error("the plan equals the one without exclusions")
+	}
+	plan.Spend(faults.Cut, faults.Idle, faults.Place{})
+	plan.Spend(faults.Crash, faults.Idle, faults.Place{})
+	if want := faults.Of(faults.SlowLink, 1); plan != want {
+		t.Errorf("%v is left, want %v", plan, want)
+	}
+}
+
+// Each group covers some kinds. Of several groups that cover a fault, the smallest loses it.
+func TestGroups(t *testing.T) {
+	for g := range faults.Groups {
+		some := false
+		for k := range faults.Kinds {
+			some = some || g.Covers(k)
+			if g == faults.Calm && g.Covers(k) && !faults.Network.Covers(k) {
+				t.Errorf("calm covers %v, and network does not", k)
+			}
+		}
+		if !some {
+			t.Errorf("%v covers no kind", g)
+		}
+	}
+	plan := faults.MustParse("any=1,network@hold=1,calm=1")
+	for _, left := range []string{"any=1,network@hold=1", "any=1", "none"} {
+		plan.Spend(faults.Cut, faults.Holding, faults.Place{})
+		if got := plan.String(); got != left {
+			t.Errorf("%s is left, want %s", got, left)
+		}
+	}
+}
+
+// A plan that leaves a kind out has no room for a fault of the kind.
+func TestAddPanicsForAnExcludedKind(t *testing.T) {
+	plan := faults.MustParse("any=1,no:cut")
+	defer func() {
+		if reason := fmt.Sprint(recover()); !strings.Contains(reason, "excludes cut") {
+			t.Errorf("panic %q", reason)
+		}
+	}()
+	plan.Add(faults.Entry{Kind: faults.Cut, Left: 1})
 }

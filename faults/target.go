@@ -3,6 +3,7 @@ package faults
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -159,7 +160,7 @@ func (t Target) matches(k Kind, at Place) bool {
 // An Entry of a plan is a number of faults of a kind, which may be restricted to a target, to a
 // phase of the lock and to an instant.
 type Entry struct {
-	Kind    Kind   // or Any
+	Kind    Kind   // or a group, such as Any
 	Target  Target // the zero Target for any
 	Phase   Phase
 	Phased  bool // restricted to Phase
@@ -189,12 +190,12 @@ func (a Entry) String() string {
 // Matches reports whether a fault of the kind in the phase and at the place can be taken from the
 // entry.
 func (a *Entry) Matches(k Kind, phase Phase, at Place) bool {
-	return a.Left > 0 && a.covers(k) && a.in(phase) && at.Instants.has(a.Instant) &&
+	return a.Left > 0 && a.Kind.Covers(k) && a.in(phase) && at.Instants.has(a.Instant) &&
 		a.Target.matches(k, at)
 }
 
-// covers reports whether faults of the kind can be taken from the entry.
-func (a *Entry) covers(k Kind) bool { return a.Kind == k || a.Kind == Any && k.inAny() }
+// isGroup reports whether the entry is of a group.
+func (a *Entry) isGroup() bool { return a.Kind >= Kinds }
 
 // in reports whether faults of the entry can strike in the phase.
 func (a *Entry) in(phase Phase) bool { return !a.Phased || a.Phase == phase }
@@ -241,13 +242,15 @@ func (a Entry) targetRank() int {
 }
 
 // precision is higher the more specific the entry is: first come entries with a target or an
-// instant, the one with the most restrictions first, then those of a kind before those of [Any], in
-// a phase before those in any.
+// instant, the one with the most restrictions first, then those that cover the fewest kinds, in a
+// phase before those in any.
 func (a *Entry) precision() (n int) {
-	for weight, is := range [...]bool{a.Phased, a.Kind != Any, a.targeted()} {
-		if is {
-			n += 1 << weight
-		}
+	n = 2 * (64 - bits.OnesCount64(uint64(coveredKinds[a.Kind])))
+	if a.Phased {
+		n++
+	}
+	if a.targeted() {
+		n += 256
 	}
 	if a.Target != (Target{}) && a.Instant != AnyInstant {
 		n++

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/sim"
@@ -51,6 +52,10 @@ func (s *Scenario) faultsFit() error {
 	for _, entry := range s.Faults.Entries() {
 		if err := entry.Fits(clients, s.EffectiveServers()); err != nil {
 			return err
+		}
+		if entry.Kind > faults.Any && !slices.ContainsFunc(s.FaultKinds(), entry.Kind.Covers) {
+			return fmt.Errorf("no fault of the group %v can strike the lock %s", entry.Kind,
+				s.Subject.Name)
 		}
 	}
 	return nil

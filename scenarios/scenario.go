@@ -129,8 +129,8 @@ func (s *Scenario) EffectiveSeverity() faults.Severity {
 
 // SlowsLinks reports whether the plan has a fault after which messages take time.
 func (s *Scenario) SlowsLinks() bool {
-	return s.Faults.Names(faults.SlowLink) || s.Faults.Names(faults.SlowRequests) ||
-		s.Faults.Names(faults.SlowReplies)
+	return s.Strikes(faults.SlowLink) || s.Strikes(faults.SlowRequests) ||
+		s.Strikes(faults.SlowReplies)
 }
 
 // Expires reports whether data of the service expire.

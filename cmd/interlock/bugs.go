@@ -236,6 +236,6 @@ func shrunkText(s *trackrecord.Shrunk) string {
 	if s == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%d×%d, faults %d, decisions %d", s.Processes, s.Cycles, s.Faults,
+	return fmt.Sprintf("%d×%d, faults %d, deviations %d", s.Processes, s.Cycles, s.Faults,
 		s.Decisions)
 }

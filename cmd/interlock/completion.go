@@ -32,9 +32,13 @@ func lockNames() (names []string) {
 }
 
 func faultNames() []string {
-	names := []string{"none", "default", "any="}
+	names := []string{"none", "default"}
+	for g := range faults.Groups {
+		names = append(names, g.String()+"=")
+	}
 	for k := range faults.Kinds {
 		names = append(names, k.String()+"=")
+		names = append(names, "no:"+k.String())
 	}
 	return names
 }

@@ -118,7 +118,7 @@ func (m *userModule) exploreDying(t *testing.T) {
 			asked(t, url+"api/run", start, http.StatusInternalServerError, &failed)
 			if s.Length < least || s.Ended || !strings.Contains(failed.Error,
 				"the test's process has ended: panic: on its own") {
-				t.Errorf("after %d decisions: ended %v, error %q", s.Length, s.Ended, failed.Error)
+				t.Errorf("after %d steps: ended %v, error %q", s.Length, s.Ended, failed.Error)
 			}
 		}
 		endExplore(t, c)

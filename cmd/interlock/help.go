@@ -125,6 +125,8 @@ list such as expire=1,cut@hold=2 of
   KIND:TARGET=N        only at the target
   KIND:TARGET@PHASE=N  both, as in kill-server:leader@hold=1
   KIND@INSTANT=N       only at the instant, also as KIND:TARGET@PHASE@INSTANT=N
+  GROUP=N              at most N faults of the group, also GROUP@PHASE=N
+  no:KIND              the groups leave the kind out, as in any=2,no:jump-clock
 
 Phases: ` + strings.Join(faults.PhaseKeys(), ", ") + `.
 Instants: ` + strings.Join(faults.InstantKeys(), ", ") + `.
@@ -140,14 +142,21 @@ Targets:
 Each kind strikes one client, one server or one link:
 
 `)
-	width := len("any")
+	width := 0
 	for kind := range faults.Kinds {
 		width = max(width, len(kind.String()))
 	}
 	for kind := range faults.Kinds {
 		writeTerm(&text, width, kind.String(), kind.Meaning())
 	}
-	writeTerm(&text, width, "any", "any kind except "+strings.Join(namedOnly(), ", "))
+	text.WriteString("\nA group stands for those of its kinds that the lock's service has:\n\n")
+	for group := range faults.Groups {
+		meaning := "any kind except " + strings.Join(namedOnly(), ", ")
+		if group != faults.Any {
+			meaning = group.Meaning() + ": " + strings.Join(coveredBy(group), ", ")
+		}
+		writeTerm(&text, width, group.String(), meaning)
+	}
 	text.WriteString(`
 --max-pause, --clock-drift and --link-latency set the severity of pauses, clock
 faults and slow links.
@@ -156,11 +165,20 @@ if one of them has never struck.`)
 	return text.String()
 }
 
-// namedOnly returns the kinds of faults that a plan must name, because any does not cover them.
+// namedOnly returns the kinds of faults that "any" does not cover.
 func namedOnly() (names []string) {
-	plan := faults.Of(faults.Any, 1)
 	for kind := range faults.Kinds {
-		if !plan.Allows(kind) {
+		if !faults.Any.Covers(kind) {
+			names = append(names, kind.String())
+		}
+	}
+	return names
+}
+
+// coveredBy returns the kinds of faults that a group covers.
+func coveredBy(group faults.Kind) (names []string) {
+	for kind := range faults.Kinds {
+		if group.Covers(kind) {
 			names = append(names, kind.String())
 		}
 	}

@@ -31,7 +31,7 @@ type checkReport struct {
 	Schedules      int                   `json:"schedules"`
 	Steps          int                   `json:"steps"`
 	States         int                   `json:"states"`
-	Depth          int                   `json:"depth"` // decisions of the longest schedule
+	Depth          int                   `json:"depth"` // steps of the longest schedule
 	// schedules that ended at a bound with requests in flight
 	Unsettled   int     `json:"unsettled,omitempty"`
 	Interrupted bool    `json:"interrupted"`

@@ -30,7 +30,7 @@ func (s *story) sayFaults() {
 	}
 }
 
-// effect says what a fault does. Of lost replies it names the requests.
+// effect says what a fault does. Of lost replies of ZooKeeper it names the requests.
 func (s *story) effect(kind faults.Kind, fault int) string {
 	q := victim(&s.Events[fault])
 	if kind != faults.LoseReply {
@@ -63,18 +63,6 @@ func (s *story) lostReplies(fault int) (lost []string, write bool) {
 			continue
 		}
 		lost, write = append(lost, s.asked(r)), write || len(r.Changes) > 0
-	}
-	for i := fault + 1; i < len(s.Events); i++ {
-		e := &s.Events[i]
-		p, _ := history.ProcessOf(e.Process)
-		switch {
-		case e.Kind == history.Tick, e.Kind == history.Fault, e.Kind == history.Healed,
-			e.Kind == history.Answer && p == f.Process:
-			return lost, write
-		case e.Kind == history.Executed && p == f.Process && e.Name != history.ConnectionLost:
-			lost = append(lost, fmt.Sprintf("%q", e.Op))
-			write = write || e.MayEndLock
-		}
 	}
 	return lost, write
 }

@@ -97,7 +97,7 @@ func TestLostReplies(t *testing.T) {
 			},
 		},
 		{
-			"a command", `the reply to c1's "SET lock 1 nx" is lost with the connection`,
+			"a command", "the connection of c1 breaks before the replies to its requests arrive",
 			[]history.Event{
 				call, fault, executed(2, "GET lock"), executed(1, "SET lock 1 nx"), tick,
 				executed(1, "GET lock"), tick,

@@ -252,6 +252,9 @@ func (s *story) sessionLoss() bool {
 			s.say("The library also ended %s's watch on %s (event %d).", p,
 				s.node(s.Events[watch].Path), s.cite(watch))
 		}
+		if s.last(e.Process, s.v.Event, of(history.Send)) < i {
+			s.say("Since then %s has sent no request.", p)
+		}
 		if later := s.Events[s.v.Event].At - e.At; later > 0 {
 			s.say("At %s, %s after the report, the lease still stood.", s.at(s.v.Event),
 				span(later))

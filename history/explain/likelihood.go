@@ -15,9 +15,9 @@ import (
 type Likelihood struct {
 	Samples int     `json:"samples"` // the number of random continuations at each step
 	Curve   []Point `json:"curve"`   // the bug-probability curve, in the order of steps
-	// the decision at which the curve rises most, or nil if it does not rise
+	// the step at which the curve rises most, or nil if it does not rise
 	Jump *Decision `json:"jump,omitempty"`
-	// the last decision found at which another choice, and the default policy from there on, avoid
+	// the last step found at which another choice, and the default policy from there on, avoid
 	// every violation, or nil
 	Avoidable *Decision `json:"avoidable,omitempty"`
 }
@@ -31,7 +31,7 @@ type Point struct {
 
 // A Decision is a decision of a schedule.
 type Decision struct {
-	Step    int    `json:"step"`              // which decision of the run, from 0
+	Step    int    `json:"step"`              // which step of the run, from 0
 	Taken   string `json:"taken"`             // the step taken
 	Instead string `json:"instead,omitempty"` // the other choice
 }
@@ -65,8 +65,8 @@ func (r *Report) WriteLikelihood(w io.Writer) error {
 	return err
 }
 
-// LikelihoodText returns the largest rise of the curve and the last decision found that avoids the
-// violation, in words. The report must have a likelihood.
+// LikelihoodText returns the largest rise of the curve and the last step found at which another
+// choice avoids the violation, in words. The report must have a likelihood.
 func (r *Report) LikelihoodText() string {
 	var text strings.Builder
 	l := r.Likelihood

@@ -35,9 +35,13 @@ func (s *story) noEarlyPass() bool {
 	if call < 0 {
 		return true
 	}
-	s.say("It had called Lock at %s, and at no time of that call were %d calls open, apart from "+
-		"those of other rounds.", s.at(call), places)
-	for _, other := range s.callers(s.v.Event) {
+	callers, apart := s.callers(s.v.Event), ""
+	if len(callers) >= int(places) {
+		apart = " that belong to no other round"
+	}
+	s.say("It had called Lock at %s, and at no time of that call were %d calls open%s.",
+		s.at(call), places, apart)
+	for _, other := range callers {
 		back := s.last(other, s.v.Event, of(history.LockReturn))
 		if other == number || back < 0 {
 			continue

@@ -40,19 +40,26 @@ func (s *story) fencing() bool {
 	case a == 0 || b == 0:
 		s.lead("%s wrote after a later holder (event %d), and had no token by which the resource "+
 			"could refuse the write.", p, s.cite(write))
-	case a == b:
-		s.lead("%s's fencing token, %d, is the same as the token of %s's later grant: the "+
-			"resource could not refuse %s's late write (event %d).", p, a, q, p, s.cite(write))
-		s.tokens(mine, theirs)
-	case a > b:
-		s.lead("%s's fencing token, %d, is higher than the token of %s's later grant, %d: the "+
-			"resource could not refuse %s's late write (event %d).", p, a, q, b, p, s.cite(write))
-		s.tokens(mine, theirs)
+	case a >= b:
+		s.notLower(write, mine, theirs)
 	default:
 		s.lead("%s's late write (event %d) was not refused, although its fencing token, %d, is "+
 			"lower than %s's, %d, which the resource had seen.", p, s.cite(write), a, q, b)
 	}
 	return true
+}
+
+// notLower leads with a late write whose token is not lower than that of a later grant.
+func (s *story) notLower(write, mine, theirs int) {
+	a, b := s.Events[mine].Zxid, s.Events[theirs].Zxid
+	p, q := process(s.Events[mine].Process), process(s.Events[theirs].Process)
+	than := fmt.Sprintf("the same as the token of %s's later grant", q)
+	if a > b {
+		than = fmt.Sprintf("higher than the token of %s's later grant, %d", q, b)
+	}
+	s.lead("%s's fencing token, %d, is %s: the resource could not refuse %s's late write "+
+		"(event %d).", p, a, than, p, s.cite(write))
+	s.tokens(mine, theirs)
 }
 
 // noLostUpdate explains a write that overwrote one that it had not seen.
@@ -100,7 +107,12 @@ func (s *story) noLostUpdate() bool {
 		if first == theirs {
 			late, other = other, write
 		}
-		if late > deleted {
+		a, b := s.Events[first].Zxid, s.Events[second].Zxid
+		switch {
+		case late < deleted:
+		case b > 0 && a >= b:
+			s.notLower(late, first, second)
+		default:
 			s.lead("%s wrote the resource (event %d) after it had lost the lock (event %d), and "+
 				"nothing refused the write.", q, s.cite(late), s.cite(deleted))
 		}

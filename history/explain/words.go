@@ -126,10 +126,15 @@ func (s *story) children(listing int) string {
 // another event.
 func (s *story) ofEarlier(created, at int) string {
 	call := s.last(s.Events[created].Process, at, of(history.LockCall))
-	if r := s.Request(created); r != nil && r.Send < call {
-		return ", of an earlier attempt"
+	r := s.Request(created)
+	if r == nil || r.Send >= call {
+		return ""
 	}
-	return ""
+	back := s.next(s.Events[created].Process, r.Send, of(history.LockReturn))
+	if 0 <= back && back < call && s.Events[back].Err != "" {
+		return fmt.Sprintf(", of an earlier attempt, which failed at event %d", s.cite(back))
+	}
+	return ", of an earlier attempt"
 }
 
 // inputs returns the replies and watch events that reached a process between two events.

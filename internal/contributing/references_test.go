@@ -36,7 +36,7 @@ func TestKindsByNameOnly(t *testing.T) {
 	}
 	page := documentation(t)["docs/faults.md"]
 	_, sentence, _ := strings.Cut(page, "\n`any` stands for every kind ")
-	sentence, _, _ = strings.Cut(sentence, "which must be named")
+	sentence, _, _ = strings.Cut(sentence, ".")
 	var got []string
 	for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(sentence, -1) {
 		got = append(got, name[1])
@@ -45,6 +45,23 @@ func TestKindsByNameOnly(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("docs/faults.md lists %q as kinds that `any` does not stand for, not %q", got, want)
+	}
+}
+
+// docs/faults.md lists the kinds of faults that each other group covers.
+func TestGroupsOfKinds(t *testing.T) {
+	page := documentation(t)["docs/faults.md"]
+	for group := range faults.Groups {
+		if group == faults.Any {
+			continue
+		}
+		_, row, found := strings.Cut(page, "\n| `"+group.String()+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		for kind := range faults.Kinds {
+			if strings.Contains(row, "`"+kind.String()+"`") != group.Covers(kind) || !found {
+				t.Errorf("docs/faults.md: is `%v` one of the kinds of `%v`?", kind, group)
+			}
+		}
 	}
 }
 

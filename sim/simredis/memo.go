@@ -10,7 +10,8 @@ import (
 
 // A memo remembers what scripts have done. A script is a function of its text, its arguments and
 // the data: in data that are the same, it executes the same commands and has the same result. They
-// are executed again without Lua, whose state costs half of the time of a run otherwise.
+// are executed again without Lua, whose state costs half of the time of a run otherwise. The times
+// left to the keys count only if a command of the script depends on them.
 type memo struct {
 	outcomes  map[uint64]outcome
 	bytes     int        // that the outcomes take, about
@@ -37,10 +38,10 @@ var remembered = map[string]bool{
 	"HDEL": true, "HEXISTS": true, "HINCRBY": true, "HLEN": true, "PUBLISH": true,
 }
 
-// scriptKey returns the key of a command that runs a script on the given data. It returns false if
-// the command runs no script, or if the script is unknown to the server, may draw random numbers,
-// may run its arguments, or may work on another database.
-func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uint64, ok bool) {
+// scriptKey returns the key of a command that runs a script. It returns false if the command runs
+// no script, or if the script is unknown to the server, may draw random numbers, may run its
+// arguments, or may work on another database.
+func (s *redisServer) scriptKey(p *peer, command []string) (key uint64, ok bool) {
 	if len(command) < 2 || !runsScript(strings.ToUpper(command[0])) {
 		return 0, false
 	}
@@ -52,7 +53,7 @@ func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uin
 		strings.Contains(script, "load") {
 		return 0, false
 	}
-	key = hash64.Fold(hash64.Fold(data, hash64.Bit(p.Resp3)), hashOf(script))
+	key = hash64.Fold(hash64.Bit(p.Resp3), hashOf(script))
 	for _, word := range command[2:] {
 		key = hash64.Fold(key, hashOf(word))
 	}
@@ -60,14 +61,19 @@ func (s *redisServer) scriptKey(p *peer, command []string, data uint64) (key uin
 }
 
 // run lets miniredis execute a command outside of transactions, or executes what a script has done
-// on the same data, whose hash it gets.
-func (s *redisServer) run(p *peer, command []string, data uint64) []byte {
-	key, ok := s.scriptKey(p, command, data)
+// on the same data.
+func (s *redisServer) run(p *peer, command []string, data *data) []byte {
+	key, ok := s.scriptKey(p, command)
 	if !ok {
 		return s.execute(p, command)
 	}
 	m := s.memo
-	if known, found := m.outcomes[key]; found {
+	onValues, onAll := hash64.Fold(data.values, key), hash64.Fold(data.all, key)
+	known, found := m.outcomes[onValues]
+	if !found {
+		known, found = m.outcomes[onAll]
+	}
+	if found {
 		for _, c := range known.commands {
 			s.execute(s.peer(scriptPeer), c)
 		}
@@ -78,9 +84,24 @@ func (s *redisServer) run(p *peer, command []string, data uint64) []byte {
 	m.recording = false
 	if string(reply) != queuedReply && !bytes.HasPrefix(reply, []byte("-")) &&
 		!slices.ContainsFunc(m.commands, isForgotten) {
+		key = onValues
+		if slices.ContainsFunc(m.commands, readsTimes) {
+			key = onAll
+		}
 		m.store(key, outcome{m.commands, reply})
 	}
 	return reply
+}
+
+// readsTimes reports whether the result of a remembered command depends on the time left to a key.
+func readsTimes(command []string) bool {
+	switch command[0] {
+	case "TTL", "PTTL", "PERSIST":
+		return true
+	case "EXPIRE", "PEXPIRE":
+		return len(command) > len([]string{"EXPIRE", "key", "time"}) // It has NX, XX, GT or LT.
+	}
+	return false
 }
 
 // store remembers an outcome, and forgets all others when they take too much memory.

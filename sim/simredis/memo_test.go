@@ -92,6 +92,36 @@ func TestMemoAgrees(t *testing.T) {
 	}
 }
 
+// A memo knows a script on data with other times left to the keys only if it depends on none.
+func TestMemoHeedsTimes(t *testing.T) {
+	for script, depends := range map[string]bool{
+		`return redis.call("ttl", KEYS[1])`:                   true,
+		`return redis.call("pttl", KEYS[1])`:                  true,
+		`return redis.call("persist", KEYS[1])`:               true,
+		`return redis.call("expire", KEYS[1], 9, "nx")`:       true,
+		`return redis.call("pexpire", KEYS[1], 2000, "gt")`:   true,
+		`return redis.call("pexpire", KEYS[1], 2000)`:         false,
+		`return redis.call("set", KEYS[1], 1, "nx", "px", 9)`: false,
+		`return redis.call("get", KEYS[1])`:                   false,
+	} {
+		remembering, known := newWorld(t), 0
+		for _, set := range []string{"SET a v", "SET a v PX 1000", "SET a v PX 3000"} {
+			forgetting := newWorld(t)
+			for _, command := range [][]string{strings.Fields(set), {"EVAL", script, "1", "a"}} {
+				got, want := remembering.reply(0, 1, command), forgetting.reply(0, 1, command)
+				if got != want {
+					t.Errorf("after %s, %s gives %q, without a memo %q", set, script, got, want)
+				}
+			}
+			outcomes := len(remembering.servers[0].memo.outcomes)
+			if added := outcomes > known; known > 0 && added != depends {
+				t.Errorf("after %s, %s is new: %v, want %v", set, script, added, depends)
+			}
+			known = outcomes
+		}
+	}
+}
+
 // reply returns what a server replies to a process.
 func (w *world) reply(now time.Duration, process int, command []string) string {
 	return string(w.servers[0].do(now, w.conns[process-1], command))
@@ -112,7 +142,7 @@ func TestLongValues(t *testing.T) {
 	var hashes []uint64
 	for _, end := range []string{"x", "y"} {
 		w.do(1, "SET", "a", strings.Repeat("v", 100)+end)
-		hashes = append(hashes, w.servers[0].dataHash())
+		hashes = append(hashes, w.servers[0].stored().values)
 	}
 	if hashes[0] == hashes[1] {
 		t.Error("data whose values differ at their ends have the same hash")

@@ -33,6 +33,7 @@ type redisServer struct {
 
 	loaded map[string]string // the scripts that EVALSHA finds, by their checksums
 	memo   *memo
+	data   *data // nil if it may have changed since
 
 	wrote     bool      // the last command has changed data, or may have set the same again
 	rewritten []rewrite // by the last command
@@ -48,6 +49,13 @@ type redisServer struct {
 	since, base time.Duration
 	rate        int
 	jumped      bool
+}
+
+// data are what a server stores.
+type data struct {
+	names  []string // of the keys, sorted
+	values uint64   // hash of the keys with their types and values
+	all    uint64   // hash of that and of the times left to the keys
 }
 
 // An entry is a command of the log.
@@ -121,6 +129,7 @@ func (s *redisServer) reset() {
 
 // empty deletes all data, scripts and connections.
 func (s *redisServer) empty() {
+	s.data = nil
 	s.redis.FlushAll()
 	s.redis.Seed(1)
 	s.peers = make(map[int]*peer)
@@ -154,6 +163,7 @@ func (s *redisServer) setClock(now time.Duration, rate int, ahead time.Duration)
 // advance lets keys expire up to a time by the server's clock.
 func (s *redisServer) advance(local time.Duration) {
 	if local > s.local {
+		s.data = nil
 		s.redis.FastForward(local - s.local)
 		s.redis.SetTime(epoch.Add(local))
 		s.local = local
@@ -175,17 +185,19 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 	// Any command fails a transaction if its arguments are wrong.
 	inside := s.peers[number] != nil && s.peers[number].open
 	s.wrote = false
+	before := s.stored()
 	if (s.redis.IsReadOnlyCommand(command[0]) || opens(command)) && !inside {
-		return s.dispatch(number, command, s.execute)
+		reply := s.dispatch(number, command, s.execute)
+		s.data = before
+		return reply
 	}
-	before := s.dataHash()
 	reply := s.dispatch(number, command, func(p *peer, command []string) []byte {
 		if inside {
 			return s.execute(p, command)
 		}
 		return s.run(p, command, before)
 	})
-	changed := s.dataHash() != before
+	changed := s.stored().all != before.all
 	s.wrote = s.wrote || changed
 	if changed || len(s.rewritten) > 0 || transaction(command) || inside {
 		s.log = append(s.log, entry{s.local, number, command, changed})
@@ -196,13 +208,18 @@ func (s *redisServer) do(now time.Duration, c *conn, command []string) []byte {
 // Dump shortens no value.
 func init() { miniredis.DumpMaxLineLen = math.MaxInt }
 
-// dataHash returns a hash of all keys with their types, values and expiry.
-func (s *redisServer) dataHash() uint64 {
-	sum := hashOf(s.redis.Dump())
-	for _, k := range s.redis.Keys() {
-		sum = hash64.Fold(hash64.Fold(sum, uint64(s.redis.TTL(k))), hashOf(s.redis.Type(k)))
+// stored returns the data.
+func (s *redisServer) stored() *data {
+	if s.data == nil {
+		d := &data{names: s.redis.Keys(), values: hashOf(s.redis.Dump())}
+		for _, k := range d.names {
+			d.values = hash64.Fold(d.values, hashOf(s.redis.Type(k)))
+			d.all = hash64.Fold(d.all, uint64(s.redis.TTL(k)))
+		}
+		d.all = hash64.Fold(d.all, d.values)
+		s.data = d
 	}
-	return sum
+	return s.data
 }
 
 // unreplicated reports whether the replica lacks a change of the data.
@@ -256,6 +273,7 @@ func (s *redisServer) dispatch(number int, command []string,
 
 // execute lets miniredis execute a command, and returns the reply.
 func (s *redisServer) execute(p *peer, command []string) []byte {
+	s.data = nil
 	s.redis.Server().Dispatch(p.Peer, command)
 	p.Flush()
 	reply := bytes.Clone(p.output.Bytes())
@@ -310,7 +328,7 @@ func (s *redisServer) value(name string) string {
 
 // present returns the keys, set by the process, without the numbers of their KeySet events.
 func (s *redisServer) present(process int) []key {
-	names := s.redis.Keys() // sorted
+	names := s.stored().names
 	keys := make([]key, len(names))
 	for i, name := range names {
 		keys[i] = key{name: name, value: s.value(name), process: process}
@@ -368,7 +386,7 @@ func (s *redisServer) failOver(now time.Duration) (keys []key) {
 // expiry returns when the next key expires, if one does.
 func (s *redisServer) expiry(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(s.clock(now))
-	for _, key := range s.redis.Keys() {
+	for _, key := range s.stored().names {
 		if left, expires := s.left(key); expires && (!ok || now+left < at) {
 			at, ok = now+left, true
 		}
@@ -382,7 +400,7 @@ func (s *redisServer) key(now time.Duration) uint64 {
 	key := hash64.Fold(uint64(s.clock(now)-now), uint64(s.rate)<<8|hash64.Bit(s.down)|
 		hash64.Bit(s.stalled)<<1|hash64.Bit(s.jumped)<<2)
 	key = hash64.Fold(hash64.Fold(key, s.history), uint64(s.expired))
-	for _, k := range s.redis.Keys() {
+	for _, k := range s.stored().names {
 		key = hash64.Fold(hash64.Fold(key, hashOf(k)), uint64(s.redis.TTL(k)))
 	}
 	return hash64.Fold(key, uint64(len(s.log)-s.replicated))

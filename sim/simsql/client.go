@@ -41,7 +41,10 @@ type message struct {
 	conn    *conn
 	age     uint64
 	request *request
+	op      string // the request's text
+	key     uint64 // hash of that
 	reply   *reply // nil of a request
+	result  uint64 // hash of the reply
 }
 
 // DB returns a pool of connections to the database. The run closes it.
@@ -87,7 +90,7 @@ func (c *Client) Phase() faults.Phase {
 	switch {
 	case m == nil:
 		return faults.Waiting
-	case m.request.inserts():
+	case c.system.database.parse(m.request.query).word == "INSERT": // as locks do to acquire
 		return faults.CreateInFlight
 	}
 	return faults.Asking
@@ -212,9 +215,9 @@ func (c *Client) key() uint64 {
 		for i := range queue {
 			m := &queue[i]
 			key = hash64.Fold(key, uint64(m.conn.number))
-			key = hash64.Fold(key, hashOf(m.request.String()))
+			key = hash64.Fold(key, m.key)
 			if m.reply != nil {
-				key = hash64.Fold(key, m.reply.hash())
+				key = hash64.Fold(key, m.result)
 			}
 		}
 	}

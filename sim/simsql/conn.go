@@ -260,7 +260,7 @@ type rows struct {
 	next  int
 }
 
-func (r *rows) Columns() []string { return r.reply.columns }
+func (r *rows) Columns() []string { return slices.Clone(r.reply.columns) }
 func (r *rows) Close() error      { return nil }
 
 func (r *rows) Next(values []driver.Value) error {

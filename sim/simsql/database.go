@@ -29,7 +29,12 @@ type database struct {
 	committed []row           // the rows outside the open transaction, sorted by name
 	instants  []time.Duration // in these rows; see [instant]
 	outside   uint64          // hash of what is stored outside the open transaction
-	inside    uint64          // hash of what is stored, with the changes of the open transaction
+	present   contents        // with the changes of the open transaction
+
+	// repeated are the replies to statements that have changed nothing since what is stored last
+	// changed: to polls in vain.
+	repeated map[repeatedStatement]repeatedReply
+	triggers bool // there may be some
 
 	tested []string // the columns that the last statement, or its transaction, tests
 
@@ -62,9 +67,11 @@ type store struct {
 
 	first      contents // of the empty database
 	statements map[string]driver.Stmt
+	parsed     map[string]*parsed
 }
 
-// contents are what is stored: see [store.rows].
+// contents are what is stored: the rows of all tables with a primary key, sorted by name, a hash of
+// everything, and the instants in it.
 type contents struct {
 	tables   []table
 	rows     []row
@@ -72,7 +79,7 @@ type contents struct {
 	instants []time.Duration
 }
 
-// statementsMax is the maximum number of prepared statements. A lock has some of them.
+// statementsMax is the maximum number of prepared or parsed statements. A lock has some of them.
 const statementsMax = 1 << 8
 
 // A sqliteConn is what SQLite's driver offers of a connection.
@@ -80,12 +87,6 @@ type sqliteConn interface {
 	driver.Conn
 	Serialize() ([]byte, error)
 	Deserialize([]byte) error
-}
-
-// A clock is what SQL statements read.
-type clock struct {
-	now  time.Duration
-	read bool // since the last reset
 }
 
 // A table is a table with the positions of the columns of its primary key.
@@ -98,11 +99,6 @@ type table struct {
 
 // quoted returns the name of the table in SQL.
 func (t *table) quoted() string { return `"` + strings.ReplaceAll(t.name, `"`, `""`) + `"` }
-
-// epoch is the date at the start of each run.
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-const trueClock = 100 // the rate of an accurate clock, in percent
 
 // spare are stores that no system uses any more. SQLite's memory is not Go's, and its functions are
 // never freed.
@@ -142,6 +138,7 @@ func takeSpare(schema string) *store {
 func openStore(schema string) *store {
 	s := &store{
 		clock: new(clock), schema: schema, statements: make(map[string]driver.Stmt),
+		parsed: make(map[string]*parsed),
 	}
 	d := new(sqlite.Driver)
 	for name, function := range s.clock.functions() {
@@ -164,8 +161,7 @@ func openStore(schema string) *store {
 	s.empty, err = s.sqlite.Serialize()
 	must(err)
 	s.readTables()
-	s.first.tables = s.tables
-	s.first.rows, s.first.key, s.first.instants = s.rows()
+	s.first = s.contents()
 	return s
 }
 
@@ -176,40 +172,6 @@ func must(err error) {
 	}
 }
 
-// functions returns the functions that replace SQLite's: those that read the clock read the
-// server's. Those that would make runs differ, or that belong to a connection, are refused.
-func (c *clock) functions() map[string]func([]driver.Value) (driver.Value, error) {
-	all := map[string]func([]driver.Value) (driver.Value, error){
-		"current_timestamp": func([]driver.Value) (driver.Value, error) {
-			c.read = true
-			return epoch.Add(c.now).Format(time.DateTime), nil
-		},
-		"unixepoch": func(args []driver.Value) (driver.Value, error) {
-			if len(args) > 0 && args[0] == "now" {
-				args = args[1:]
-			}
-			c.read = true
-			at := epoch.Add(c.now)
-			switch {
-			case len(args) == 0:
-				return at.Unix(), nil
-			case len(args) == 1 && args[0] == "subsec":
-				return float64(at.UnixMilli()) / 1000, nil
-			}
-			return nil, errors.New("simsql has unixepoch only of 'now', with or without 'subsec'")
-		},
-	}
-	for _, name := range []string{
-		"random", "randomblob", "date", "time", "datetime", "julianday", "strftime", "timediff",
-		"current_date", "current_time", "last_insert_rowid", "changes", "total_changes",
-	} {
-		all[name] = func([]driver.Value) (driver.Value, error) {
-			return nil, fmt.Errorf("simsql refuses the function %s", name)
-		}
-	}
-	return all
-}
-
 // reset begins a run with empty tables.
 func (d *database) reset() {
 	if d.owner != nil {
@@ -217,12 +179,17 @@ func (d *database) reset() {
 	}
 	must(d.sqlite.Deserialize(d.empty))
 	*d.clock = clock{}
-	*d = database{store: d.store, rate: trueClock, inside: d.first.key, outside: d.first.key}
+	*d = database{
+		store: d.store, rate: trueClock, outside: d.first.key, present: d.first,
+		repeated: d.repeated, triggers: strings.Contains(strings.ToUpper(d.schema), "TRIGGER"),
+	}
+	d.forget()
 	d.tables = d.first.tables
 	d.committed, d.instants = slices.Clone(d.first.rows), d.first.instants
 	for i := range d.committed {
 		d.committed[i].set = int64(i + 1)
 	}
+	d.present.rows = d.committed
 }
 
 // run executes SQL without arguments.
@@ -307,11 +274,11 @@ func (s *store) readTables() {
 	}
 }
 
-// rows returns the rows of all tables with a primary key, sorted by name, a hash of all that is
-// stored, and the instants in it.
-func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
+// contents returns what is stored.
+func (s *store) contents() contents {
+	found := contents{tables: s.tables}
 	for _, t := range s.tables {
-		key = hash64.Fold(key, hashOf(t.name))
+		found.key = hash64.Fold(found.key, hashOf(t.name))
 		all, err := s.query("SELECT "+t.rowid+"* FROM "+t.quoted(), nil)
 		must(err)
 		last := int64(0) // The next row gets a higher number.
@@ -322,11 +289,11 @@ func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 			}
 			for _, v := range values {
 				if at, ok := instant(v); ok {
-					instants = append(instants, at)
+					found.instants = append(found.instants, at)
 				}
 			}
 			value := literals(values)
-			key = hash64.Fold(key, hashOf(value))
+			found.key = hash64.Fold(found.key, hashOf(value))
 			if len(t.columns) == 0 {
 				continue
 			}
@@ -334,24 +301,19 @@ func (s *store) rows() (rows []row, key uint64, instants []time.Duration) {
 			for _, column := range t.columns {
 				primary = append(primary, fmt.Sprint(values[column]))
 			}
-			rows = append(rows, row{
+			found.rows = append(found.rows, row{
 				name: t.name + "/" + strings.Join(primary, ","), value: value, columns: t.others,
 				cells: values,
 			})
 		}
-		key = hash64.Fold(key, uint64(last))
+		found.key = hash64.Fold(found.key, uint64(last))
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	return rows, key, instants
+	slices.SortFunc(found.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return found
 }
 
 // answers reports whether the server handles requests.
 func (d *database) answers() bool { return !d.stalled }
-
-// local returns the time by the server's clock.
-func (d *database) local(now time.Duration) time.Duration {
-	return d.base + (now-d.since)*time.Duration(d.rate)/trueClock
-}
 
 // expiry returns when the server's clock last showed an instant in a row, or one second after it,
 // and when it will next; 0 for never.
@@ -373,21 +335,16 @@ func (d *database) expiry(now time.Duration) (last, next time.Duration) {
 	return last, next
 }
 
-// setClock changes the rate of the clock and sets it ahead.
-func (d *database) setClock(now time.Duration, rate int, ahead time.Duration) {
-	d.base, d.since, d.rate = d.local(now)+ahead, now, rate
-}
-
 // do executes a request and returns the reply. It reports whether the rows outside of transactions
 // may have changed.
 func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed bool) {
-	word, err := q.classify()
-	if err != nil {
-		return &reply{err: err}, false
+	p := d.parse(q.query)
+	if p.err != nil {
+		return &reply{err: p.err}, false
 	}
 	d.clock.now = d.local(now)
-	d.note(word, q.query)
-	switch word {
+	d.note(p)
+	switch p.word {
 	case "BEGIN":
 		if d.owner == c {
 			return &reply{err: errors.New("a transaction is open already")}, false
@@ -399,29 +356,46 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 		if d.owner != c {
 			return &reply{err: errors.New("no transaction is open")}, false
 		}
-		changed, err := d.end(word != "ROLLBACK")
+		changed, err := d.end(p.word != "ROLLBACK")
 		return &reply{done: err == nil, err: err}, changed
 	}
+	return d.repeat(p.word, q)
+}
+
+// execute executes a statement that neither begins nor ends a transaction. It returns the reply,
+// and reports whether the rows outside of transactions may have changed.
+func (d *database) execute(word string, q *request) (r *reply, changed bool) {
+	r = new(reply)
+	before := d.present.key
 	if q.reads {
-		r := new(reply)
 		*r, r.err = d.query(q.query, q.args)
-		// A query can write, as INSERT … RETURNING.
-		return r, r.err == nil && word != "SELECT" && d.written(word)
+	} else {
+		r.err = d.executeWithoutRows(word, q, r)
 	}
+	if word == "SELECT" {
+		return r, false
+	}
+	// A query can write, as INSERT … RETURNING, and one that fails too, as INSERT OR FAIL.
+	return r, d.written(word) && (r.err == nil || d.present.key != before)
+}
+
+func (d *database) executeWithoutRows(word string, q *request, r *reply) error {
 	inserts := word == "INSERT" || word == "REPLACE" || word == "WITH"
 	if inserts {
 		must(d.run("REPLACE INTO temp.simsql_last VALUES (0)"))
 	}
 	result, err := d.exec(q.query, q.args)
 	if err != nil {
-		return &reply{err: err}, false
+		return err
 	}
-	r = new(reply)
-	r.affected, _ = result.RowsAffected()
+	// After any other statement SQLite repeats an older number.
+	if inserts || word == "UPDATE" || word == "DELETE" {
+		r.affected, _ = result.RowsAffected()
+	}
 	if inserts {
 		r.inserted, _ = result.LastInsertId()
 	}
-	return r, word != "SELECT" && d.written(word)
+	return nil
 }
 
 // written notes that a statement may have changed what is stored. It returns false inside of a
@@ -429,12 +403,13 @@ func (d *database) do(now time.Duration, c *conn, q *request) (r *reply, changed
 func (d *database) written(word string) bool {
 	if word == "CREATE" || word == "ALTER" || word == "DROP" {
 		d.readTables()
+		d.triggers = true
 	}
-	_, d.inside, _ = d.rows()
+	d.present = d.contents()
 	if d.owner != nil {
 		return false
 	}
-	d.outside = d.inside
+	d.outside = d.present.key
 	return true
 }
 
@@ -448,10 +423,11 @@ func (d *database) end(commit bool) (changed bool, err error) {
 	if !commit || err != nil {
 		_ = d.run("ROLLBACK") // It fails if a trigger has ended the transaction.
 		d.readTables()
-		_, d.inside, _ = d.rows()
+		d.present = d.contents()
+		d.forget()
 	}
-	changed = d.inside != d.outside
-	d.outside = d.inside
+	changed = d.present.key != d.outside
+	d.outside = d.present.key
 	return changed, err
 }
 
@@ -459,7 +435,7 @@ func (d *database) end(commit bool) (changed bool, err error) {
 func (d *database) key(now time.Duration) uint64 {
 	key := hash64.Fold(uint64(d.local(now)-now), uint64(d.rate)<<8|hash64.Bit(d.stalled)|
 		hash64.Bit(d.jumped)<<1|hash64.Bit(d.clock.read)<<2)
-	key = hash64.Fold(hash64.Fold(key, d.outside), d.inside)
+	key = hash64.Fold(hash64.Fold(key, d.outside), d.present.key)
 	if d.owner != nil {
 		key = hash64.Fold(key, uint64(d.owner.client.Process())<<32|uint64(d.owner.number))
 		if d.notice != 0 {

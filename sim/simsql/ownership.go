@@ -88,19 +88,11 @@ func (s *System) expired(r *row) bool {
 
 // note notes which columns a statement tests. In a transaction, those of its statements add up, and
 // a column that it reads counts, because the process may test it.
-func (d *database) note(word, query string) {
+func (d *database) note(p *parsed) {
 	if d.owner == nil {
 		d.tested = d.tested[:0]
 	}
-	names := identifiers(query)
-	if word != "SELECT" {
-		where := slices.Index(names, "where")
-		if where < 0 {
-			return
-		}
-		names = names[where:]
-	}
-	d.tested = append(d.tested, names...)
+	d.tested = append(d.tested, p.tests...)
 }
 
 // tests reports whether the last statement, or the transaction that it ended, tests a column.

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -30,28 +31,51 @@ type reply struct {
 	err                error
 }
 
-// classify returns the first word of the statement in capitals, or an error if the server refuses
-// the statement.
-func (q *request) classify() (string, error) {
-	text := withoutComment(q.query)
-	word := firstWord(text)
+// A parsed statement is what the simulation knows of a statement's text.
+type parsed struct {
+	word  string   // the first, in capitals
+	err   error    // not nil if the server refuses the statement
+	tests []string // the columns that it tests, or reads: see [database.note]
+}
+
+// parse returns a statement parsed, which happens once.
+func (s *store) parse(query string) *parsed {
+	if p := s.parsed[query]; p != nil {
+		return p
+	}
+	if len(s.parsed) >= statementsMax {
+		clear(s.parsed)
+	}
+	text := withoutComment(query)
+	p := &parsed{word: firstWord(text), tests: identifiers(query)}
+	p.err = refusal(text, p.word)
+	if p.word != "SELECT" {
+		where := slices.Index(append(p.tests, "where"), "where")
+		p.tests = p.tests[where:]
+	}
+	s.parsed[query] = p
+	return p
+}
+
+// refusal returns why the server refuses a statement, or nil.
+func refusal(text, word string) error {
 	switch word {
 	case "PRAGMA", "ATTACH", "DETACH", "VACUUM", "SAVEPOINT", "RELEASE", "EXPLAIN":
-		return "", fmt.Errorf("simsql refuses %s", word)
+		return fmt.Errorf("simsql refuses %s", word)
 	}
 	upper := strings.Join(strings.Fields(strings.ToUpper(text)), " ")
 	switch {
 	case strings.Contains(strings.TrimRight(text, "; \n\t"), ";"):
-		return "", errors.New("simsql takes one statement at a time, without a semicolon in it")
+		return errors.New("simsql takes one statement at a time, without a semicolon in it")
 	case word == "ROLLBACK" && strings.Contains(upper, " TO "):
-		return "", errors.New("simsql refuses ROLLBACK TO")
+		return errors.New("simsql refuses ROLLBACK TO")
 	case strings.Contains(upper, "OR ROLLBACK"):
-		return "", errors.New("simsql refuses OR ROLLBACK")
+		return errors.New("simsql refuses OR ROLLBACK")
 	case word == "CREATE" && strings.HasPrefix(strings.ToUpper(withoutComment(text[len(word):])),
 		"TEMP"):
-		return "", errors.New("simsql refuses temporary tables")
+		return errors.New("simsql refuses temporary tables")
 	}
-	return word, nil
+	return nil
 }
 
 // withoutComment returns SQL from its first word.
@@ -78,9 +102,6 @@ func firstWord(text string) string {
 	}
 	return strings.ToUpper(text)
 }
-
-// inserts reports whether a request inserts rows, as locks do that insert a row to acquire.
-func (q *request) inserts() bool { return firstWord(q.query) == "INSERT" }
 
 // String returns the statement in one line with its arguments, for reports.
 func (q *request) String() string {

@@ -182,7 +182,7 @@ func (s *System) serve(c *Client) {
 	m := c.requests[next]
 	c.requests = slices.Delete(c.requests, next, next+1)
 	reply, changed := s.database.do(s.Now(), m.conn, m.request)
-	m.reply = reply
+	m.reply, m.result = reply, reply.hash()
 	s.message(history.Executed, m)
 	if changed {
 		s.writes++
@@ -204,7 +204,7 @@ func (s *System) serve(c *Client) {
 func (s *System) deliver(c *Client) {
 	m := c.replies[0]
 	c.replies = c.replies[1:]
-	c.received = hash64.Fold(c.received, m.reply.hash()^uint64(m.conn.number)<<48)
+	c.received = hash64.Fold(c.received, m.result^uint64(m.conn.number)<<48)
 	s.message(history.Answer, m)
 	s.Wake()
 	m.conn.replies <- m.reply
@@ -212,16 +212,15 @@ func (s *System) deliver(c *Client) {
 
 // send puts a request in flight.
 func (c *Client) send(conn *conn, r *request) {
-	m := message{conn: conn, age: c.system.NextAge(), request: r}
+	op := r.String()
+	m := message{conn: conn, age: c.system.NextAge(), request: r, op: op, key: hashOf(op)}
 	c.requests = append(c.requests, m)
 	c.system.message(history.Command, m)
 }
 
 // message records that a message has moved.
 func (s *System) message(kind history.Kind, m message) {
-	e := history.Event{
-		Kind: kind, Process: int32(m.conn.client.Process()), Op: m.request.String(),
-	}
+	e := history.Event{Kind: kind, Process: int32(m.conn.client.Process()), Op: m.op}
 	if kind == history.Command {
 		e.Facts = service.FactsOf(m.request.site)
 	} else {
@@ -267,7 +266,7 @@ func (s *System) rollBack() {
 // change: those that it owns.
 func (s *System) noteChanges(process int) {
 	before := s.database.committed
-	now, _, instants := s.database.rows()
+	now := s.database.present.rows
 	for b := range before {
 		r := &before[b]
 		i, found := slices.BinarySearchFunc(now, r.name, func(r row, name string) int {
@@ -297,7 +296,7 @@ func (s *System) noteChanges(process int) {
 			})
 		}
 	}
-	s.database.committed, s.database.instants = now, instants
+	s.database.committed, s.database.instants = now, s.database.present.instants
 }
 
 // noteGone records that a process has deleted a row.

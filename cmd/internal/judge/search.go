@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"iter"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -38,6 +39,9 @@ func (s *Search) Run(ctx context.Context, t *testing.T, p *Progress) report.Repo
 	}
 	e := s.Exhaustive
 	if e == nil {
+		if os.Getenv("GOGC") == "" {
+			defer debug.SetGCPercent(debug.SetGCPercent(campaign.GCPercent))
+		}
 		return s.Campaign.Run(ctx, t)
 	}
 	if p != nil {

@@ -68,7 +68,6 @@ func (s *IsolatedProcess) CheckLoss() { s.process.checkLoss() }
 // Take returns the events of the process since the last call, and its state.
 func (s *IsolatedProcess) Take() (events []history.Event, state ProcessState, resource Register) {
 	s.process.noteForfeit()
-	s.process.noteHeed()
 	events = append(events, s.process.Pending...)
 	s.process.Pending = s.process.Pending[:0]
 	return events, s.process.ProcessState, *s.process.Register

@@ -253,10 +253,7 @@ func (l *Loop) newcomer(cycles int, at sim.Place) *Process {
 // down nevertheless.
 func (l *Loop) run() {
 	ended := false
-	defer func() {
-		l.dropUnheeded()
-		l.tearDown(ended)
-	}()
+	defer func() { l.tearDown(ended) }()
 	aware, searched := l.strategy.(stateAware)
 	if searched {
 		l.searched = true

@@ -61,7 +61,6 @@ type Process struct {
 
 	Pending  []history.Event // events since the loop last collected them
 	forfeits int32           // 1 if Forfeit was called since; atomic
-	heeds    int32           // 1 if the code has asked whether a context has ended; atomic
 	ProcessState
 	hold     *scenarios.Hold
 	Woken    bool // a watch event arrived, and the process is not waiting again yet
@@ -93,7 +92,6 @@ type ProcessState struct {
 	Gate      sim.StepKind // Enter or Leave: the step that the process waits for
 	Waiting   bool         // at the gate
 	Cancelled bool         // the context of the current attempt has ended
-	Heeds     bool         // its code has asked whether the context of an attempt has ended
 	Lost      bool         // the process has been told that its hold is lost
 	Over      bool         // the goroutine has ended
 	Panics    string       // message and stack; "" if the process has not panicked
@@ -162,7 +160,7 @@ func (p *Process) cycle(locker scenarios.Locker) {
 	if p.cancellable {
 		p.progress.Add(1)
 		ctx, p.cancel = context.WithCancel(p.Context)
-		ctx, p.Cancelled = heededContext{ctx, p}, false
+		p.Cancelled = false
 	}
 	lock, mode := locker.Lock, ""
 	if p.subject.Shares(p.Client.Process(), p.Attempt) {

@@ -20,6 +20,10 @@ import (
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
+// GCPercent is the garbage collection target percentage for programs that run campaigns. Their live
+// heap is small beside what the schedules allocate, above all those on Redis and SQL.
+const GCPercent = 200
+
 // A Campaign runs a scenario, or several configurations, under many schedules that strategies draw.
 // It ends at the first schedule that violates a property, unless it keeps going.
 //

@@ -106,14 +106,14 @@ func TestCoverageOfConfigurations(t *testing.T) {
 	c := configured(subjects.Textbook(), strategy.PortfolioName, 64)
 	c.Configurations = c.Configurations[:2]
 	cut, expire := &c.Configurations[0], &c.Configurations[1]
-	// Only a waiting process can be canceled.
-	cut.Faults, expire.Faults = faults.MustParse("cut=1,cancel@hold=1"), faults.Of(faults.Expire, 1)
+	// A process that has opened its lock is idle only between one call and the next.
+	cut.Faults, expire.Faults = faults.MustParse("cut=1,crash@idle=1"), faults.Of(faults.Expire, 1)
 	c.Scenario = cut.Scenario
-	if kinds := fmt.Sprint(c.FaultKinds()); kinds != "[cut expire cancel]" {
+	if kinds := fmt.Sprint(c.FaultKinds()); kinds != "[cut expire crash]" {
 		t.Errorf("planned %s", kinds)
 	}
 	r := c.Run(context.Background(), t)
-	if never := fmt.Sprint(c.NeverCovered(r)); never != "[cancel@hold]" {
+	if never := fmt.Sprint(c.NeverCovered(r)); never != "[crash@idle]" {
 		t.Errorf("never struck: %s", never)
 	}
 	applicable := 0

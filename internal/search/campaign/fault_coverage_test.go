@@ -2,6 +2,9 @@ package campaign_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +40,78 @@ func TestMissingCoverage(t *testing.T) {
 	planned := r.Coverage.Total(faults.Crash) == 0
 	if missed := c.NeverCovered(r); planned != (len(missed) == 1 && missed[0] == "crash@ask") {
 		t.Errorf("never covered %v, with %d crashes", missed, r.Coverage.Total(faults.Crash))
+	}
+}
+
+// A kind that the plan excludes never strikes: it is not among those planned in vain, but among
+// those that the search leaves out. Without the exclusion it strikes.
+func TestExcludedKinds(t *testing.T) {
+	for _, tc := range []struct {
+		plan, control    string
+		excluded, struck []faults.Kind
+	}{
+		{
+			"any=2,no:expire,no:cut", "any=2",
+			[]faults.Kind{faults.Expire, faults.Cut},
+			[]faults.Kind{faults.Crash},
+		},
+		{
+			"any@hold=2,no:expire", "any@hold=2",
+			[]faults.Kind{faults.Expire},
+			[]faults.Kind{faults.Cut},
+		},
+		{
+			"network=2,no:expire,slow-link=1", "network=2",
+			[]faults.Kind{faults.Expire},
+			[]faults.Kind{faults.Cut, faults.SlowLink},
+		},
+	} {
+		c := &campaign.Campaign{
+			Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 400,
+		}
+		c.Scenario.Faults = faults.MustParse(tc.plan)
+		r := c.Run(context.Background(), t)
+		covered, struck := fmt.Sprint(c.NeverCovered(r)), c.NeverStruck(r)
+		for _, kind := range tc.excluded {
+			if r.Coverage.Total(kind) > 0 || slices.Contains(c.FaultKinds(), kind) ||
+				strings.Contains(covered, kind.String()) || !slices.Contains(struck, kind.String()) {
+				t.Errorf("%s: %d %v; planned in vain: %s, never struck: %v", tc.plan,
+					r.Coverage.Total(kind), kind, covered, struck)
+			}
+		}
+		for _, kind := range tc.struck {
+			if r.Coverage.Total(kind) == 0 {
+				t.Errorf("%s: no %v", tc.plan, kind)
+			}
+		}
+		c.Scenario.Faults = faults.MustParse(tc.control)
+		r = c.Run(context.Background(), t)
+		for _, kind := range tc.excluded {
+			if r.Coverage.Total(kind) == 0 {
+				t.Errorf("%s: no %v", tc.control, kind)
+			}
+		}
+	}
+}
+
+// Faults of a group are of its kinds, all of which occur where the client allows them, and together
+// no more than its count.
+func TestGroupBudget(t *testing.T) {
+	c := &campaign.Campaign{
+		Scenario: *locktest.Scenario(subjects.Mutex(), 3, 2, 0), Seed: 1, Schedules: 400,
+	}
+	c.Scenario.Servers, c.Scenario.Faults = 3, faults.Of(faults.Network, 2)
+	r := c.Run(context.Background(), t)
+	total := 0
+	for kind := range faults.Kinds {
+		struck := r.Coverage.Total(kind)
+		total += struck
+		if struck > 0 != (faults.Network.Covers(kind) && c.Scenario.Has(kind.Needs())) {
+			t.Errorf("%d %v", struck, kind)
+		}
+	}
+	if total > 2*r.Schedules || total < r.Schedules {
+		t.Errorf("%d faults in %d schedules", total, r.Schedules)
 	}
 }
 

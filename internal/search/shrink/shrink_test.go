@@ -47,7 +47,10 @@ var drawPlan = rapid.Custom(func(t *rapid.T) string {
 			name += fmt.Sprintf(":c%d", target)
 		}
 		if rapid.Bool().Draw(t, "phased") {
-			name += "@" + rapid.SampledFrom(faults.PhaseKeys()).Draw(t, "phase")
+			aimed := name + "@" + rapid.SampledFrom(faults.PhaseKeys()).Draw(t, "phase")
+			if _, err := faults.Parse(aimed + "=1"); err == nil { // It can strike there.
+				name = aimed
+			}
 		}
 		parts = append(parts, fmt.Sprintf("%s=%d", name, rapid.IntRange(1, 2).Draw(t, "count")))
 	}

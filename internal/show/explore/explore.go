@@ -16,11 +16,11 @@ import (
 
 // A Path leads from the start of a scenario to a state.
 type Path struct {
-	Length     int                `json:"length"`     // the number of decisions
+	Length     int                `json:"length"`     // the number of steps
 	Deviations []engine.Deviation `json:"deviations"` // from the default policy, by index
 }
 
-// To returns the path to an earlier decision.
+// To returns the path to an earlier step.
 func (p Path) To(length int) Path {
 	end := len(p.Deviations)
 	for end > 0 && p.Deviations[end-1].Index >= length {
@@ -119,7 +119,7 @@ func (e *Explorer) FirstViolation(ctx context.Context, path Path) (*State, error
 }
 
 // firstViolation returns the first state on the path to the given one in which a property is
-// broken, or the given one if there is none. Nothing is broken after holds decisions.
+// broken, or the given one if there is none. Nothing is broken after holds steps.
 func (e *Explorer) firstViolation(ctx context.Context, holds int, broken *State) (*State, error) {
 	if len(broken.Violations) == 0 {
 		return broken, nil

@@ -22,7 +22,7 @@ type State struct {
 	Path
 	At        time.Duration   `json:"at_ns"`
 	Ended     bool            `json:"ended"`   // the run is over; nothing can be chosen
-	Taken     []Taken         `json:"taken"`   // the decisions of the path
+	Taken     []Taken         `json:"taken"`   // the steps of the path
 	Enabled   []Choice        `json:"enabled"` // the steps that can be chosen
 	Events    []Event         `json:"events"`
 	Processes []Process       `json:"processes"`
@@ -35,7 +35,7 @@ type State struct {
 	Page       *page.Data        `json:"page"`       // the run so far, for the page
 }
 
-// A Taken is a decision of a path.
+// A Taken is a step of a path.
 type Taken struct {
 	Index    int      `json:"index"`
 	Step     sim.Step `json:"step"`

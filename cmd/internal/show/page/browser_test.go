@@ -51,7 +51,7 @@ func (b *browser) must(err error) {
 	}
 }
 
-// load loads the page with a hash, such as #step=12.
+// load loads the page with a hash, such as #event=12.
 func (b *browser) load(hash string) {
 	b.Helper()
 	address := url.URL{Scheme: "file", Path: b.path}

@@ -16,19 +16,19 @@ import (
 	"github.com/interlock-sim/interlock/internal/testkit/long"
 )
 
-// atStep waits until the page shows a step.
+// atStep waits until the page shows an event.
 func (b *browser) atStep(step int) {
 	b.Helper()
 	b.Await(fmt.Sprintf(`document.querySelector('[aria-current="step"]')?.dataset.step === "%d" &&
-		new URLSearchParams(location.hash.slice(1)).get("step") === "%d"`, step, step))
+		new URLSearchParams(location.hash.slice(1)).get("event") === "%d"`, step, step))
 }
 
 // cited returns the step of the first link in the explanation.
 func (b *browser) cited() int {
 	b.Helper()
-	const link = `.why a[href^="#step="]`
+	const link = `.why a[href^="#event="]`
 	b.Await(fmt.Sprintf("document.querySelector('%s') !== null", link))
-	return evaluate[int](b, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(6))`, link))
+	return evaluate[int](b, fmt.Sprintf(`Number(document.querySelector('%s').hash.slice(7))`, link))
 }
 
 // full waits until the page shows all events, or only those that mattered.
@@ -100,13 +100,13 @@ func TestSlider(t *testing.T) {
 	}
 	at(1)
 	b.atStep(data.Decisive[len(data.Decisive)-1])
-	b.Click(`[aria-label="Previous step"]`)
+	b.Click(`[aria-label="Previous event"]`)
 	b.atStep(data.Decisive[len(data.Decisive)-2])
 	if n := evaluate[int](b, `document.querySelectorAll(".state table .belief.holds").length`); n != 1 {
 		t.Errorf("%d processes hold the lock before the violation, want 1", n)
 	}
 	armed := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.WatchArmed })
-	b.load("#step=" + strconv.Itoa(armed))
+	b.load("#event=" + strconv.Itoa(armed))
 	b.Await(`document.querySelector(".state").innerText.includes("for its change")`)
 }
 
@@ -145,29 +145,29 @@ func TestStepLink(t *testing.T) {
 	data := brokenLock(t)
 	b := open(t, data)
 	b.Resize(1440, 900, 1)
-	b.load(fmt.Sprintf("#step=%d", data.Decisive[3]))
+	b.load(fmt.Sprintf("#event=%d", data.Decisive[3]))
 	b.atStep(data.Decisive[3])
 	b.full(false)
 	hidden := stepOf(t, data, func(s *page.Step) bool { return s.Kind == history.SessionState })
-	b.load(fmt.Sprintf("#step=%d", hidden))
+	b.load(fmt.Sprintf("#event=%d", hidden))
 	b.atStep(hidden)
 	b.full(true)
-	evaluate[string](b, fmt.Sprintf(`location.hash = "#step=%d"`, data.Decisive[0]))
+	evaluate[string](b, fmt.Sprintf(`location.hash = "#event=%d"`, data.Decisive[0]))
 	b.atStep(data.Decisive[0])
-	b.load(fmt.Sprintf("#step=%d&full", data.Decisive[3]))
+	b.load(fmt.Sprintf("#event=%d&full", data.Decisive[3]))
 	b.atStep(data.Decisive[3])
 	b.full(true)
-	for _, wrong := range []string{"#step=", "#step=x", "#step=-3", "#other"} {
+	for _, wrong := range []string{"#event=", "#event=x", "#event=-3", "#other"} {
 		b.load(wrong)
 		b.atStep(violated(data))
 	}
-	b.load("#step=999999")
+	b.load("#event=999999")
 	b.atStep(len(data.Steps) - 1)
 
 	// The numbers in the explanation are links too.
 	b.load("")
 	first := b.cited()
-	b.Click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
+	b.Click(fmt.Sprintf(`.why a[href="#event=%d"]`, first))
 	b.atStep(first)
 }
 
@@ -221,7 +221,7 @@ func TestPhone(t *testing.T) {
 		}
 	}
 	first := b.cited()
-	b.Click(fmt.Sprintf(`.why a[href="#step=%d"]`, first))
+	b.Click(fmt.Sprintf(`.why a[href="#event=%d"]`, first))
 	b.Await(`document.querySelector("main .timeline") !== null`)
 	b.atStep(first)
 }
@@ -266,7 +266,7 @@ func TestStateAtStep(t *testing.T) {
 		{25, "believes lost", "holds"},
 		{28, "idle", "believes lost"},
 	} {
-		b.load(fmt.Sprintf("#step=%d", at.step))
+		b.load(fmt.Sprintf("#event=%d", at.step))
 		b.atStep(at.step)
 		text := strings.Join(strings.Fields(b.text(".state")), " ")
 		if !strings.Contains(text, at.has) || strings.Contains(text, at.hasNo) {
@@ -365,7 +365,7 @@ func TestScroll(t *testing.T) {
 	data.Decisive = []int{}
 	b := open(t, data)
 	b.Resize(1440, height, 1)
-	b.load("#step=0")
+	b.load("#event=0")
 	b.atStep(0)
 	length := evaluate[int](b, `document.querySelector(".rows").offsetHeight`)
 	for _, pixels := range long.Sample([]int{1200, 610}, 1) {
@@ -398,7 +398,7 @@ func TestScroll(t *testing.T) {
 	}
 }
 
-// The bug-probability curve is under the slider. Its marks lead to the events of the decisions that
+// The bug-probability curve is under the slider. Its marks lead to the events of the steps that
 // mattered most, as do the numbers in the text, and a click on it leads to the event there.
 func TestCurve(t *testing.T) {
 	data, report, _ := likelyLock(t)
@@ -412,7 +412,7 @@ func TestCurve(t *testing.T) {
 	for selector, d := range map[string]*page.Decision{
 		"footer .curve .rise":      data.Likelihood.Jump,
 		"footer .curve .avoidable": data.Likelihood.Avoidable,
-		fmt.Sprintf(`.why .likely a[href="#step=%d"]`, data.Likelihood.Jump.Step): data.Likelihood.Jump,
+		fmt.Sprintf(`.why .likely a[href="#event=%d"]`, data.Likelihood.Jump.Step): data.Likelihood.Jump,
 	} {
 		b.press(kb.End)
 		b.Click(selector)
@@ -430,7 +430,7 @@ func TestCurve(t *testing.T) {
 		}
 	}
 	if title := evaluate[string](b, `document.querySelector(".curve .rise").title`); !strings.Contains(
-		title, fmt.Sprintf("decision %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
+		title, fmt.Sprintf("step %d, %s; event ", l.Jump.Step, l.Jump.Taken)) {
 		t.Errorf("the mark says %q", title)
 	}
 	if text := b.text(".why .likely"); !strings.Contains(text, "it does not occur") {
@@ -458,7 +458,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// markOf returns the class of the mark of a decision.
+// markOf returns the class of the mark of a step.
 func markOf(d *page.Decision, data *page.Data) string {
 	if d == data.Likelihood.Jump {
 		return "rise"

@@ -179,13 +179,13 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// The likelihood of decisions becomes that of events: each point is the last event before its
-// decision, and each decision the first event to which it led.
+// The likelihood of steps becomes that of events: each point is the last event before its
+// step, and each step the first event to which it led.
 func TestLikelihoodByEvent(t *testing.T) {
 	data, report, result := likelyLock(t)
 	l := report.Likelihood
 	if len(result.Starts) != result.Steps || !slices.IsSorted(result.Starts) {
-		t.Fatalf("%d decisions begin with the events %v", result.Steps, result.Starts)
+		t.Fatalf("%d steps begin with the events %v", result.Steps, result.Starts)
 	}
 	if len(data.Likelihood.Curve) != len(l.Curve) ||
 		data.Likelihood.Text != report.LikelihoodText() {
@@ -199,7 +199,7 @@ func TestLikelihoodByEvent(t *testing.T) {
 	}
 	cut := slices.IndexFunc(data.Steps, func(s page.Step) bool { return s.Kind == history.Fault })
 	if result.Starts[10] != cut {
-		t.Errorf("decision 10 begins with event %d, and cuts at event %d", result.Starts[10], cut)
+		t.Errorf("step 10 begins with event %d, and cuts at event %d", result.Starts[10], cut)
 	}
 	if d := data.Likelihood.Jump; d.Number != l.Jump.Step || d.Text != l.Jump.Taken ||
 		d.Step != result.Starts[d.Number] {

@@ -24,7 +24,7 @@ func TestImages(t *testing.T) {
 		scale              float64
 	}{
 		{"timeline-light", "light", "", 1440, 900, 1},
-		{"timeline-dark", "dark", "#step=34&full", 1440, 900, 1},
+		{"timeline-dark", "dark", "#event=34&full", 1440, 900, 1},
 		{"timeline-phone", "light", "", 390, 844, 2},
 	} {
 		b.Resize(image.width, image.height, image.scale)

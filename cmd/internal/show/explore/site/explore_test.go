@@ -95,11 +95,11 @@ func TestDefaultPathIsTheRun(t *testing.T) {
 	s := must(t)(e.At(ctx, explore.Path{}))
 	for !s.Ended {
 		if len(s.Deviations) > 0 || s.Length > whole.Steps {
-			t.Fatalf("after %d decisions: %v", s.Length, s.Deviations)
+			t.Fatalf("after %d steps: %v", s.Length, s.Deviations)
 		}
 		next := must(t)(e.Choose(ctx, s.Path, usual(t, s).Step))
 		if next.Length != s.Length+1 || len(next.Events) < len(s.Events) {
-			t.Fatalf("from %d decisions, %d events to %d, %d", s.Length, len(s.Events), next.Length,
+			t.Fatalf("from %d steps, %d events to %d, %d", s.Length, len(s.Events), next.Length,
 				len(next.Events))
 		}
 		s = next
@@ -109,7 +109,7 @@ func TestDefaultPathIsTheRun(t *testing.T) {
 			s.Violations)
 	}
 	if last := must(t)(e.At(ctx, explore.Path{Length: 2000})); last.Length != s.Length {
-		t.Errorf("a path that is too long ends after %d decisions, not %d", last.Length, s.Length)
+		t.Errorf("a path that is too long ends after %d steps, not %d", last.Length, s.Length)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRandomWalk(t *testing.T) {
 					if next.Length != s.Length+1 || next.Taken[s.Length].Step != choice.Step ||
 						next.Taken[s.Length].Deviates == choice.Default ||
 						!sameStart(s.Events, next.Events) {
-						t.Fatalf("after %d decisions, %v leads to %v", s.Length, choice, next.Path)
+						t.Fatalf("after %d steps, %v leads to %v", s.Length, choice, next.Path)
 					}
 					s = next
 				}

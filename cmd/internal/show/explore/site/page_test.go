@@ -20,15 +20,15 @@ import (
 // A browser is a page of the explorer in Chromium.
 type browser struct{ *chromium.Tab }
 
-// at waits until the page shows the state after so many decisions.
-func (b *browser) at(decisions int) {
+// at waits until the page shows the state after so many steps.
+func (b *browser) at(steps int) {
 	b.Helper()
 	b.Await(fmt.Sprintf(`document.querySelector('#live[data-length="%d"][aria-busy="false"]') &&
 		new URLSearchParams(location.hash.slice(1)).get("path")?.split(",")[0] === "%[1]d"`,
-		decisions))
+		steps))
 }
 
-// length returns how many decisions have led to the state on the page.
+// length returns how many steps have led to the state on the page.
 func (b *browser) length() int {
 	b.Helper()
 	return chromium.Evaluate[int](b.Tab, `Number(document.querySelector("#live").dataset.length)`)
@@ -159,22 +159,22 @@ func TestBranching(t *testing.T) {
 	b.at(end)
 	events, state := b.Text(".timeline"), b.Text(".state")
 
-	// Back to decision 10, by the event to which it led.
+	// Back to step 10, by the event to which it led.
 	chromium.Evaluate[int](b.Tab, `document.querySelector(".timeline").scrollTop = 300`)
 	b.Await(`document.querySelector(".row.fault") !== null`)
 	b.Click(`.row.fault`)
-	b.has(".earlier", "Choose again at decision 10")
+	b.has(".earlier", "Choose again at step 10")
 	b.Click(".earlier")
 	b.at(10)
 	if b.violated() {
 		t.Error("violated before the fault")
 	}
-	b.has(".decisions li:first-child", fmt.Sprintf("%d more on this branch", end-10))
+	b.has(".taken li:first-child", fmt.Sprintf("%d more on this branch", end-10))
 	b.choose("cut c1")
 	b.at(11)
 	b.has(".timeline", "FAULT cut c1")
-	b.has(".branches li:nth-child(1)", "10: cut c1 11 decisions")
-	b.has(".branches li:nth-child(2)", fmt.Sprintf("10: cut c2 %d decisions", end))
+	b.has(".branches li:nth-child(1)", "10: cut c1 11 steps")
+	b.has(".branches li:nth-child(2)", fmt.Sprintf("10: cut c2 %d steps", end))
 
 	b.Click(".branches li:nth-child(2) button")
 	b.at(end)
@@ -184,10 +184,10 @@ func TestBranching(t *testing.T) {
 	if now := b.Text(".state"); now != state {
 		t.Errorf("the first branch ends with the state %s, not %s", now, state)
 	}
-	b.has(".branches li:nth-child(2)", "10: cut c1 11 decisions")
+	b.has(".branches li:nth-child(2)", "10: cut c1 11 steps")
 
 	// Forward follows the branch, fault included.
-	b.Click(".decisions li:last-child button") // decision 0
+	b.Click(".taken li:last-child button") // step 0
 	b.at(0)
 	for i := range 11 {
 		b.Click(".forward")
@@ -218,7 +218,7 @@ func TestBack(t *testing.T) {
 	b.Press(kb.ArrowLeft) // the event before
 	b.Await(`document.querySelector(".row.here") && !document.querySelector(".row.fault.here")`)
 	b.at(11)
-	b.has(".earlier", "Choose again at decision")
+	b.has(".earlier", "Choose again at step")
 
 	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
 	b.at(11)

@@ -12,7 +12,7 @@
 //	                               the path to the first violation, or to the end of the run
 //	POST api/save    PATH          saves the schedule: [explore.Saved]
 //
-// PATH is {"length": 12, "deviations": [{"index": 10, "step": "cut c2"}]}: the first 12 decisions.
+// PATH is {"length": 12, "deviations": [{"index": 10, "step": "cut c2"}]}: the first 12 steps.
 // Number 10, counted from 0, takes that step; the others follow the default policy. Deviations at
 // the length or beyond it are ignored, so that a shorter length goes back, and every path is a
 // branch of its own. The answers to state, choose and run have the path in the same form. If a run

@@ -100,7 +100,7 @@ func TestNoRecheckByHand(t *testing.T) {
 	if len(s.Violations) == 0 || s.Ended ||
 		s.Violations[0].Property != history.ServerMutualExclusion ||
 		!strings.Contains(s.Violations[0].Why, "without listing again") {
-		t.Fatalf("after %d decisions: ended %v, violations %v", s.Length, s.Ended, s.Violations)
+		t.Fatalf("after %d steps: ended %v, violations %v", s.Length, s.Ended, s.Violations)
 	}
 	if len(s.Deviations) != 1 || s.Deviations[0].Index != 10 {
 		t.Errorf("deviations %v", s.Deviations)
@@ -109,7 +109,7 @@ func TestNoRecheckByHand(t *testing.T) {
 	var on explore.State
 	c.post("run", body{Path: s.Path.To(11)}, http.StatusOK, &on)
 	if on.Length != s.Length || on.TraceHash != s.TraceHash {
-		t.Errorf("running on ends after %d decisions, not %d", on.Length, s.Length)
+		t.Errorf("running on ends after %d steps, not %d", on.Length, s.Length)
 	}
 
 	var saved explore.Saved

@@ -24,7 +24,7 @@ type Model struct {
 	explorer *explore.Explorer
 	path     explore.Path // of the recording, to the end of its run
 	taken    []explore.Taken
-	broken   int // the first decision after which a property is broken, or -1
+	broken   int // the number of steps after which a property is first broken, or -1
 	skipped  int // recorded deviations that are not possible any more
 
 	state  *explore.State
@@ -82,7 +82,7 @@ func (m *Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// page is how many decisions a long move goes.
+// page is how many steps a long move goes.
 const page = 10
 
 // press handles a key.
@@ -122,7 +122,7 @@ func (m *Model) press(key string) tea.Cmd {
 	return nil
 }
 
-// jump goes to the state after so many decisions.
+// jump goes to the state after so many steps.
 func (m *Model) jump(length int) {
 	length = max(0, min(length, m.path.Length))
 	state, err := m.explorer.At(m.ctx, m.path.To(length))
@@ -206,7 +206,7 @@ func (m *Model) head() []line {
 	s := m.state
 	lines := []line{
 		{m.explorer.Scenario().Text, bold},
-		{fmt.Sprintf("after decision %d of %d, %s", s.Length, m.path.Length, clock(s.At)), plain},
+		{fmt.Sprintf("after %d of %d steps, %s", s.Length, m.path.Length, clock(s.At)), plain},
 	}
 	switch {
 	case m.skipped == 1:
@@ -249,7 +249,7 @@ func (m *Model) events(room int) []line {
 	return lines
 }
 
-// styleOf returns the style of an event. Those of the last decision are bold.
+// styleOf returns the style of an event. Those of the last step are bold.
 func (m *Model) styleOf(e *explore.Event) style {
 	switch {
 	case slices.ContainsFunc(m.state.Violations, func(v explore.Violation) bool {

@@ -96,28 +96,28 @@ func expect(t *testing.T, m *terminal.Model, want ...string) {
 func TestForwardAndBack(t *testing.T) {
 	m := newModel(t)
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
-	expect(t, m, "no-recheck, 3 clients × 1 cycles, faults cut=1", "after decision 0 of 39",
+	expect(t, m, "no-recheck, 3 clients × 1 cycles, faults cut=1", "after 0 of 39 steps",
 		"1 recorded step is not possible any more", "next: step 0, serve c1",
 		"▶ serve c1 (default)  the server handles c1's create _c_", "c3 asks for the lock",
 		"c1 asks for the lock, waits for the reply to create _c_", "/lock", "cut c3")
 	start := shown(m)
 	press(t, m, "right", "n", "space", "enter")
-	expect(t, m, "after decision 4 of 39")
+	expect(t, m, "after 4 of 39 steps")
 	press(t, m, "left", "p", "h", "left", "left")
 	if shown(m) != start {
 		t.Error("back at the start, the display differs")
 	}
 	press(t, m, "pgdown")
-	expect(t, m, "after decision 10 of 39",
+	expect(t, m, "after 10 of 39 steps",
 		"next: step 10, cut c2, a deviation from the default policy", "▶ cut c2")
 	press(t, m, "l")
 	expect(t, m, "FAULT cut c2", "c1 has the lock by c1#0")
 	press(t, m, "end")
-	expect(t, m, "after decision 39 of 39", "the run has ended", "c1 finished")
+	expect(t, m, "after 39 of 39 steps", "the run has ended", "c1 finished")
 	press(t, m, "right", "home", "d")
-	expect(t, m, "after decision 11 of 39")
+	expect(t, m, "after 11 of 39 steps")
 	press(t, m, "d")
-	expect(t, m, "after decision 11 of 39")
+	expect(t, m, "after 11 of 39 steps")
 }
 
 // At each step a znode has the name that it has in the timeline, also one without a number.

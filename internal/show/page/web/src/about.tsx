@@ -37,8 +37,8 @@ export function AboutPanel({ data, live }: { data: Data; live: boolean }) {
         <dl class="keys">
           {live && <>
             <dt><kbd>1</kbd> … <kbd>9</kbd></dt><dd>choose the next step</dd>
-            <dt><kbd>Enter</kbd></dt><dd>the next decision of the branch, or the default step</dd>
-            <dt><kbd>Backspace</kbd></dt><dd>take the last decision back</dd>
+            <dt><kbd>Enter</kbd></dt><dd>the next step of the branch, or the default one</dd>
+            <dt><kbd>Backspace</kbd></dt><dd>take the last step back</dd>
             <dt><kbd>r</kbd></dt><dd>run on to a violation or the end</dd>
             <dt><kbd>s</kbd></dt><dd>save the schedule</dd>
           </>}

@@ -21,10 +21,10 @@ export interface Live {
   controls(step: number): ComponentChildren; // shown at a step
 }
 
-// placeIn reads a link such as #step=12 or #step=12&full, or returns null.
+// placeIn reads a link such as #event=12 or #event=12&full, or returns null.
 function placeIn(data: Data, hash: string): Place | null {
   const values = new URLSearchParams(hash.replace(/^#/, ""));
-  const text = values.get("step");
+  const text = values.get("event");
   if (text === null || !/^\d+$/.test(text)) return null;
   const step = Math.min(Number(text), data.steps.length - 1);
   const hidden = !data.decisive.includes(step) && !(data.stuck.length > 0 &&
@@ -125,7 +125,7 @@ export function App({ data, live }: { data: Data; live?: Live }) {
   useEffect(() => {
     if (live && live.path === undefined) return;
     const path = live ? `${new URLSearchParams({ path: live.path! })}&` : "";
-    const hash = `#${path}step=${step}${full && !complete ? "&full" : ""}`;
+    const hash = `#${path}event=${step}${full && !complete ? "&full" : ""}`;
     if (location.hash !== hash) history.replaceState(null, "", hash);
   }, [step, full, complete, live?.path]);
   useEffect(() => {

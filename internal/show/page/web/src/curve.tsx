@@ -3,7 +3,7 @@ import type { Layout } from "./rows";
 import { stopAt } from "./rows";
 
 // Curve draws the bug-probability curve under the slider: for each event, the share of random
-// continuations from there that fail. The decisions that matter most are marked.
+// continuations from there that fail. The steps of the schedule that matter most are marked.
 export function Curve({ likelihood, data, layout, goTo, goToStop }: {
   likelihood: Likelihood; data: Data; layout: Layout;
   goTo: (step: number) => void; goToStop: (stop: number) => void;
@@ -29,8 +29,8 @@ export function Curve({ likelihood, data, layout, goTo, goToStop }: {
       {likelihood.jump && <Mark kind="rise" at={x(likelihood.jump.step)} of={likelihood.jump}
         text="The violation becomes most likely here" data={data} goTo={goTo} />}
       {likelihood.avoidable && <Mark kind="avoidable" at={x(likelihood.avoidable.step)}
-        of={likelihood.avoidable} text="The last decision found that avoids the violation"
-        data={data} goTo={goTo} />}
+        of={likelihood.avoidable} data={data} goTo={goTo}
+        text="The last step found where another choice avoids the violation" />}
     </div>
   );
 }
@@ -38,7 +38,7 @@ export function Curve({ likelihood, data, layout, goTo, goToStop }: {
 function Mark({ kind, at, of, text, data, goTo }: {
   kind: string; at: number; of: Decision; text: string; data: Data; goTo: (step: number) => void;
 }) {
-  const name = `${text}: decision ${of.number}, ${of.text}; event ${of.step}, ` +
+  const name = `${text}: step ${of.number}, ${of.text}; event ${of.step}, ` +
     (data.steps[of.step]?.text ?? "");
   return <button class={`at ${kind}`} style={{ left: `${at}%` }} title={name} aria-label={name}
     onClick={() => goTo(of.step)} />;

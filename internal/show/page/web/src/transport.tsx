@@ -11,7 +11,7 @@ const buttons = [
   { sign: "⇥", name: "Last", key: "End", to: (_: number, last: number) => last },
 ];
 
-// Transport moves through the steps: buttons, a slider with marks, and the current step in words.
+// Transport moves through the events: buttons, a slider with marks, and the current event in words.
 export function Transport({ data, layout, stop, row, goTo, goToStep }: {
   data: Data; layout: Layout; stop: number; row?: Row;
   goTo: (stop: number) => void; goToStep: (step: number) => void;
@@ -34,7 +34,7 @@ export function Transport({ data, layout, stop, row, goTo, goToStep }: {
         {buttons.map(({ sign, name, key, to }) => {
           const target = Math.max(0, Math.min(to(stop, last), last));
           return <button onClick={() => goTo(target)} disabled={target === stop}
-            aria-label={`${name} step`} title={`${name} (${key})`}>{sign}</button>;
+            aria-label={`${name} event`} title={`${name} (${key})`}>{sign}</button>;
         })}
       </div>
       <div class={data.likelihood ? "slide likely" : "slide"}>
@@ -42,8 +42,8 @@ export function Transport({ data, layout, stop, row, goTo, goToStep }: {
           {marks.map((m) =>
             <i class={`mark ${m.mark} ${hue(data, m.lane)}`} style={{ left: `${m.x}%` }} />)}
         </div>
-        <input type="range" min={0} max={Math.max(last, 0)} value={stop} aria-label="Step"
-          aria-valuetext={row ? `Event ${row.step}: ${row.text}` : ""}
+        <input type="range" min={0} max={Math.max(last, 0)} value={stop} aria-label="Event"
+          aria-valuetext={row ? `${row.step}: ${row.text}` : ""}
           onInput={(e) => goTo(Number(e.currentTarget.value))} />
         {data.likelihood && <Curve likelihood={data.likelihood} data={data} layout={layout}
           goTo={goToStep} goToStop={goTo} />}

@@ -12,7 +12,7 @@ function linked(text: string, step: number, goTo: (step: number) => void):
   });
 }
 
-// Likely says how likely the violation was. The numbers of its decisions link to their events.
+// Likely says how likely the violation was. The numbers of its steps link to their events.
 function Likely({ likelihood, step, goTo }: {
   likelihood: Likelihood; step: number; goTo: (step: number) => void;
 }) {
@@ -30,7 +30,7 @@ function Likely({ likelihood, step, goTo }: {
 function Link({ text, to, step, goTo }: {
   text: string; to: number; step: number; goTo: (step: number) => void;
 }) {
-  return <a href={`#step=${to}`} class={to === step ? "here" : ""} onClick={(e) => {
+  return <a href={`#event=${to}`} class={to === step ? "here" : ""} onClick={(e) => {
     e.preventDefault();
     goTo(to);
   }}>{text}</a>;

@@ -81,7 +81,7 @@ export const choose = (path: Path, step: string) =>
 export const runOn = (path: Path) => ask<State>("run", pathOf(path));
 export const save = (path: Path) => ask<Saved>("save", pathOf(path));
 
-// pathOf returns the first decisions of a path.
+// pathOf returns the first steps of a path.
 export function pathOf(path: Path, length = path.length): Path {
   return { length, deviations: path.deviations.filter((d) => d.index < length) };
 }

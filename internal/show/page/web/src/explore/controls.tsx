@@ -17,13 +17,16 @@ export interface Actions {
 // A Notice is the outcome of an action.
 export interface Notice { text: string; command?: string; error?: boolean }
 
+// steps returns a number of steps in words.
+const steps = (n: number) => `${n} step${n === 1 ? "" : "s"}`;
+
 // sorted returns the enabled steps as they are listed: the default first, and faults last.
 export function sorted(enabled: Choice[]): Choice[] {
   const rank = (c: Choice) => c.default ? 0 : c.fault ? 3 : c.step === "fair" ? 2 : 1;
   return [...enabled].sort((a, b) => rank(a) - rank(b));
 }
 
-// Controls list the enabled steps at the end of the path, the branches, and the decisions.
+// Controls list the enabled steps at the end of the path, the branches, and the steps taken.
 export function Controls({ place, event, busy, notice, actions }: {
   place: Place | null; event: number; busy: boolean; notice: Notice | null; actions: Actions;
 }) {
@@ -41,7 +44,7 @@ export function Controls({ place, event, busy, notice, actions }: {
         <Earlier place={place} event={event} actions={actions} />
         <Choices place={place} actions={actions} />
         <Branches place={place} actions={actions} />
-        <Decisions place={place} actions={actions} />
+        <Taken place={place} actions={actions} />
       </>}
     </section>
   );
@@ -52,15 +55,15 @@ function Where({ place: { state, branch }, actions }: { place: Place; actions: A
   const { length, deviations } = state;
   return <>
     <p class="where">
-      <b>{length} decision{length === 1 ? "" : "s"}</b>
+      <b>{steps(length)}</b>
       {` · ${clock(state.at_ns)} · ${deviations.length} deviation` +
         (deviations.length === 1 ? "" : "s")}
     </p>
     <div class="commands">
       <button class="back" onClick={actions.back} disabled={length === 0}
-        title="Take the last decision back (Backspace)">Back</button>
+        title="Take the last step back (Backspace)">Back</button>
       <button class="forward" onClick={actions.forward} disabled={state.ended}
-        title={`${branch.length > length ? "The next decision of this branch" : "The default step"}` +
+        title={`${branch.length > length ? "The next step of this branch" : "The default step"}` +
           " (Enter)"}>Forward</button>
       <button class="run" onClick={actions.run} disabled={state.ended}
         title="The default policy goes on to a violation or the end (r)">Run on</button>
@@ -69,14 +72,14 @@ function Where({ place: { state, branch }, actions }: { place: Place; actions: A
   </>;
 }
 
-// Earlier offers to go back to the decision of the event that is shown, if that is not the last.
+// Earlier offers to go back to the step of the event that is shown, if that is not the last.
 function Earlier({ place: { state }, event, actions }: {
   place: Place; event: number; actions: Actions;
 }) {
   const decision = state.events[event]?.decision;
   if (decision === undefined || decision < 0 || event === state.events.length - 1) return null;
   return <button class="earlier" onClick={() => actions.go(pathOf(state, decision))}>
-    Choose again at decision {decision}, which led to event {event}
+    Choose again at step {decision}, which led to event {event}
   </button>;
 }
 
@@ -98,8 +101,8 @@ function Choices({ place: { state }, actions }: { place: Place; actions: Actions
   </>;
   if (state.ended) return <p class="none">The run has ended. Go back to choose another step.</p>;
   const faults = choices.filter((c) => c.fault);
-  const steps = choices.slice(0, choices.length - faults.length);
-  return <>{list("Next step", 0, steps)}{list("Faults", steps.length, faults)}</>;
+  const others = choices.slice(0, choices.length - faults.length);
+  return <>{list("Next step", 0, others)}{list("Faults", others.length, faults)}</>;
 }
 
 function Branches({ place: { branch, others }, actions }: { place: Place; actions: Actions }) {
@@ -110,19 +113,19 @@ function Branches({ place: { branch, others }, actions }: { place: Place; action
         <button class="jump" aria-current={n === 0 ? "true" : undefined}
           onClick={() => actions.go(path)}>
           {path.deviations.map((d) => `${d.index}: ${d.step}`).join(", ") || "the default policy"}
-          {" "}<small>{path.length} decisions</small>
+          {" "}<small>{steps(path.length)}</small>
         </button>
       </li>)}
     </ol>
   </>;
 }
 
-// Decisions list the decisions of the path. Each leads back to the state before it.
-function Decisions({ place: { state, branch }, actions }: { place: Place; actions: Actions }) {
+// Taken lists the steps of the path. Each leads back to the state before it.
+function Taken({ place: { state, branch }, actions }: { place: Place; actions: Actions }) {
   const later = branch.length - state.length;
   return <>
-    <h3>Decisions</h3>
-    <ol class="decisions">
+    <h3>Steps taken</h3>
+    <ol class="taken">
       {later > 0 && <li>
         <button class="jump" onClick={() => actions.go(branch)}>
           {later} more on this branch
