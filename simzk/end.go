@@ -31,6 +31,8 @@ type End interface {
 	PingsStalled()
 	// PingsResumed notes that the client's pings are answered again.
 	PingsResumed()
+	// LatencyChanges notes that the latency of the link is about to change; see [Cluster.SlowLink].
+	LatencyChanges()
 	// Key returns 64 bits over the state of the client; see [Cluster.Key].
 	Key() uint64
 	// TearDown destroys the client at the end of a run; see [Link.TearDown].

@@ -110,6 +110,7 @@ func (modelClient) Disconnected()                   {}
 func (modelClient) Deadline() (time.Duration, bool) { return 0, false }
 func (modelClient) PingsStalled()                   {}
 func (modelClient) PingsResumed()                   {}
+func (modelClient) LatencyChanges()                 {}
 func (modelClient) KnownSession() int64             { return 0 }
 func (modelClient) CanSave() bool                   { return true }
 func (modelClient) Save(any) any                    { return nil }

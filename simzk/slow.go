@@ -22,6 +22,7 @@ type slowness struct {
 // its read timeout, which is two intervals.
 func (c *Cluster) SlowLink(l *Link, requests, replies time.Duration) {
 	l.each(func(l *Link) {
+		l.end.LatencyChanges()
 		if s := l.session; requests > 0 && s != nil && s.link == l && s.pingStart != noPing {
 			c.slowPings(s, l.server, requests)
 		}

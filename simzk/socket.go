@@ -136,6 +136,7 @@ func (w *socketEnd) Deadline() (time.Duration, bool) { return 0, false }
 func (w *socketEnd) Advance()                        {}
 func (w *socketEnd) PingsStalled()                   {}
 func (w *socketEnd) PingsResumed()                   {}
+func (w *socketEnd) LatencyChanges()                 {}
 func (w *socketEnd) Key() uint64                     { return 0 }
 func (w *socketEnd) TearDown()                       { w.Disconnected() }
 func (w *socketEnd) ShutDown()                       { w.Disconnected() }

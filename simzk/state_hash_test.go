@@ -25,6 +25,7 @@ type pinger struct{ simzk.ModelEnd }
 
 func (pinger) Connected() bool            { return true }
 func (pinger) PingsShifted(time.Duration) {}
+func (pinger) LatencyChanges()            {}
 func (pinger) StateHash() uint64          { return 0 }
 
 // joinPinger adds a client whose pings begin earlier, by quarters of the ping interval.

@@ -20,6 +20,7 @@ func (e end) Deadline() (time.Duration, bool) { return e.conn.deadline() }
 func (e end) Advance()                        { e.conn.advance() }
 func (e end) PingsStalled()                   { e.conn.pingsStalled() }
 func (e end) PingsResumed()                   { e.conn.pingsResumed() }
+func (e end) LatencyChanges()                 { e.conn.latencyChanges() }
 func (e end) PingsShifted(by time.Duration)   { e.conn.keepalive.PingStart -= by }
 func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
@@ -64,6 +65,11 @@ func (c *Conn) pingsStalled() {
 
 func (c *Conn) pingsResumed() {
 	c.keepalive.ResumePings(c.phase == library.Connected, c.cluster.Now(),
+		c.cluster.SessionTimeout(), c.RoundTrip())
+}
+
+func (c *Conn) latencyChanges() {
+	c.keepalive.ChangeLatency(c.phase == library.Connected, c.cluster.Now(),
 		c.cluster.SessionTimeout(), c.RoundTrip())
 }
 

@@ -21,6 +21,7 @@ func (e end) Deadline() (time.Duration, bool) { return e.conn.deadline() }
 func (e end) Advance()                        { e.conn.advance() }
 func (e end) PingsStalled()                   { e.conn.pingsStalled() }
 func (e end) PingsResumed()                   { e.conn.pingsResumed() }
+func (e end) LatencyChanges()                 { e.conn.latencyChanges() }
 func (e end) Key() uint64                     { return e.conn.key() }
 func (e end) TearDown()                       { e.conn.tearDown() }
 func (e end) ShutDown()                       { e.conn.shutDown() }
@@ -92,6 +93,11 @@ func (r *Conn) pingsResumed() {
 		r.settle()
 	}
 	r.keepalive.ResumePings(r.phase == library.Connected, r.cluster.Now(),
+		r.cluster.SessionTimeout(), r.link.RoundTrip())
+}
+
+func (r *Conn) latencyChanges() {
+	r.keepalive.ChangeLatency(r.phase == library.Connected, r.cluster.Now(),
 		r.cluster.SessionTimeout(), r.link.RoundTrip())
 }
 

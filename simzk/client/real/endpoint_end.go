@@ -19,6 +19,7 @@ func (e endpointEnd) Connected() bool         { return e.at.pipe != nil }
 func (e endpointEnd) KnownSession() int64     { return e.at.session }
 func (e endpointEnd) PingsStalled()           { e.at.answerPings(false) }
 func (e endpointEnd) PingsResumed()           { e.at.answerPings(true) }
+func (e endpointEnd) LatencyChanges()         {}
 func (e endpointEnd) TearDown()               { e.at.of.tearDown() }
 func (e endpointEnd) ShutDown()               { e.at.of.shutDown() }
 

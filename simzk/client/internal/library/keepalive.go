@@ -16,6 +16,8 @@ type Keepalive struct {
 	ReadDeadline time.Duration
 	PingsStopped bool // pings are not answered
 	StoppedAt    time.Duration
+	// When the latency last changed, and when the last ping before that was answered, or will be.
+	ChangedAt, AnsweredAt time.Duration
 }
 
 // readTimeout returns the client's read timeout.
@@ -56,13 +58,39 @@ func (h *Keepalive) StopPings(pings bool, now, session, roundTrip time.Duration)
 	}
 }
 
-// lastAnswer returns when the last ping was answered, or 0 if none was. Where messages take no
-// time, the beginning counts as a ping.
-func (h *Keepalive) lastAnswer(now, session, roundTrip time.Duration) time.Duration {
-	if roundTrip > 0 && now < h.PingStart+simzk.PingInterval(session)+roundTrip {
+// ChangeLatency notes that the latency of the link is about to change. The round trip is the one
+// until now: what is in transit keeps its time.
+func (h *Keepalive) ChangeLatency(pings bool, now, session, roundTrip time.Duration) {
+	if !pings {
+		return
+	}
+	h.ReceivedAt = max(h.ReceivedAt, h.lastAnswer(now, session, roundTrip))
+	if sent := h.lastPing(now, session, roundTrip); sent > h.ChangedAt {
+		h.AnsweredAt = sent + roundTrip
+	}
+	h.ChangedAt = now
+}
+
+// lastPing returns when the last ping was sent, or 0 if none was. Where messages take no time, the
+// beginning counts as a ping.
+func (h *Keepalive) lastPing(now, session, roundTrip time.Duration) time.Duration {
+	if roundTrip > 0 && now < h.PingStart+simzk.PingInterval(session) {
 		return 0
 	}
-	return simzk.LastPing(h.PingStart, now-roundTrip, session) + roundTrip
+	return simzk.LastPing(h.PingStart, now, session)
+}
+
+// lastAnswer returns when the last ping was answered, or 0 if none was since the latency changed
+// during a ping.
+func (h *Keepalive) lastAnswer(now, session, roundTrip time.Duration) time.Duration {
+	sent := h.lastPing(now-roundTrip, session, roundTrip)
+	switch {
+	case sent > h.ChangedAt || roundTrip == 0:
+		return sent + roundTrip
+	case h.AnsweredAt <= now:
+		return h.AnsweredAt
+	}
+	return 0
 }
 
 // ResumePings notes that pings are answered again. A ping that waits is answered at once.
