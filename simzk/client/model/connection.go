@@ -124,7 +124,7 @@ func (c *Conn) sendCredentials() {
 		return
 	}
 	c.phase = library.Connected
-	c.keepalive.StartPings(c.cluster.Now(), c.cluster.SessionTimeout())
+	c.keepalive.StartPings(c.cluster.Now(), c.cluster.SessionTimeout(), c.RoundTrip())
 	c.cluster.BeginPings(c.Link)
 	unsent := c.unsent
 	c.unsent = nil

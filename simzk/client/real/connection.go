@@ -142,7 +142,7 @@ func (r *Conn) observeAuth(batch []*simzk.Exchange) {
 // authDone notes that the client has resent its credentials. Its pings begin.
 func (r *Conn) authDone() {
 	r.phase = library.Connected
-	r.keepalive.StartPings(r.cluster.Now(), r.cluster.SessionTimeout())
+	r.keepalive.StartPings(r.cluster.Now(), r.cluster.SessionTimeout(), r.link.RoundTrip())
 	r.cluster.BeginPings(r.link)
 }
 

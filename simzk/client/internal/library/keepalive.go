@@ -28,12 +28,12 @@ func HandshakeTimeout(session time.Duration) time.Duration { return readTimeout(
 
 // StartPings notes that the client begins to ping. Until the first reply its deadline may still
 // expire.
-func (h *Keepalive) StartPings(now, session time.Duration) {
+func (h *Keepalive) StartPings(now, session, roundTrip time.Duration) {
 	h.PingStart = now
-	h.relyOnPings(now + simzk.PingInterval(session))
+	h.relyOnPings(now + simzk.PingInterval(session) + roundTrip)
 }
 
-// relyOnPings clears the deadline if pings are answered and the next one comes in time.
+// relyOnPings clears the deadline if pings are answered and the next answer comes in time.
 func (h *Keepalive) relyOnPings(next time.Duration) {
 	if !h.PingsStopped && h.ReadDeadline >= next {
 		h.ReadDeadline = 0
