@@ -44,6 +44,7 @@ const (
 	SlowRequests
 	SlowReplies
 	SlowOpen
+	PauseServer
 
 	// The groups: in a plan, any of the kinds that the group covers.
 

@@ -322,6 +322,14 @@ var kindTable = [kindsAndGroups]kindSpec{
 			"flight",
 		groups: []Kind{Network},
 	},
+	PauseServer: {
+		name: "pause-server",
+		meaning: "a server's process stops, as by SIGSTOP, until the server is healed: then it " +
+			"answers what has waited from its old state, before it hears of the others",
+		effect: "the process of %s stands still",
+		target: OneServer, needs: SeveralServers, relaxes: true, byNameOnly: true, endedBy: healed,
+		groups: []Kind{Crashes},
+	},
 	Any: {name: "any"},
 	Calm: {
 		name:    "calm",

@@ -87,6 +87,9 @@ func (c *Cluster) givenUp(server int) bool {
 // ServerPaused reports whether a server's process is paused.
 func (c *Cluster) ServerPaused(server int) bool { return c.servers[server].paused }
 
+// Resumed reports whether a server has continued after a pause and has not heard of the others yet.
+func (c *Cluster) Resumed(server int) bool { return c.servers[server].noticesAt > 0 }
+
 // Held reports whether the client is connected to a server that is paused.
 func (l *Link) Held() bool { return l.held && !l.crashed.Load() }
 

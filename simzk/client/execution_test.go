@@ -133,6 +133,12 @@ func (s *execution) do(m *scheduleStep) {
 		s.injectAt(faults.KillServer, server)
 	case partitionServerStep:
 		s.injectAt(faults.PartitionServer, server)
+	case pauseServerStep:
+		s.injectAt(faults.PauseServer, server)
+	case resumeServerStep:
+		if !s.ambiguous() {
+			s.cluster.ResumeServer(server)
+		}
 	case healServerStep:
 		s.healServer(server)
 	case partitionInboundStep:

@@ -56,6 +56,8 @@ const (
 	applyStep             stepKind = "apply"
 	killServerStep        stepKind = "kill-server"
 	partitionServerStep   stepKind = "partition-server"
+	pauseServerStep       stepKind = "pause-server"
+	resumeServerStep      stepKind = "resume-server"
 	healServerStep        stepKind = "heal-server"
 	partitionInboundStep  stepKind = "partition-inbound"
 	partitionOutboundStep stepKind = "partition-outbound"
@@ -102,6 +104,8 @@ var stepKinds = func() []stepKind {
 		{applyStep, 3},
 		{killServerStep, 1},
 		{partitionServerStep, 1},
+		{pauseServerStep, 1},
+		{resumeServerStep, 2},
 		{healServerStep, 3},
 		{partitionInboundStep, 1},
 		{partitionOutboundStep, 1},

@@ -79,23 +79,35 @@ func TestLagPasses(t *testing.T) {
 	}
 }
 
-// TestPauseLeader pauses the leader. The others elect another one, and the paused member finds that
-// it was deposed when it continues.
+// TestPauseLeader pauses the leader. The others elect another one. When the paused member continues,
+// it answers the reads that have waited from its old state, and then finds that it was deposed.
 func TestPauseLeader(t *testing.T) {
 	s := replicated(t, 50*time.Millisecond)
 	client, events := connect(t, 10*time.Second, s.Addresses()[2])
+	reader, _ := connect(t, 10*time.Second, s.Addresses()[2])
 	awaitState(t, s, 2, tcp.Leader)
 	if err := s.Pause(2); err != nil {
 		t.Fatal(err)
 	}
+	read := make(chan bool, 1)
+	go func() {
+		found, _, err := reader.Exists("/other")
+		read <- found || err != nil
+	}()
 	done := startCreate(client, "/n", 0)
 	awaitState(t, s, 1, tcp.Leader)
 	other, _ := connect(t, time.Second, s.Addresses()[1])
 	if exists(t, other, "/n") {
 		t.Error("the paused leader has executed a request")
 	}
+	if err := <-startCreate(other, "/other", 0); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Resume(2); err != nil {
 		t.Fatal(err)
+	}
+	if <-read {
+		t.Error("the member that continues does not answer from its old state")
 	}
 	if err := <-done; err == nil {
 		t.Error("a deposed leader has executed a write")

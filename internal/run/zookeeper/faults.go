@@ -308,6 +308,10 @@ var faultActions = [faults.Kinds]faultAction{
 	faults.SlowRequests: slowRequests,
 	faults.SlowReplies:  slowReplies,
 	faults.SlowOpen:     slowOpen,
+	faults.PauseServer: {
+		possible: serverCanPart,
+		apply:    func(s Site, _ faults.Severity) { s.cluster.PauseServer(s.server) },
+	},
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },
 		// Of several sessions, the oldest connection's ends.

@@ -215,7 +215,7 @@ func (z *System) appendServers(steps []sim.EnabledStep, fair bool) []sim.Enabled
 		}
 		// In the fair phase a majority is healed; a server that no leader needs may stay down.
 		if !z.cluster.Up(server) && !(fair && z.cluster.HasLeader()) ||
-			z.cluster.Partitioned(server) {
+			z.cluster.Partitioned(server) && !z.cluster.Resumed(server) {
 			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Heal, server)})
 		}
 	}
@@ -265,9 +265,10 @@ func (z *System) performAt(step sim.Step, server int) {
 	case sim.Apply:
 		z.cluster.Apply(server)
 	case sim.Heal:
-		z.cluster.HealServer(server)
-		if !z.cluster.Up(server) {
-			z.cluster.StartServer(server)
+		if c := &z.cluster; c.ServerPaused(server) {
+			c.ResumeServer(server)
+		} else if c.HealServer(server); !c.Up(server) {
+			c.StartServer(server)
 		}
 		z.config.Log.Append(history.Event{
 			At: z.cluster.Now(), Kind: history.Healed, Server: int32(server + 1),
