@@ -65,7 +65,7 @@ func (c *Conn) stateHash() uint64 {
 		h = hash64.Mix(h, uint64(min(now-c.keepalive.PingStart, every+latency)))
 		h = hash64.Mix(h, uint64(min(now-c.keepalive.ReceivedAt, 2*every)))
 		h = hash64.Mix(h, uint64(min(now-c.keepalive.StoppedAt, latency)))
-		h = hash64.Mix(h, uint64(min(now-c.keepalive.ChangedAt, every+latency)))
+		h = hash64.Mix(h, uint64(min(now-c.keepalive.SettledAt, every+latency)))
 		h = hash64.Mix(h, uint64(min(now-c.keepalive.AnsweredAt, 2*every)))
 	}
 	if c.keepalive.PingUnanswered(now, c.cluster.SessionTimeout()) {

@@ -16,8 +16,8 @@ type Keepalive struct {
 	ReadDeadline time.Duration
 	PingsStopped bool // pings are not answered
 	StoppedAt    time.Duration
-	// When the latency last changed, and when the last ping before that was answered, or will be.
-	ChangedAt, AnsweredAt time.Duration
+	// Of the pings up to SettledAt, the last was answered, or will be, at AnsweredAt.
+	SettledAt, AnsweredAt time.Duration
 }
 
 // readTimeout returns the client's read timeout.
@@ -65,10 +65,10 @@ func (h *Keepalive) ChangeLatency(pings bool, now, session, roundTrip time.Durat
 		return
 	}
 	h.ReceivedAt = max(h.ReceivedAt, h.lastAnswer(now, session, roundTrip))
-	if sent := h.lastPing(now, session, roundTrip); sent > h.ChangedAt {
+	if sent := h.lastPing(now, session, roundTrip); sent > h.SettledAt {
 		h.AnsweredAt = sent + roundTrip
 	}
-	h.ChangedAt = now
+	h.SettledAt = now
 }
 
 // lastPing returns when the last ping was sent, or 0 if none was. Where messages take no time, the
@@ -85,7 +85,7 @@ func (h *Keepalive) lastPing(now, session, roundTrip time.Duration) time.Duratio
 func (h *Keepalive) lastAnswer(now, session, roundTrip time.Duration) time.Duration {
 	sent := h.lastPing(now-roundTrip, session, roundTrip)
 	switch {
-	case sent > h.ChangedAt || roundTrip == 0:
+	case sent > h.SettledAt || roundTrip == 0:
 		return sent + roundTrip
 	case h.AnsweredAt <= now:
 		return h.AnsweredAt
@@ -102,6 +102,7 @@ func (h *Keepalive) ResumePings(pings bool, now, session, roundTrip time.Duratio
 	case !pings:
 	case unanswered:
 		h.Received(now)
+		h.SettledAt, h.AnsweredAt = now, now
 	default:
 		h.relyOnPings(max(h.lastAnswer(now, session, roundTrip), h.PingStart+roundTrip) +
 			simzk.PingInterval(session))
