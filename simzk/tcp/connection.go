@@ -47,7 +47,7 @@ func newConnection(m *member, conn net.Conn, number uint64) *connection {
 // run reads from the client until either side closes the connection.
 func (c *connection) run() {
 	defer c.cleanUp()
-	c.conn.SetReadDeadline(c.opened.Add(c.member.server.config.Handshake))
+	c.conn.SetReadDeadline(c.expires())
 	reader := bufio.NewReader(c.conn)
 	head, err := reader.Peek(4)
 	if err != nil {

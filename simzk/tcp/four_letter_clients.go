@@ -119,14 +119,15 @@ func (m *member) writeSessions(w *strings.Builder, name string, sessions []simzk
 	queue.write(w, name)
 }
 
-// expires returns the time at which a server drops the connection if it receives nothing more,
-// rounded as in a real server.
+// expires returns the time at which a server drops the connection if it receives nothing more: a
+// multiple of the time for handshakes, as in a real server (NIOServerCnxnFactory).
 func (c *connection) expires() time.Time {
-	at := c.opened.Add(handshakeTimeout)
+	every := c.member.server.config.Handshake
+	at := c.opened.Add(every)
 	if c.metrics.timeout != 0 {
 		at = c.metrics.lastReceived.Add(c.metrics.timeout)
 	}
-	return at.Truncate(handshakeTimeout).Add(handshakeTimeout)
+	return at.Truncate(every).Add(every)
 }
 
 func writeEphemerals(w *strings.Builder, sessions []simzk.SessionInfo) {

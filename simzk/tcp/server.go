@@ -23,7 +23,8 @@ type Config struct {
 	// Version is the version string that servers report, for example in response to srvr. The
 	// default is [Version].
 	Version string
-	// Handshake is the time within which a client must request a session. The default is 10 s.
+	// Handshake is the time within which a client must request a session, up to its next multiple.
+	// The default is 10 s.
 	Handshake time.Duration
 	// Dispose is the interval at which containers and TTL nodes that are due are deleted. The
 	// default is a minute (znode.container.checkIntervalMs); it is never if negative.
@@ -143,6 +144,9 @@ func newServer(config Config) *Server {
 	config.Cluster.FirstSession = firstSession(now)
 	config.Cluster.Posted = func(l *simzk.Link) { s.pendingLinks = append(s.pendingLinks, l) }
 	s.cluster = simzk.New(config.Cluster, nil)
+	// Sessions end at multiples of the tick by the machine's clock, while the leader pings by its own.
+	tick := max(1, s.tick.Milliseconds())
+	s.cluster.ShiftExpiry(int(tick-1-(now.UnixMilli()-1)%tick), int(tick))
 	s.addMembers()
 	s.timer = time.NewTimer(0)
 	s.goroutines.Go(s.runClock)
