@@ -271,6 +271,11 @@ func TestCheck(t *testing.T) {
 			relative + " fails as recorded:\n",
 		},
 		"fixed": {nil, true, "nothing found in 2000 schedules of "},
+		"held without a claim": {
+			[]string{"INTERLOCK_SCHEDULES=100"},
+			true,
+			"not claimed, but held in 100 schedules; claim what the lock promises: ",
+		},
 		"not exercised": {
 			[]string{"INTERLOCK_SCHEDULES=1"},
 			true,
