@@ -76,8 +76,9 @@ var errScheduler = recording.ErrScheduler
 // check reached its limits, a sometimes condition was not reached in 5000 schedules or more, or no
 // process was ever granted the lock.
 //
-// go test -v prints what was run, which claims and faults were not exercised, and what else the lock
-// kept. With the real client the test is skipped under the race detector; see [real.RaceDetector].
+// go test -v prints what was run, which claims and faults were not exercised, and what else the
+// lock kept. With the real client the test is skipped under the race detector; see
+// [real.RaceDetector].
 func Check(t *testing.T, scenario scenarios.Scenario) {
 	t.Helper()
 	checked := demandSound(t, &scenario)
