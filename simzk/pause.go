@@ -70,10 +70,11 @@ func (c *Cluster) endAtDeposed(server int) {
 	if !c.deposed(server) {
 		return
 	}
+	by := &c.servers[server]
 	for _, s := range c.opened {
-		at := c.expiry(s, c.servers[server].pausedAt)
-		if !s.local && c.clockOf(s).timeOf(at) <= c.now {
-			s.lostEndEpoch = c.servers[server].epoch
+		at := by.clock.timeOf(c.expiryBy(by.clock, s, by.pausedAt))
+		if !s.local && at <= c.now {
+			s.lostEndEpoch = by.epoch
 		}
 	}
 }
@@ -105,8 +106,8 @@ func (p *peerState) notices() (at time.Duration, ok bool) {
 }
 
 // pauseKey returns 64 bits over the pause of a server, or over what follows it. How long ago it
-// began counts up to the longest session timeout, rounded up to a tick.
+// began counts for longer than any session lasts by a clock that drifts.
 func (c *Cluster) pauseKey(p *peerState) uint64 {
-	ago := min(c.now-p.pausedAt, c.config.MaxSessionTimeout+c.config.TickTime)
+	ago := min(c.now-p.pausedAt, 100*(c.config.MaxSessionTimeout+c.config.TickTime))
 	return mix(uint64(max(0, p.noticesAt-c.now)), uint64(ago)<<1|uint64(btoi(p.paused)))
 }

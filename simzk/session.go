@@ -77,8 +77,13 @@ func (c *Cluster) clockOf(s *session) clock {
 // clock of that server. As in ZooKeeper's ExpiryQueue, that is the first multiple of the tick, plus
 // a phase, strictly later than the timeout.
 func (c *Cluster) expiry(s *session, contact time.Duration) time.Duration {
+	return c.expiryBy(c.clockOf(s), s, contact)
+}
+
+// expiryBy is expiry for a server with another clock.
+func (c *Cluster) expiryBy(clock clock, s *session, contact time.Duration) time.Duration {
 	tick := c.config.TickTime
-	end := c.clockOf(s).read(contact) + s.scaledTimeout()
+	end := clock.read(contact) + s.scaledTimeout()
 	return c.expiryPhase + floor(end-c.expiryPhase, tick) + tick
 }
 

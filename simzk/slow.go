@@ -15,7 +15,7 @@ type slowness struct {
 
 // SlowLink gives the messages of a client, and those to it, a latency from now on, unless it is 0.
 // Nothing ends that. Messages in transit keep their times. Pings reach the server later too. The
-// client must be neither paused nor stalled.
+// client must be neither paused nor stalled, and its server not paused.
 //
 // The client gets the answers to its pings in time as long as a round trip is shorter than
 // [PingInterval], as it must be: a client that pings for the first time then has the answer before

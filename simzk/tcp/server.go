@@ -144,7 +144,8 @@ func newServer(config Config) *Server {
 	config.Cluster.FirstSession = firstSession(now)
 	config.Cluster.Posted = func(l *simzk.Link) { s.pendingLinks = append(s.pendingLinks, l) }
 	s.cluster = simzk.New(config.Cluster, nil)
-	// Sessions end at multiples of the tick by the machine's clock, while the leader pings by its own.
+	// A real server rounds the ends of sessions by a clock of its machine, and pings from its
+	// election on, so that the two do not agree. Here that clock is the time of day.
 	tick := max(1, s.tick.Milliseconds())
 	s.cluster.ShiftExpiry(int(tick-1-(now.UnixMilli()-1)%tick), int(tick))
 	s.addMembers()

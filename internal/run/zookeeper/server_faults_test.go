@@ -90,6 +90,22 @@ func TestServerFaults(t *testing.T) {
 	})
 }
 
+// A link does not become slow while a ping waits in a paused server.
+func TestSlowAtPausedServer(t *testing.T) {
+	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		for _, kind := range []faults.Kind{faults.SlowLink, faults.SlowRequests, faults.SlowReplies} {
+			zookeeper.AtServer(c, 0).Inject(faults.PauseServer, faults.DefaultSeverity())
+			if zookeeper.AtClient(c, c.Links()[0]).Possible(kind) {
+				t.Errorf("%v is possible", kind)
+			}
+			if c.ResumeServer(0); !zookeeper.AtClient(c, c.Links()[0]).Possible(kind) {
+				t.Errorf("%v is not possible", kind)
+			}
+			c.HealServer(0)
+		}
+	})
+}
+
 // A reset does not take the link down, and requires another server.
 func TestReset(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {

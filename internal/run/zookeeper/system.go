@@ -325,12 +325,13 @@ func (z *System) AwaitsTime() bool {
 // Expiry returns 0: the servers delete no containers and no TTL nodes.
 func (z *System) Expiry() (last, next time.Duration) { return 0, 0 }
 
-// awaitsTime reports whether the client of a link is about to dial, or to give up a stalled
-// connection. A model client that its process has closed is not; of others nobody knows.
+// awaitsTime reports whether the client of a link is about to dial, or to give up a connection that
+// is stalled, or that leads to a paused server. A model client that its process has closed is not;
+// of others nobody knows.
 func awaitsTime(l *simzk.Link) bool {
 	if l.Connected() {
 		requests, replies := l.Stalled()
-		return requests || replies
+		return requests || replies || l.Held()
 	}
 	_, acts := l.End().Deadline()
 	return (acts || !l.IsModel()) && !l.Down()

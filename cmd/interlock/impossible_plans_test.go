@@ -8,11 +8,14 @@ import (
 	"github.com/interlock-sim/interlock/cmd/internal/exit"
 )
 
-// A fault plan whose instants never come in the search is refused in one line.
-func TestImpossibleInstants(t *testing.T) {
+// A fault plan that the search cannot run as it stands is refused in one line.
+func TestImpossiblePlans(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"--strategy exhaustive --faults cut@before-ping=1": "an exhaustive search knows no " +
 			"instants, as in cut@before-ping=1: name a phase, or use another strategy",
+		"--strategy exhaustive --faults cut=1,any@hold=1": "an exhaustive search needs plans in " +
+			"which a fault counts as one entry, and some faults are of both cut and any@hold: " +
+			"leave one of them out",
 		"--lock redlock --faults cut@before-expiry=1": "--faults: the fault cut@before-expiry " +
 			"cannot strike: the service of the lock redlock has no such timer",
 		"--client real --faults cut@before-ping=1": "--faults: the fault cut@before-ping needs the " +

@@ -1,0 +1,21 @@
+package exhaustive_test
+
+import (
+	"testing"
+
+	"github.com/interlock-sim/interlock/internal/testkit/everylock"
+	"github.com/interlock-sim/interlock/internal/testkit/locktest"
+)
+
+// Time passes while a server is paused, until the client that it leaves without an answer gives up
+// the connection.
+func TestTimePassesWhileAServerIsPaused(t *testing.T) {
+	for name, fails := range map[string]bool{"gives-up": true, "careful": false} {
+		s := locktest.Planned(t, locktest.Named(t, name), 1, 1, "pause-server:s1=1")
+		s.Servers = 3
+		r := everylock.ByDefault(s).Run(t.Context(), t)
+		if fails != (r.Failure != nil) || !fails && !r.Complete {
+			t.Errorf("%s: complete %v, failure %v", name, r.Complete, r.Failure)
+		}
+	}
+}
