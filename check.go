@@ -157,7 +157,8 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 			runs.OutOfContract.Schedule, c.Seed, &short.Scenario,
 			stepList(short.Result, short.Recording.Deviations))
 	}
-	t.Log(summary(c, found) + unclaimed(ctx, t, c))
+	verdict.noteUnclaimed(ctx, t, c)
+	t.Log(summary(c, found) + verdict.DescribeUnclaimed())
 	verdict.Outcome = recording.Passed
 }
 

@@ -2,33 +2,18 @@ package interlock
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/interlock-sim/interlock/internal/search/campaign"
 	"github.com/interlock-sim/interlock/internal/search/strategy"
+	"github.com/interlock-sim/interlock/internal/show/recording"
 )
 
-// unclaimedSchedules is the number of schedules in which Check tries what a lock does not claim.
-const unclaimedSchedules = 200
-
-// unclaimed tells a reader of go test -v what the lock could claim.
-func unclaimed(ctx context.Context, t *testing.T, c *campaign.Campaign) string {
-	if !testing.Verbose() || c.Strategy == strategy.ExhaustiveName {
-		return ""
+// noteUnclaimed notes what the lock could claim, for a reader of go test -v or of interlock test.
+func (v *verdict) noteUnclaimed(ctx context.Context, t *testing.T, c *campaign.Campaign) {
+	if c.Strategy == strategy.ExhaustiveName || !testing.Verbose() && v.path == "" {
+		return
 	}
-	schedules := min(unclaimedSchedules, c.Schedules)
-	held := c.Unclaimed(ctx, t, schedules)
-	if len(held) == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("\nnot claimed, but held in %d schedules; claim what the lock promises: ",
-		schedules)
-	for i, p := range held {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(p)
-	}
-	return text
+	schedules := min(recording.UnclaimedSchedules, c.Schedules)
+	v.HeldUnclaimed = c.Unclaimed(ctx, t, schedules)
 }

@@ -320,9 +320,10 @@ func (o *testOutcome) writeSearched(w io.Writer) {
 		if c.Outcome != recording.Passed || c.Schedules == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s: nothing found in %d schedules\n", c.Test, c.Scenario, c.Schedules)
+		fmt.Fprintf(w, "%s: %s: nothing found in %d schedules", c.Test, c.Scenario, c.Schedules)
 		if len(c.Unexercised) > 0 {
-			fmt.Fprintf(w, "claimed and not exercised: %s\n", strings.Join(c.Unexercised, ", "))
+			fmt.Fprintf(w, "\nclaimed and not exercised: %s", strings.Join(c.Unexercised, ", "))
 		}
+		fmt.Fprintln(w, c.DescribeUnclaimed())
 	}
 }

@@ -70,8 +70,27 @@ type Verdict struct {
 	Coverage    map[string]map[string]int `json:"fault_coverage,omitempty"`
 	NeverStruck []string                  `json:"faults_never_struck,omitempty"`
 	Margins     map[string]check.Margin   `json:"margins,omitempty"`
+	// HeldUnclaimed are the properties that the lock kept and does not claim, in the first
+	// [UnclaimedSchedules].
+	HeldUnclaimed []history.Property `json:"held_unclaimed,omitempty"`
 	// Requests are those to ZooKeeper.
 	Requests float64 `json:"requests_per_acquisition,omitempty"`
+}
+
+// UnclaimedSchedules is the number of schedules in which a Check tries what a lock does not claim.
+const UnclaimedSchedules = 200
+
+// DescribeUnclaimed returns a line on what the lock could claim, after a line feed, or "".
+func (v *Verdict) DescribeUnclaimed() string {
+	if len(v.HeldUnclaimed) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(v.HeldUnclaimed))
+	for _, p := range v.HeldUnclaimed {
+		names = append(names, string(p))
+	}
+	return fmt.Sprintf("\nnot claimed, but held in %d schedules; claim what the lock promises: %s",
+		min(UnclaimedSchedules, v.Schedules), strings.Join(names, ", "))
 }
 
 // A Failure is a distinct failure that a Check has found or replayed.
