@@ -1,8 +1,8 @@
 package faults
 
-// Overlap returns two entries of the plan, if there are two of which neither covers all faults of
-// the other, although some faults are of both. [Plan.Spend] then may take a fault from the one that
-// a later fault needs, so that a run has fewer faults than the plan allows.
+// Overlap returns two entries of the plan that share some faults, while each also has faults that
+// the other lacks, and false if there are no such entries. [Plan.Spend] may take a shared fault
+// from the entry that a later fault needs, so that a run has fewer faults than the plan allows.
 func (p *Plan) Overlap() (one, other Entry, ok bool) {
 	entries := p.Entries()
 	for i, a := range entries {

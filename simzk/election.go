@@ -52,7 +52,9 @@ func (c *Cluster) elect(stopped ...int) {
 
 // leaderHasQuorum reports whether there is a leader with a majority of the voters.
 func (c *Cluster) leaderHasQuorum() bool {
-	follows := func(s *server) bool { return s.serving && s.epoch == c.epoch }
+	follows := func(s *server) bool {
+		return s.serving && s.epoch == c.epoch && !c.givenUp(&s.peerState)
+	}
 	return c.leader != noLeader && c.servers[c.leader].serving &&
 		c.countVoters(follows) > c.Voters()/2
 }

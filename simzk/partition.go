@@ -67,7 +67,7 @@ func (c *Cluster) HealServer(server int) {
 	s := &c.servers[server]
 	c.ResumeServer(server)
 	s.inboundCut, s.outboundCut, s.noticesAt = false, false, 0
-	if s.serving && (s.epoch != c.epoch || c.givenUp(server)) {
+	if s.serving && (s.epoch != c.epoch || c.givenUp(&s.peerState)) {
 		s.stop() // There is a new leader, or the leader has closed its connection.
 		c.dropClientsOf([]int{server})
 	}

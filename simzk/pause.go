@@ -64,8 +64,8 @@ func (c *Cluster) ResumeServer(server int) {
 // but by another thread than its clients' requests.
 const noticeDelay = 10 * time.Millisecond
 
-// endAtDeposed lets a deposed leader that resumes end the sessions of which it has not heard in
-// time, in vain: nobody hears its proposals. See [Cluster.resumeAtDeposed].
+// endAtDeposed notes which sessions a deposed leader that resumes takes for expired. They live on,
+// because its proposals reach nobody. See [Cluster.resumeAtDeposed].
 func (c *Cluster) endAtDeposed(server int) {
 	if !c.deposed(server) {
 		return
@@ -80,9 +80,8 @@ func (c *Cluster) endAtDeposed(server int) {
 }
 
 // givenUp reports whether the leader has given a follower up while that was paused.
-func (c *Cluster) givenUp(server int) bool {
-	s := &c.servers[server]
-	return server != c.leader && 0 < s.giveUpAt && s.giveUpAt <= c.now
+func (c *Cluster) givenUp(follower *peerState) bool {
+	return !follower.leading && 0 < follower.giveUpAt && follower.giveUpAt <= c.now
 }
 
 // ServerPaused reports whether a server's process is paused.
@@ -91,8 +90,11 @@ func (c *Cluster) ServerPaused(server int) bool { return c.servers[server].pause
 // Resumed reports whether a server has continued after a pause and has not heard of the others yet.
 func (c *Cluster) Resumed(server int) bool { return c.servers[server].noticesAt > 0 }
 
-// Held reports whether the client is connected to a server that is paused.
-func (l *Link) Held() bool { return l.held && !l.crashed.Load() }
+// Held reports whether a connection of the process leads to a server that is paused.
+func (l *Link) Held() (held bool) {
+	l.host().each(func(l *Link) { held = held || l.held && !l.crashed.Load() })
+	return held
+}
 
 // notices returns when a server that is cut off notices that, and false if it is paused.
 func (p *peerState) notices() (at time.Duration, ok bool) {

@@ -1,7 +1,6 @@
 package conform_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -76,32 +75,8 @@ func TestLocalSessionsOfSimulation(t *testing.T) {
 func TestLocalSessionsOfReal(t *testing.T) {
 	long.Only(t) // It starts six servers.
 	for _, m := range localSessionModes {
-		servers, err := conform.NewRealEnsemble(t.TempDir(), 3)
-		if errors.Is(err, conform.ErrNotInstalled) &&
-			os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range servers {
-			if err := s.Configure(m.settings...); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := conform.StartAll(t.Context(), servers); err != nil {
-			t.Fatal(err)
-		}
-		var leader, follower string
-		for _, s := range servers {
-			defer s.Kill()
-			if s.Leads() {
-				leader = s.Address
-			} else {
-				follower = s.Address
-			}
-		}
-		got := localSessionFacts(t, m.name, leader, follower)
+		leader, follower := startRealEnsemble(t, m.settings...)
+		got := localSessionFacts(t, m.name, leader.Address, follower.Address)
 		for _, d := range conform.Deviations(got, localSessionGolden(t, m.name)) {
 			t.Error(d)
 		}

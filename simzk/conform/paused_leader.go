@@ -57,9 +57,11 @@ func (p *probe) writeAt(address string) error {
 	retry := time.NewTicker(time.Second)
 	defer retry.Stop()
 	for {
-		s := connect(newHost(p.host.ctx, address), newSession())
+		h := newHost(p.host.ctx, address)
+		s := connect(h, newSession())
 		done := s.call(setAny(p.root))
 		s.close()
+		h.fail(nil)
 		if done.err == nil && done.Code == 0 {
 			return nil
 		}

@@ -1,7 +1,6 @@
 package conform_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -51,25 +50,6 @@ func TestPausedLeaderOfSimulation(t *testing.T) {
 // TestPausedLeaderOfReal compares the facts on file with Debian's ZooKeeper.
 func TestPausedLeaderOfReal(t *testing.T) {
 	long.Only(t) // The others elect a leader after five ticks.
-	servers, err := conform.NewRealEnsemble(t.TempDir(), 3)
-	if errors.Is(err, conform.ErrNotInstalled) &&
-		os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conform.StartAll(t.Context(), servers); err != nil {
-		t.Fatal(err)
-	}
-	var leader, follower *conform.RealServer
-	for _, s := range servers {
-		defer s.Kill()
-		if s.Leads() {
-			leader = s
-		} else {
-			follower = s
-		}
-	}
+	leader, follower := startRealEnsemble(t)
 	comparePausedLeader(t, leader.Address, follower.Address, leader.Pause, leader.Resume)
 }

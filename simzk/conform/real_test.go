@@ -22,6 +22,31 @@ func startReal(t *testing.T) string {
 	return address
 }
 
+// startRealEnsemble starts three ZooKeeper servers with further settings for a test, as startReal
+// does, and returns the leader and a follower.
+func startRealEnsemble(t *testing.T, settings ...string) (leader, follower *conform.RealServer) {
+	t.Helper()
+	servers, err := conform.NewRealEnsemble(t.TempDir(), 3)
+	skipWithoutReal(t, err)
+	for _, s := range servers {
+		if err := s.Configure(settings...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conform.StartAll(t.Context(), servers); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers {
+		t.Cleanup(func() { s.Kill() })
+		if s.Leads() {
+			leader = s
+		} else {
+			follower = s
+		}
+	}
+	return leader, follower
+}
+
 func skipWithoutReal(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, conform.ErrNotInstalled) && os.Getenv("INTERLOCK_REQUIRE_ZOOKEEPER") != "1" {

@@ -90,9 +90,10 @@ func TestServerFaults(t *testing.T) {
 	})
 }
 
-// A link does not become slow while a ping waits in a paused server.
+// The links of a process do not become slow while a ping of one waits in a paused server.
 func TestSlowAtPausedServer(t *testing.T) {
 	withEnsemble(t, 3, func(c *simzk.Cluster) {
+		c.AddConnection(new(simzk.Link), c.Links()[0], c.Links()[0].End())
 		for _, kind := range []faults.Kind{faults.SlowLink, faults.SlowRequests, faults.SlowReplies} {
 			zookeeper.AtServer(c, 0).Inject(faults.PauseServer, faults.DefaultSeverity())
 			if zookeeper.AtClient(c, c.Links()[0]).Possible(kind) {

@@ -2,7 +2,6 @@ package zookeeper
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/interlock-sim/interlock/faults"
@@ -29,9 +28,9 @@ func slowDirections(requests, replies bool) faultAction {
 		possible: func(s Site) bool {
 			slowRequests, slowReplies := s.client.Slow()
 			stalledRequests, stalledReplies := s.client.Stalled()
-			held := s.client.Held() || slices.ContainsFunc(s.client.Further(), (*simzk.Link).Held)
-			return !s.client.Crashed() && !s.client.Paused() && !stalledRequests &&
-				!stalledReplies && !held && (requests && !slowRequests || replies && !slowReplies)
+			return !s.client.Crashed() && !s.client.Paused() && !s.client.Held() &&
+				!stalledRequests && !stalledReplies &&
+				(requests && !slowRequests || replies && !slowReplies)
 		},
 		apply: func(s Site, severity faults.Severity) {
 			s.cluster.SlowLink(s.client, latency(requests, severity), latency(replies, severity))
