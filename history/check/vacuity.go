@@ -43,7 +43,8 @@ func (x *Vacuity) Merge(other *Vacuity) {
 //     waits;
 //   - no-livelock: requests after the FairPhase event;
 //   - no-spurious-failure: attempts during which a fault other than cancel strikes the process;
-//   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock;
+//   - no-leaked-nodes: attempts that ended, by a failure of Lock or the return of Unlock, after a
+//     node was created;
 //   - loss-notification: holds whose node is deleted before Unlock is called, and notifications of
 //     a loss;
 //   - session-loss: holders whose client library reports the end of the session;
@@ -107,6 +108,7 @@ type contention struct {
 	critical []insider // the processes in their critical sections
 	fair     bool
 	granted  bool  // a grant has had a token
+	created  bool  // a node was created
 	pending  int   // calls of Unlock that have not returned
 	writer   int32 // of the last write to the resource
 }
@@ -127,14 +129,16 @@ func (c *contention) countQueue(q *queue, e *history.Event) {
 			c.struckAttempts++
 		}
 		if e.Err != "" {
-			c.attempts++
+			c.endAttempt()
 			return
 		}
 		c.grant(q, e)
 	case history.UnlockReturn:
 		c.pending--
-		c.attempts++
+		c.endAttempt()
 		c.holding = withoutInsider(c.holding, e.Process)
+	case history.NodeCreated:
+		c.created = true
 	case history.NodeDeleted:
 		n := q.Live(e.Path)
 		if n < 0 || q.Nodes[n].Holder == 0 {
@@ -146,6 +150,13 @@ func (c *contention) countQueue(q *queue, e *history.Event) {
 		if !q.Nodes[n].UnlockCalled {
 			c.losses++
 		}
+	}
+}
+
+// endAttempt counts an attempt that could have left a node. Only ZooKeeper has nodes.
+func (c *contention) endAttempt() {
+	if c.created {
+		c.attempts++
 	}
 }
 

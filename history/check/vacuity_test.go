@@ -126,11 +126,16 @@ func TestExercise(t *testing.T) {
 			struck(2, "cut"), lockFailed(1, 1),
 		}, 0},
 
-		{history.NoLeakedNodes, "a failure", events{lockCall(1, 1), lockFailed(1, 1)}, 1},
-		{history.NoLeakedNodes, "an unlock", events{
-			lockCall(1, 1), first, unlockCall(1, 1),
-			unlockOK(1, 1),
-		}, 1},
+		{history.NoLeakedNodes, "a failure", after(two, lockFailed(1, 1)), 1},
+		{
+			history.NoLeakedNodes, "an unlock", after(two, first, unlockCall(1, 1), unlockOK(1, 1)),
+			1,
+		},
+		{
+			history.NoLeakedNodes, "a service without nodes",
+			events{lockCall(1, 1), first, unlockCall(1, 1), unlockOK(1, 1)},
+			0,
+		},
 		{history.LossNotification, "gone", after(two, first, deleted(1, "/l/a", 3)), 1},
 		{
 			history.LossNotification, "gone after unlock was called",
