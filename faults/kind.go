@@ -45,6 +45,7 @@ const (
 	SlowReplies
 	SlowOpen
 	PauseServer
+	StallDisk
 
 	// The groups: in a plan, any of the kinds that the group covers.
 

@@ -330,6 +330,14 @@ var kindTable = [kindsAndGroups]kindSpec{
 		target: OneServer, needs: SeveralServers, relaxes: true, byNameOnly: true, endedBy: healed,
 		groups: []Kind{Crashes},
 	},
+	StallDisk: {
+		name: "stall-disk",
+		meaning: "a server's disk carries out no writes until the server is healed: what the " +
+			"server has not logged waits, and so does an election that it takes part in",
+		effect: "the disk of %s carries out no writes",
+		target: OneServer, needs: SeveralServers, endedBy: healed,
+		groups: []Kind{Storage},
+	},
 	Any: {name: "any"},
 	Calm: {
 		name:    "calm",
@@ -338,5 +346,5 @@ var kindTable = [kindsAndGroups]kindSpec{
 	Network: {name: "network", meaning: "connections and links break, stall or are slow"},
 	Clocks:  {name: "clocks", meaning: "clocks are wrong"},
 	Crashes: {name: "crashes", meaning: "processes and servers stop, or pause"},
-	Storage: {name: "storage", meaning: "servers lose data"},
+	Storage: {name: "storage", meaning: "disks stall, and servers lose data"},
 }

@@ -273,7 +273,7 @@ func TestParseErrors(t *testing.T) {
 		{
 			"any=2,no:restart", "no:restart excludes nothing: no group of the plan covers the kind",
 		},
-		{"any=2,storage=1,no:wipe-server,no:fail-over", "the plan excludes all kinds of storage"},
+		{"any=2,calm=1,no:cut,no:lose-reply,no:reset", "the plan excludes all kinds of calm"},
 	}
 	for _, test := range tests {
 		plan, err := faults.Parse(test.text)

@@ -12,7 +12,7 @@ func (c *Cluster) AddConnection(l, first *Link, end End) {
 	l.setEnd(end)
 	l.state, l.blocked, l.percent, l.stall = first.state, first.blocked, first.percent, first.stall
 	l.slowness = first.slowness
-	l.held, l.disconnected, l.opening = false, false, false
+	l.held, l.behindWrite, l.disconnected, l.opening = false, false, false, false
 	first.further = append(first.further, l)
 	l.connection = int32(len(first.further) + 1)
 	c.further++

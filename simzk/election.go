@@ -103,8 +103,8 @@ func (c *Cluster) countVoters(are func(*server) bool) int {
 // rejoin lets a server that has been started or reconnected follow the leader, or, if there is
 // none, take part in an election.
 func (c *Cluster) rejoin(server int) {
-	switch s := &c.servers[server]; {
-	case !s.peersReachable() || s.serving:
+	switch {
+	case !c.looking(server):
 	case c.leader == noLeader || !c.servers[c.leader].peersReachable():
 		c.elect()
 	case c.canConnect(server, c.leader):
@@ -127,9 +127,10 @@ func (c *Cluster) rejoinLooking() {
 	}
 }
 
-// looking reports whether a server looks for a leader (ZooKeeper's state LOOKING).
+// looking reports whether a server can take part in an election, as in ZooKeeper's state LOOKING.
 func (c *Cluster) looking(server int) bool {
-	return c.servers[server].peersReachable() && !c.servers[server].serving
+	s := &c.servers[server]
+	return s.peersReachable() && !s.serving && !s.diskStalled
 }
 
 // stop ends service. The caller must disconnect the server's clients.

@@ -141,6 +141,7 @@ func (c *Cluster) FollowsQuorum(server int) bool {
 func (c *Cluster) KillServer(server int) {
 	s := &c.servers[server]
 	s.up = false
+	s.loseUnlogged()
 	if s.paused || s.noticesAt > 0 {
 		s.paused, s.inboundCut, s.outboundCut = false, false, false
 	}

@@ -120,12 +120,12 @@ func (c *Cluster) refreshConnectivity() {
 		switch {
 		case !s.serving:
 		case c.leaderConnected(i):
-			s.acknowledged = s.logged
+			s.acknowledge()
 			if s.role == voter {
 				connected++
 			}
 			if i != c.leader {
-				s.giveUpAt = 0
+				s.giveUpAt = c.diskGivenUpAt(s)
 			}
 		case s.giveUpAt == 0:
 			s.giveUpAt = c.now + followerTimeoutTicks*c.config.TickTime

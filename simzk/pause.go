@@ -18,9 +18,7 @@ func (c *Cluster) PauseServer(server int) {
 		if l.pings && l.session != nil && l.session.link == l {
 			c.markUnreachable(l.session)
 		}
-		if !l.stalled() {
-			l.end.PingsStalled()
-		}
+		l.stopPings()
 		l.held = true
 	}
 	s.paused, s.pausedAt, s.noticesAt = true, c.now, 0
@@ -45,9 +43,7 @@ func (c *Cluster) ResumeServer(server int) {
 		}
 		l.held = false
 		c.resumeKeepalive(l)
-		if !l.stalled() && !l.crashed.Load() {
-			l.end.PingsResumed()
-		}
+		l.resumePings()
 	}
 	switch {
 	case !s.serving || s.giveUpAt == 0: // There is nothing to notice.
@@ -90,9 +86,10 @@ func (c *Cluster) ServerPaused(server int) bool { return c.servers[server].pause
 // Resumed reports whether a server has continued after a pause and has not heard of the others yet.
 func (c *Cluster) Resumed(server int) bool { return c.servers[server].noticesAt > 0 }
 
-// Held reports whether a connection of the process leads to a server that is paused.
+// Held reports whether a connection of the process leads to a server that is paused, or that does
+// not answer pings before a write for which it needs a disk.
 func (l *Link) Held() (held bool) {
-	l.host().each(func(l *Link) { held = held || l.held && !l.crashed.Load() })
+	l.host().each(func(l *Link) { held = held || (l.held || l.behindWrite) && !l.crashed.Load() })
 	return held
 }
 

@@ -41,6 +41,7 @@ type replica struct {
 	acknowledged int   // number of logged proposals that the leader knows of
 	applied      int   // number of applied proposals
 	answers      []delayedReply
+	disk
 }
 
 // A delayedReply waits until its server has applied a number of transactions.
@@ -105,7 +106,9 @@ func (c *Cluster) propose(p proposal) {
 		c.hash = mix(c.hash, xxhash.Sum64String(p.write.Path)+uint64(p.write.Op))
 	}
 	leader := &c.servers[c.leader]
-	leader.logged, leader.acknowledged = len(c.proposals), len(c.proposals)
+	leader.logged = len(c.proposals)
+	leader.acknowledge()
+	c.waitForDisks()
 	c.commitAcknowledged()
 }
 
@@ -129,7 +132,8 @@ func (c *Cluster) recordSession(p *proposal) {
 // there is none or the leader's messages do not reach the server.
 func (c *Cluster) Loggable(server int) (age uint64, ok bool) {
 	next := c.loggable(server)
-	if !c.lagging(server) || !c.hearsLeader(server) || next == len(c.proposals) {
+	if !c.lagging(server) || !c.hearsLeader(server) || next == len(c.proposals) ||
+		c.servers[server].diskStalled {
 		return 0, false
 	}
 	return c.proposals[next].age, true
@@ -152,7 +156,7 @@ func (c *Cluster) Log(server int) {
 		Zxid: p.zxid,
 	})
 	if c.reachesLeader(server) {
-		s.acknowledged = s.logged
+		s.acknowledge()
 		c.commitAcknowledged()
 	}
 }
@@ -232,7 +236,7 @@ func (c *Cluster) Apply(server int) {
 	if s.logged < s.applied {
 		s.logged = s.applied
 		if c.reachesLeader(server) {
-			s.acknowledged = s.logged
+			s.acknowledge()
 		}
 	}
 	c.record(history.Event{
@@ -254,6 +258,7 @@ func (c *Cluster) sendDelayedReplies(server int) {
 		d := s.answers[0]
 		s.answers = slices.Delete(s.answers, 0, 1)
 		d.link.replyDelayed = false
+		c.answerPings(d.link)
 		d.request.zxid = s.zxid
 		c.postReply(d.link, d.request)
 	}
@@ -280,6 +285,7 @@ func (c *Cluster) respond(l *Link, r *Exchange) {
 		return
 	}
 	l.replyDelayed = true
+	c.delayPings(l)
 	s.answers = append(s.answers, delayedReply{link: l, request: r, applied: len(c.proposals)})
 }
 
@@ -397,7 +403,7 @@ func (c *Cluster) dropDelayedReply(l *Link) {
 	if !l.replyDelayed {
 		return
 	}
-	l.replyDelayed = false
+	l.replyDelayed, l.behindWrite = false, false
 	s := &c.servers[l.server]
 	s.answers = slices.DeleteFunc(s.answers, func(d delayedReply) bool { return d.link == l })
 }
@@ -419,6 +425,9 @@ func (c *Cluster) ensembleKey(key uint64) uint64 {
 		}
 		if s.inboundCutFrom != 0 {
 			key = mix(key, s.inboundCutFrom)
+		}
+		if s.diskStalled {
+			key = mix(key, s.disk.key(len(c.proposals), c.now))
 		}
 		if c.pingWaits(&s.waiting) {
 			key = mix(key, 1<<63)

@@ -145,6 +145,10 @@ func (s *harness) serverCommand(name string, server int) error {
 		s.cluster.SetClockRate(server, 50)
 	case "pause-server":
 		s.cluster.PauseServer(server)
+	case "stall-disk":
+		s.cluster.StallDisk(server)
+	case "resume-disk":
+		s.cluster.ResumeDisk(server)
 	case "resume-server":
 		s.cluster.ResumeServer(server)
 	case "heal-server":

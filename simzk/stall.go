@@ -12,6 +12,7 @@ type stall struct {
 	stallReplies  bool // the server's messages do not reach the client
 	paused        bool
 	held          bool          // connected to a server that is paused
+	behindWrite   bool          // pings wait behind a reply that waits for a disk
 	disconnected  bool          // the connection broke while the client was paused
 	resumeAt      time.Duration // at the latest; only while paused
 }
@@ -21,9 +22,7 @@ type stall struct {
 // client eventually closes the connection.
 func (c *Cluster) StallRequests(l *Link) {
 	l.each(func(l *Link) {
-		if !l.stalled() && !l.held {
-			l.end.PingsStalled()
-		}
+		l.stopPings()
 		if l.session != nil && l.session.link == l {
 			c.markUnreachable(l.session)
 		}
@@ -36,9 +35,7 @@ func (c *Cluster) StallRequests(l *Link) {
 // receives no reply, and eventually closes the connection.
 func (c *Cluster) StallReplies(l *Link) {
 	l.each(func(l *Link) {
-		if !l.stalled() && !l.held {
-			l.end.PingsStalled()
-		}
+		l.stopPings()
 		l.stallReplies = true
 	})
 }
@@ -50,7 +47,21 @@ func (c *Cluster) releaseStalled(l *Link) {
 	}
 	l.stallRequests, l.stallReplies = false, false
 	c.resumeKeepalive(l)
-	if !l.crashed.Load() && !l.held {
+	l.resumePings()
+}
+
+// stopPings tells the client's end that pings are not answered from now on, unless they already
+// are not. The caller then notes why.
+func (l *Link) stopPings() {
+	if !l.stalled() && !l.held && !l.behindWrite {
+		l.end.PingsStalled()
+	}
+}
+
+// resumePings tells the client's end that pings are answered again, unless they wait for something
+// else.
+func (l *Link) resumePings() {
+	if !l.stalled() && !l.held && !l.behindWrite && !l.crashed.Load() {
 		l.end.PingsResumed()
 	}
 }
@@ -172,7 +183,7 @@ func (l *Link) advance() {
 }
 
 func (h *stall) key(now time.Duration) uint64 {
-	key := uint64(btoi(h.held)<<4 | btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 |
+	key := uint64(btoi(h.behindWrite)<<5 | btoi(h.held)<<4 | btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 |
 		btoi(h.paused)<<1 | btoi(h.disconnected))
 	if h.paused {
 		key = mix(key, uint64(h.resumeAt-now))

@@ -72,6 +72,9 @@ func (c *Cluster) ensembleHash(steady bool) uint64 {
 		if s.paused || s.noticesAt > 0 {
 			key = mix(key, c.pauseKey(&s.peerState))
 		}
+		if s.diskStalled {
+			key = mix(key, s.disk.key(all, c.now))
+		}
 		if s.applied < all {
 			key = mix(key, s.tree.StateHash())
 		}

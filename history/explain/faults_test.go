@@ -122,7 +122,7 @@ func TestEndsOfFaults(t *testing.T) {
 	for _, name := range []string{
 		"cut", "lose-reply", "kill-server", "partition-server", "partition-inbound",
 		"partition-outbound", "stall-requests", "stall-replies", "unreachable",
-		"partition-link-oneway", "stall-server", "pause-server",
+		"partition-link-oneway", "stall-server", "pause-server", "stall-disk",
 	} {
 		ends[name] = "healed at event 4"
 	}

@@ -139,6 +139,8 @@ func (s *execution) do(m *scheduleStep) {
 		if !s.ambiguous() {
 			s.cluster.ResumeServer(server)
 		}
+	case stallDiskStep:
+		s.injectAt(faults.StallDisk, server)
 	case healServerStep:
 		s.healServer(server)
 	case partitionInboundStep:
@@ -335,6 +337,7 @@ func (s *execution) healServer(server int) {
 	if s.ambiguous() {
 		return
 	}
+	s.cluster.ResumeDisk(server)
 	s.cluster.HealServer(server)
 	if !s.cluster.Up(server) {
 		s.cluster.StartServer(server)

@@ -58,6 +58,7 @@ const (
 	partitionServerStep   stepKind = "partition-server"
 	pauseServerStep       stepKind = "pause-server"
 	resumeServerStep      stepKind = "resume-server"
+	stallDiskStep         stepKind = "stall-disk"
 	healServerStep        stepKind = "heal-server"
 	partitionInboundStep  stepKind = "partition-inbound"
 	partitionOutboundStep stepKind = "partition-outbound"
@@ -106,6 +107,7 @@ var stepKinds = func() []stepKind {
 		{partitionServerStep, 1},
 		{pauseServerStep, 1},
 		{resumeServerStep, 2},
+		{stallDiskStep, 2},
 		{healServerStep, 3},
 		{partitionInboundStep, 1},
 		{partitionOutboundStep, 1},

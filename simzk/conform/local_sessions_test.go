@@ -75,8 +75,10 @@ func TestLocalSessionsOfSimulation(t *testing.T) {
 func TestLocalSessionsOfReal(t *testing.T) {
 	long.Only(t) // It starts six servers.
 	for _, m := range localSessionModes {
-		leader, follower := startRealEnsemble(t, m.settings...)
-		got := localSessionFacts(t, m.name, leader.Address, follower.Address)
+		leader, followers := startRealEnsemble(t, func(s *conform.RealServer) error {
+			return s.Configure(m.settings...)
+		})
+		got := localSessionFacts(t, m.name, leader.Address, followers[0].Address)
 		for _, d := range conform.Deviations(got, localSessionGolden(t, m.name)) {
 			t.Error(d)
 		}

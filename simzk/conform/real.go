@@ -114,7 +114,9 @@ func (p *realProcess) kill() error {
 }
 
 // launch starts a server that is configured, and returns when it serves clients.
-func (c realCommand) launch(ctx context.Context, directory, address string) (*realProcess, error) {
+func (c realCommand) launch(ctx context.Context, directory, address string,
+	environment ...string,
+) (*realProcess, error) {
 	output := new(bytes.Buffer)
 	command := exec.CommandContext(ctx, c.java, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
@@ -128,6 +130,7 @@ func (c realCommand) launch(ctx context.Context, directory, address string) (*re
 		"-cp", c.classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 		filepath.Join(directory, configurationFile))
 	command.Stdout, command.Stderr = output, output
+	command.Env = append(command.Environ(), environment...)
 	if err := command.Start(); err != nil {
 		return nil, err
 	}

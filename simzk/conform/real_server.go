@@ -14,7 +14,10 @@ import (
 // A RealServer is a ZooKeeper server of Debian's package, a member of an ensemble. Its methods must
 // not be called concurrently.
 type RealServer struct {
-	Address   string // for clients
+	Address string // for clients
+	// Environment has further environment variables, NAME=value.
+	Environment []string
+
 	directory string
 	command   realCommand
 	process   *realProcess // nil unless it runs
@@ -54,7 +57,7 @@ func (s *RealServer) Configure(lines ...string) error {
 // Start starts the server and returns when it serves clients, for which a majority must run. The
 // end of the context kills the server.
 func (s *RealServer) Start(ctx context.Context) (err error) {
-	s.process, err = s.command.launch(ctx, s.directory, s.Address)
+	s.process, err = s.command.launch(ctx, s.directory, s.Address, s.Environment...)
 	return err
 }
 

@@ -22,14 +22,16 @@ func startReal(t *testing.T) string {
 	return address
 }
 
-// startRealEnsemble starts three ZooKeeper servers with further settings for a test, as startReal
-// does, and returns the leader and a follower.
-func startRealEnsemble(t *testing.T, settings ...string) (leader, follower *conform.RealServer) {
+// startRealEnsemble starts three ZooKeeper servers for a test, as startReal does, each after
+// configure, and returns the leader and the followers.
+func startRealEnsemble(t *testing.T, configure func(s *conform.RealServer) error) (
+	leader *conform.RealServer, followers []*conform.RealServer,
+) {
 	t.Helper()
 	servers, err := conform.NewRealEnsemble(t.TempDir(), 3)
 	skipWithoutReal(t, err)
 	for _, s := range servers {
-		if err := s.Configure(settings...); err != nil {
+		if err := configure(s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,10 +43,10 @@ func startRealEnsemble(t *testing.T, settings ...string) (leader, follower *conf
 		if s.Leads() {
 			leader = s
 		} else {
-			follower = s
+			followers = append(followers, s)
 		}
 	}
-	return leader, follower
+	return leader, followers
 }
 
 func skipWithoutReal(t *testing.T, err error) {

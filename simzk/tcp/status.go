@@ -40,6 +40,7 @@ func (m *member) faults() []string {
 	add(n.delay > 0, "delay %v", n.delay)
 	add(n.requestsStalled, "requests stalled")
 	add(n.repliesStalled, "replies stalled")
+	add(cluster.DiskStalled(m.index), "disk stalled")
 	add(n.repliesToLose > 0, "replies to lose: %d", n.repliesToLose)
 	add(m.replication.lag > 0, "lag %v", m.replication.lag)
 	add(rate != 100, "clock %d %%", rate)

@@ -57,6 +57,7 @@ func NewControl() *cobra.Command {
                    run at a percentage of the true rate
   stall N          hold back the messages between server N and its clients;
                    with requests or replies behind N, only those
+  stall N disk     let the disk of server N carry out no writes
   resume N         end stall and pause, and deliver what was held back
   lose-reply N     execute the next request at server N, and close the
                    connection without a reply

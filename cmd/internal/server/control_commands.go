@@ -155,6 +155,7 @@ func (c *controller) stall(arguments []string) (string, error) {
 	directions := map[string]serverCommand{
 		"requests": (*tcp.Server).StallRequests,
 		"replies":  (*tcp.Server).StallReplies,
+		"disk":     (*tcp.Server).StallDisk,
 		"": func(s *tcp.Server, server int) error {
 			return errors.Join(s.StallRequests(server), s.StallReplies(server))
 		},
@@ -165,7 +166,7 @@ func (c *controller) stall(arguments []string) (string, error) {
 	}
 	stall, known := directions[direction]
 	if len(arguments) != 1 || !known {
-		return "", errors.New("the command takes a server number, and requests or replies")
+		return "", errors.New("the command takes a server number, and requests, replies or disk")
 	}
 	return onServer(stall)(c, arguments)
 }

@@ -312,6 +312,13 @@ var faultActions = [faults.Kinds]faultAction{
 		possible: serverCanPart,
 		apply:    func(s Site, _ faults.Severity) { s.cluster.PauseServer(s.server) },
 	},
+	faults.StallDisk: {
+		possible: func(s Site) bool {
+			return s.cluster.Servers() > 1 && s.cluster.Up(s.server) &&
+				!s.cluster.DiskStalled(s.server)
+		},
+		apply: func(s Site, _ faults.Severity) { s.cluster.StallDisk(s.server) },
+	},
 	faults.CloseSession: {
 		possible: func(s Site) bool { return s.client.CanCloseSession() },
 		// Of several sessions, the oldest connection's ends.

@@ -29,8 +29,8 @@ func withEnsemble(t *testing.T, servers int, test func(c *simzk.Cluster)) {
 func TestPossibleAt(t *testing.T) {
 	for _, kind := range []faults.Kind{
 		faults.KillServer, faults.PartitionServer, faults.PartitionInbound,
-		faults.PartitionOutbound, faults.PauseServer, faults.SlowClock, faults.FastClock,
-		faults.JumpClock,
+		faults.PartitionOutbound, faults.PauseServer, faults.StallDisk, faults.SlowClock,
+		faults.FastClock, faults.JumpClock,
 	} {
 		for _, servers := range []int{1, 2, 3, 7} {
 			withEnsemble(t, servers, func(c *simzk.Cluster) {

@@ -215,7 +215,8 @@ func (z *System) appendServers(steps []sim.EnabledStep, fair bool) []sim.Enabled
 		}
 		// In the fair phase a majority is healed; a server that no leader needs may stay down.
 		if !z.cluster.Up(server) && !(fair && z.cluster.HasLeader()) ||
-			z.cluster.Partitioned(server) && !z.cluster.Resumed(server) {
+			z.cluster.Partitioned(server) && !z.cluster.Resumed(server) ||
+			z.cluster.DiskStalled(server) {
 			steps = append(steps, sim.EnabledStep{Step: sim.OnServer(sim.Heal, server)})
 		}
 	}
@@ -265,6 +266,7 @@ func (z *System) performAt(step sim.Step, server int) {
 	case sim.Apply:
 		z.cluster.Apply(server)
 	case sim.Heal:
+		z.cluster.ResumeDisk(server)
 		if c := &z.cluster; c.ServerPaused(server) {
 			c.ResumeServer(server)
 		} else if c.HealServer(server); !c.Up(server) {
@@ -302,8 +304,8 @@ func (z *System) Advance(now time.Duration) { z.cluster.Advance(now) }
 
 // AwaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
 // without a connection, a client that is about to dial or to give up a stalled connection, the end
-// of a pause, a message on a slow link, or a server that is about to notice a partition. Timers of
-// processes do not count.
+// of a pause, a message on a slow link, or a server that is about to notice a partition; or for a
+// disk. Timers of processes do not count.
 func (z *System) AwaitsTime() bool {
 	for _, link := range z.cluster.Links() {
 		if link.InTransit() || link.Opening() {
@@ -318,7 +320,7 @@ func (z *System) AwaitsTime() bool {
 			return true
 		}
 	}
-	return z.cluster.WillNoticePartition() || slices.ContainsFunc(z.cluster.SessionList(),
+	return z.cluster.WillNoticePartition() || z.cluster.AwaitsDisk() || slices.ContainsFunc(z.cluster.SessionList(),
 		func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }
 

@@ -145,7 +145,7 @@ func drawServers(d *generator, l *Lock, longest int) int {
 	}
 	l.Faults = plan(d, []string{
 		"kill-server=1", "partition-server=1", "partition-outbound=1", "unreachable=1",
-		"pause-server=1",
+		"pause-server=1", "stall-disk:s1=1,stall-disk:s2=1",
 	})
 	return 2
 }
