@@ -119,7 +119,7 @@ var courseNames = [...]string{
 	afterlife:  "a process that has finished sends while another is inside",
 	deposed:    "a process is told that its session has ended while it is alive",
 	overslept:  "a process enters while a holder is paused inside",
-	reopened:   "a server is cut off while a process holds the lock whose session came back late",
+	reopened:   "a server is cut off from a holder whose session came back late",
 }
 
 // count notes the courses of a run.

@@ -299,9 +299,7 @@ func (l *Loop) run() {
 			l.result.Keys = append(l.result.Keys, l.executor.StateKey())
 		}
 	}
-	if l.cut {
-		l.deliverRest()
-	}
+	l.deliverRest()
 	l.result.Steps = l.steps
 	ended = !l.result.Pruned
 	if o, ok := l.strategy.(observer); ok {

@@ -6,13 +6,12 @@ import (
 	"github.com/interlock-sim/interlock/sim"
 )
 
-// deliverRest delivers what is on its way to processes when a run reaches its bound, and nothing
-// that follows from it: otherwise an event of a watch would count as lost. No server handles a
-// request meanwhile, so that few messages remain.
+// deliverRest delivers what is on its way to processes when a run has reached its bound: otherwise
+// an event of a watch would count as lost. No server handles a request meanwhile.
 func (l *Loop) deliverRest() {
 	awaits := func(p *Process) bool { return !p.Client.Crashed() && p.Client.Undelivered() > 0 }
 	for range l.fairStepsMax {
-		if l.aborted() || !slices.ContainsFunc(l.Processes, awaits) {
+		if !l.cut || l.aborted() || !slices.ContainsFunc(l.Processes, awaits) {
 			return
 		}
 		l.listEnabled()

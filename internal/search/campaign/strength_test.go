@@ -11,7 +11,7 @@ import (
 
 // The strength of a campaign says what its few schedules have not tried.
 func TestStrength(t *testing.T) {
-	const oneServer = "; one server, so no fault of several servers was tried"
+	const oneServer = "; faults of several servers not tried"
 	for _, tc := range []struct {
 		name, strategy, want string
 		plans                []string

@@ -30,7 +30,7 @@ func (s *Strength) String() string {
 			Counted(s.Cells, "cell"))
 	}
 	if s.OneServer {
-		text += "; one server, so no fault of several servers was tried"
+		text += "; faults of several servers not tried"
 	}
 	for _, missed := range []struct {
 		what  string
