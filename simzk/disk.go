@@ -16,8 +16,8 @@ type disk struct {
 // StallDisk makes a server's disk carry out no more writes, until [Cluster.ResumeDisk]. The server
 // goes on to answer what it can without its log. A follower acknowledges no proposals, and its
 // leader gives it up after five ticks. A leader proposes, but commits only what a majority of the
-// voters has logged without it. A server that has lost its leader waits for its disk before it takes
-// part in an election: its SyncRequestProcessor must end, and it must store the epoch
+// voters has logged without it. A server that has lost its leader waits for its disk before it
+// takes part in an election: its SyncRequestProcessor must end, and it must store the epoch
 // (QuorumPeer.setAcceptedEpoch). If its process ends meanwhile, what it has not logged is lost. The
 // cluster must have lag.
 func (c *Cluster) StallDisk(server int) {

@@ -183,8 +183,8 @@ func (l *Link) advance() {
 }
 
 func (h *stall) key(now time.Duration) uint64 {
-	key := uint64(btoi(h.behindWrite)<<5 | btoi(h.held)<<4 | btoi(h.stallRequests)<<3 | btoi(h.stallReplies)<<2 |
-		btoi(h.paused)<<1 | btoi(h.disconnected))
+	key := uint64(btoi(h.behindWrite)<<5 | btoi(h.held)<<4 | btoi(h.stallRequests)<<3 |
+		btoi(h.stallReplies)<<2 | btoi(h.paused)<<1 | btoi(h.disconnected))
 	if h.paused {
 		key = mix(key, uint64(h.resumeAt-now))
 	}

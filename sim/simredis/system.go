@@ -293,8 +293,8 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 	return now
 }
 
-// noteKept notes that a command has changed a key that stays that of the process that had set it. If
-// that process changes when the key expires, that is no news.
+// noteKept notes that a command has changed a key that stays that of the process that had set it.
+// If that process changes when the key expires, that is no news.
 func (s *System) noteKept(before, now *key) {
 	foreign := before.process != now.process
 	if before.holds == "" || now.process == 0 || before.holds == now.holds &&

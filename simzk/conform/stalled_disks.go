@@ -12,8 +12,8 @@ import (
 // A Disk stalls the disk of a server, and lets it continue.
 type Disk struct{ Stall, Resume func() error }
 
-// StalledDiskFacts is [Facts] for three servers of which the disk of the leader stalls, then that of
-// a follower too. It reports how the leader and the other follower, at the given addresses, answer.
+// StalledDiskFacts is [Facts] for three servers. The disk of the leader stalls, then that of a
+// follower too. It reports how the leader and the other follower, at the given addresses, answer.
 //
 // The error is a [ServerError] if one of them cannot be reached or does not answer, that of a disk,
 // or the context's error.

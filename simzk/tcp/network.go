@@ -39,8 +39,8 @@ func (s *Server) StallRequests(server int) error {
 	return s.setNetwork(server, func(n *network) { n.requestsStalled = true })
 }
 
-// StallDisk makes the member's disk carry out no more writes, until [Server.Resume]. It needs members
-// with logs of their own; see [Config] and [simzk.Cluster.StallDisk].
+// StallDisk makes the member's disk carry out no more writes, until [Server.Resume]. It needs
+// members with logs of their own; see [Config] and [simzk.Cluster.StallDisk].
 func (s *Server) StallDisk(server int) error {
 	return s.change(server, func(*member) error {
 		err := s.needsReplicas()
@@ -71,10 +71,10 @@ func (s *Server) Pause(server int) error {
 	})
 }
 
-// Resume ends [Server.Pause] and the stalls of the member, and delivers what the member and its clients have sent meanwhile. The
-// member first answers its clients from its old state, even a sync if it leads as far as it knows.
-// A leader that was deposed notices that after half a tick, a follower that is behind after some
-// milliseconds. See [simzk.Cluster.ResumeServer].
+// Resume ends [Server.Pause] and the stalls of the member, and delivers what the member and its
+// clients have sent meanwhile. After a pause, the member first answers its clients from its old
+// state, even a sync if it leads as far as it knows. A leader that was deposed notices that after
+// half a tick, a follower that is behind after some milliseconds. See [simzk.Cluster.ResumeServer].
 func (s *Server) Resume(server int) error {
 	return s.change(server, func(m *member) error {
 		m.network.repliesStalled, m.network.requestsStalled = false, false

@@ -320,8 +320,9 @@ func (z *System) AwaitsTime() bool {
 			return true
 		}
 	}
-	return z.cluster.WillNoticePartition() || z.cluster.AwaitsDisk() || slices.ContainsFunc(z.cluster.SessionList(),
-		func(s simzk.SessionInfo) bool { return s.Server < 0 })
+	return z.cluster.WillNoticePartition() || z.cluster.AwaitsDisk() ||
+		slices.ContainsFunc(z.cluster.SessionList(),
+			func(s simzk.SessionInfo) bool { return s.Server < 0 })
 }
 
 // Expiry returns 0: the servers delete no containers and no TTL nodes.

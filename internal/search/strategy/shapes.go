@@ -281,8 +281,8 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 	return false
 }
 
-// cutsOffHolder reports whether a follower is the server of the holder whose session came back late,
-// and a process waits for the lock at another server.
+// cutsOffHolder reports whether a server is a follower, the holder whose session came back late is
+// connected to it, and a process waits for the lock at another server.
 func (s *shaped) cutsOffHolder(server int) bool {
 	at := func(process int32) bool { return s.view.Client(process).ServerIndex() == server }
 	return s.opening > 0 && s.view.Holds(s.opening) && at(s.opening) && !s.view.Leads(server) &&
