@@ -33,7 +33,6 @@ slow = TestRowLock$$|TestGuaranteesAreKept$$|TestStateHashTellsReports$$
 race: ## Run the tests of what is concurrent under the race detector.
 	go test -race -vet=off -run='^Test' -skip='$(slow)|$(reconnections)' $(connections)
 	go test -race -vet=off -run='$(concurrent)' $(searches)
-	go test -race -vet=off -run='^TestScripts$$/^(serve|json|budget|real)' ./cmd/interlock
 
 race-all: ## Run all tests under the race detector.
 	go test -race -vet=off -timeout=60m -skip='$(reconnections)' work

@@ -31,6 +31,9 @@ type Facts struct {
 	// of a Send and a Reply of a multi: its operations
 	Operations []Operation `json:"operations,omitempty"`
 
+	// of an Executed: the keys that the command changed and that stay those of who had set them
+	Changes []Change `json:"changes,omitempty"`
+
 	// of the last event of a history: the goroutines that were still blocked in the code under test
 	Waits []Wait `json:"waits,omitempty"`
 }
@@ -60,6 +63,14 @@ type Operation struct {
 	Version *int32 `json:"version,omitempty"` // that the znode must have, unless any will do
 	Data    string `json:"data,omitempty"`    // of a Send: to write; at most [FactBytes] bytes
 	Err     string `json:"err,omitempty"`     // of a Reply
+}
+
+// A Change is a change of a key that is neither a KeySet nor its end.
+type Change struct {
+	Path string `json:"path"`
+	// the process that had set the key may lose it by that: it expires sooner, or may name another
+	// owner
+	Contests bool `json:"contests,omitempty"`
 }
 
 // A Wait is a goroutine that is blocked in the code under test.
@@ -93,6 +104,22 @@ func (l *Log) SetWaits(waits []Wait) {
 	}
 	facts.Waits = waits
 	last.Facts = &facts
+}
+
+// NoteChange stores a change of a key in the facts of the last Executed. It has no effect on a log
+// that gathers no facts.
+func (l *Log) NoteChange(c Change) {
+	for i := len(l.events) - 1; l.gathersFacts && i >= 0; i-- {
+		e := &l.events[i]
+		if e.Kind != Executed {
+			continue
+		}
+		if e.Facts == nil {
+			e.Facts = new(Facts)
+		}
+		e.Facts.Changes = append(e.Facts.Changes, c)
+		return
+	}
 }
 
 // identify completes the children in the facts of an event that is about to be appended: who

@@ -66,7 +66,11 @@ func TestShapesOccur(t *testing.T) {
 	compareCourses(t, plain, shaped, deposed, overslept)
 	expiring := locktest.Scenario(redislocks.SetNXLease(), 3, 2, 2)
 	plain, shaped = count(t, 300, expiring)
-	compareCourses(t, plain, shaped, overslept, len(courseNames))
+	compareCourses(t, plain, shaped, overslept, reopened)
+	opening := locktest.Planned(t, locktest.Named(t, "mutex"), 3, 1, "network=3")
+	opening.Servers = 3
+	plain, shaped = count(t, 1000, &opening)
+	compareCourses(t, plain, shaped, reopened, len(courseNames))
 }
 
 // compareCourses compares how often the courses from the first to before the last occur.
@@ -96,7 +100,7 @@ func count(t *testing.T, schedules int, scenario *scenarios.Scenario) (plain, sh
 }
 
 // courses counts the schedules in which each course of events occurs.
-type courses [6]int
+type courses [7]int
 
 const (
 	searchers = iota
@@ -105,6 +109,7 @@ const (
 	afterlife
 	deposed
 	overslept
+	reopened
 )
 
 var courseNames = [...]string{
@@ -114,11 +119,12 @@ var courseNames = [...]string{
 	afterlife:  "a process that has finished sends while another is inside",
 	deposed:    "a process is told that its session has ended while it is alive",
 	overslept:  "a process enters while a holder is paused inside",
+	reopened:   "a server is cut off from a holder whose session came back late",
 }
 
 // count notes the courses of a run.
 func (c *courses) count(events []history.Event) {
-	var queue, inside, told, finished, paused []int32
+	var queue, inside, told, finished, paused, late, holders []int32
 	quits, found := 0, [len(courses{})]bool{
 		searchers: stopsSearch(events), deposed: outlives(events),
 	}
@@ -148,6 +154,13 @@ func (c *courses) count(events []history.Event) {
 		case e.Kind == history.Fault && e.Name == faults.Pause.String() &&
 			slices.Contains(inside, e.Process):
 			paused = append(paused, e.Process)
+		case e.Kind == history.Fault && e.Name == faults.SlowOpen.String():
+			late = append(late, e.Process)
+		case e.Kind == history.Fault && e.Name == faults.PartitionServer.String():
+			found[reopened] = found[reopened] || slices.ContainsFunc(holders,
+				func(p int32) bool { return slices.Contains(late, p) })
+		case e.Kind == history.LockReturn && e.Err == "":
+			holders = append(holders, e.Process)
 		case e.Kind == history.Resumed:
 			paused = without(paused, e.Process)
 		case e.Kind == history.Finished:

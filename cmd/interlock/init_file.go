@@ -122,8 +122,8 @@ func redisClient(p *scenarios.Process) *redis.Client {
 	servers := p.Handle.(*simredis.Client)
 	client := redis.NewClient(&redis.Options{
 		Addr: simredis.Address(0), Dialer: servers.Dial,
-		MaxRetries: -1, PoolSize: 1000, MaxConcurrentDials: 100, Protocol: 2,
-		DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: 1000, MaxConcurrentDials: 100,
+		Protocol: 2, DisableIdentity: true,
 	})
 	servers.CloseAtEnd(client)
 	return client

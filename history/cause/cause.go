@@ -243,12 +243,12 @@ func (g *Graph) KeyBefore(event int) int {
 	return -1
 }
 
-// KeyOf returns the process that had set the key of an event before it, if the key existed, or 0.
-func (g *Graph) KeyOf(event int) int32 {
-	key := &g.Events[event]
+// KeyOf returns the process that had set a key of the server of an event before it, if the key
+// existed, or 0.
+func (g *Graph) KeyOf(event int, key string) int32 {
 	for n := event - 1; n >= 0; n-- {
 		switch o := &g.Events[n]; {
-		case !o.Kind.OfKey() || o.Server != key.Server || o.Path != key.Path:
+		case !o.Kind.OfKey() || o.Server != g.Events[event].Server || o.Path != key:
 		case o.Kind == history.KeySet:
 			return o.Process
 		default:

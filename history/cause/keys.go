@@ -49,8 +49,12 @@ func (g *Graph) lastOf(i int, kind history.Kind) []int {
 	return nil
 }
 
-// changesOf returns the changes of keys that a command made when it was executed.
+// changesOf returns the changes of keys that a command made when it was executed: its own event if
+// that shows some.
 func (g *Graph) changesOf(executed int) (changes []int) {
+	if g.Events[executed].Kind == history.Executed && len(g.Changes(executed)) > 0 {
+		changes = append(changes, executed)
+	}
 	for n := executed + 1; n < len(g.Events); n++ {
 		if k := g.Events[n].Kind; k != history.KeySet && k != history.KeyDeleted {
 			break
@@ -121,9 +125,30 @@ func (g *Graph) execution(change int) []int {
 func (g *Graph) lastChange(i int) []int {
 	e := &g.Events[i]
 	for n := i - 1; n >= 0; n-- {
-		o := &g.Events[n]
-		if o.Kind.OfKey() && o.Path == e.Path && o.Server == e.Server {
+		if g.Events[n].Server == e.Server && g.Change(n, e.Path) != nil {
 			return []int{n}
+		}
+	}
+	return nil
+}
+
+// Changes returns the changes of keys that an event shows.
+func (g *Graph) Changes(event int) []history.Change {
+	switch e := &g.Events[event]; {
+	case e.Kind.OfKey():
+		return []history.Change{{Path: e.Path}}
+	case e.Kind == history.Executed && e.Facts != nil:
+		return e.Facts.Changes
+	}
+	return nil
+}
+
+// Change returns the change of a key that an event shows, or nil.
+func (g *Graph) Change(event int, key string) *history.Change {
+	changes := g.Changes(event)
+	for i := range changes {
+		if changes[i].Path == key {
+			return &changes[i]
 		}
 	}
 	return nil
@@ -133,10 +158,11 @@ func (g *Graph) lastChange(i int) []int {
 func (g *Graph) keysBefore(i int) (changes []int) {
 	e, seen := &g.Events[i], map[string]bool{}
 	for n := i - 1; n >= 0; n-- {
-		o := &g.Events[n]
-		if o.Kind.OfKey() && o.Server == e.Server && !seen[o.Path] {
-			seen[o.Path] = true
-			changes = append(changes, n)
+		for _, c := range g.Changes(n) {
+			if g.Events[n].Server == e.Server && !seen[c.Path] {
+				seen[c.Path] = true
+				changes = append(changes, n)
+			}
 		}
 	}
 	return changes

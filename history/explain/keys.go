@@ -34,15 +34,22 @@ func (s *story) ownRelease() bool {
 				s.in(theirs))
 		}
 	}
+	s.sayDeletion(deletion, theirs)
+	return true
+}
+
+// sayDeletion tells by which command a process deleted a key that another had set, and what had led
+// it to that.
+func (s *story) sayDeletion(deletion, theirs int) {
 	if executed := s.execution(deletion); executed >= 0 {
 		op, blind := s.Events[executed].Op, ""
 		if verb, _, _ := strings.Cut(op, " "); verb == "DEL" || verb == "UNLINK" {
 			blind = " and did not look at its value" // A statement may, and a script.
 		}
-		s.say("The command %q of %s deleted the key%s.", op, p, blind)
+		s.say("The command %q of %s deleted the key%s.", op, process(s.Events[deletion].Process),
+			blind)
 		s.outdated(deletion, theirs)
 	}
-	return true
 }
 
 // unlocked explains an Unlock that failed, or left a key to its expiry.
@@ -134,8 +141,11 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 			continue
 		}
 		since, own := set[e.Zxid]
-		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own || i < call ||
-			i < grant && e.Kind == history.KeyDeleted {
+		if !e.Kind.OfKey() || e.Kind == history.KeySet || !own || i < call {
+			continue
+		}
+		foreign := e.Kind == history.KeyDeleted && e.Process != holder
+		if i < grant && e.Kind == history.KeyDeleted && !(foreign && s.deprives(i, since, grant)) {
 			continue
 		}
 		told = true
@@ -150,6 +160,9 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 			s.say("The key %q, which %s had set%s %s, %s %s%s.", e.Path, q, onServer(e),
 				s.in(since), keyEnd(e, holder), s.in(i), anew)
 		}
+		if foreign && !mentions(s.told, i) {
+			s.sayDeletion(i, since)
+		}
 		if e.Kind == history.KeyExpired {
 			if command := s.unexecuted(holder, since, i); command >= 0 {
 				sent, expired = append(sent, command), append(expired, i)
@@ -158,6 +171,20 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 	}
 	s.sayUnderWay(holder, sent, expired)
 	return told
+}
+
+// deprives reports whether the deletion of a key by another process took from the one that had set
+// it what it was granted the lock by later: the last key that it set on that server. A command that
+// takes the last element of a key does not.
+func (s *story) deprives(deletion, set, grant int) bool {
+	e, verb := &s.Events[set], ""
+	if executed := s.execution(deletion); executed >= 0 {
+		verb, _, _ = strings.Cut(strings.ToUpper(s.Events[executed].Op), " ")
+	}
+	return slices.Contains([]string{"DEL", "UNLINK", "DELETE"}, verb) &&
+		set == s.last(e.Process, grant, func(o *history.Event) bool {
+			return o.Kind == history.KeySet && o.Server == e.Server
+		})
 }
 
 // later says how long after one event another came, as " after 3 s", or "" at the same time.
@@ -254,32 +281,65 @@ func (s *story) sayUnderWay(owner int32, sent, expired []int) {
 	}
 }
 
-// takenOver tells which process has set a holder's key anew, as it may if the key's own contents
-// say that it has expired, and reports whether one has.
+// takenOver tells which process has changed a holder's key, or set it anew, as it may if the key's
+// own contents say that it has expired, and reports whether one has.
 func (s *story) takenOver(holder int32, grant, before int) bool {
-	mine := s.last(holder, grant, of(history.KeySet))
+	mine, key := s.lastWrite(holder, grant)
 	if mine < 0 {
 		return false
 	}
-	key, q := &s.Events[mine], process(holder)
-	for i := mine + 1; i < before; i++ {
-		e := &s.Events[i]
-		if e.Kind <= history.KeySet && (e.Kind != history.KeySet || e.Process == holder) ||
-			e.Path != key.Path || e.Server != key.Server {
-			continue
+	loss, end := -1, -1
+	for i := mine + 1; i < before && end < 0; i++ {
+		e, change := &s.Events[i], s.Change(i, key)
+		switch {
+		case change == nil || e.Server != s.Events[mine].Server:
+		case e.Process == holder && e.Kind != history.KeyDeleted:
+			loss = -1
+		case e.Kind.OfKey():
+			end = i
+		case loss < 0 && change.Contests:
+			loss = i
 		}
-		if e.Kind != history.KeySet {
-			return false
-		}
-		s.unnoticed(holder, grant, before, i, fmt.Sprintf("%s took over its key %q%s",
-			process(e.Process), e.Path, s.later(mine, i)))
-		s.say("%s had set the key%s %s.", q, onServer(e), s.in(mine))
-		if executed := s.execution(i); executed >= 0 && !mentions(s.told, i) {
-			s.say("%s replaced it by %q.", process(e.Process), s.Events[executed].Op)
-		}
-		return true
 	}
-	return false
+	taken := end >= 0 && s.Events[end].Kind == history.KeySet
+	if loss < 0 && taken {
+		loss = end
+	}
+	if loss < 0 {
+		return false
+	}
+	p, done, by := process(s.Events[loss].Process), "overwrote", "replaced"
+	back := s.next(s.Events[loss].Process, loss, of(history.LockReturn, history.UnlockReturn))
+	switch {
+	case loss != end:
+		done, by = "changed", "changed"
+	case back >= 0 && granted(&s.Events[back]) && s.nextSet(&s.Events[loss], loss, back) < 0:
+		done = "took over"
+	}
+	s.unnoticed(holder, grant, before, loss, fmt.Sprintf("%s %s its key %q%s", p, done, key,
+		s.later(mine, loss)))
+	s.say("%s had set the key%s %s.", process(holder), onServer(&s.Events[mine]), s.in(mine))
+	if executed := s.execution(loss); executed >= 0 && !mentions(s.told, loss) {
+		s.say("%s %s it by %q.", p, by, s.Events[executed].Op)
+	}
+	if taken && loss != end {
+		s.say("Then %s took it over %s.", process(s.Events[end].Process), s.in(end))
+	}
+	return true
+}
+
+// lastWrite returns the last event before another by which a process has set a key, or contested
+// that of another process, and the key. It returns -1 if there is none.
+func (s *story) lastWrite(number int32, before int) (event int, key string) {
+	for event = before - 1; event >= 0; event-- {
+		for _, c := range s.Changes(event) {
+			e := &s.Events[event]
+			if e.Process == number && (e.Kind == history.KeySet || c.Contests) {
+				return event, c.Path
+			}
+		}
+	}
+	return -1, ""
 }
 
 // rolledBack tells that the server ended a holder's transaction, and reports whether it did.
@@ -384,7 +444,7 @@ func (s *story) waitsForKey(p int32, call int) bool {
 
 // execution returns the execution of the command that made a change of a key, or -1.
 func (s *story) execution(change int) int {
-	for i := change - 1; i >= 0; i-- {
+	for i := change; i >= 0; i-- {
 		if s.Events[i].Kind == history.Executed {
 			return i
 		}

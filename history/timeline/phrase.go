@@ -56,6 +56,10 @@ func (t *teller) source(i int) string {
 		}
 	case history.Command, history.Answer, history.KeySet, history.KeyDeleted:
 		sent = t.graph.Command(i)
+	case history.Executed:
+		if len(t.graph.Changes(i)) > 0 {
+			sent = t.graph.Command(i)
+		}
 	}
 	if sent < 0 {
 		return ""
@@ -329,15 +333,18 @@ func (t *teller) ofServer(i int) string {
 	case history.Command:
 		return fmt.Sprintf("%s sends %s to %s", p, e.Op, server)
 	case history.Executed:
+		if changes := t.graph.Changes(i); len(changes) > 0 {
+			return fmt.Sprintf("%s changed at %s by %s's %s", t.keys(i, changes), server, p, e.Op)
+		}
 		return fmt.Sprintf("%s executes %s of %s: %s", server, e.Op, p, e.Name)
 	case history.Answer:
 		return fmt.Sprintf("%s learns from %s: %s gives %s", p, server, e.Op, e.Name)
 	case history.KeySet:
-		if of := t.graph.KeyOf(i); of != 0 && of != e.Process {
-			return fmt.Sprintf("key %q of %s overwritten at %s by %s", e.Path, process(of),
-				server, p)
+		done := "set"
+		if of := t.graph.KeyOf(i, e.Path); of != 0 && of != e.Process {
+			done = "overwritten"
 		}
-		return fmt.Sprintf("key %q set at %s by %s", e.Path, server, p)
+		return fmt.Sprintf("%s %s at %s by %s", t.keys(i, t.graph.Changes(i)), done, server, p)
 	case history.KeyDeleted:
 		return fmt.Sprintf("key %q deleted at %s by %s", e.Path, server, p)
 	case history.KeyExpired:
@@ -346,4 +353,17 @@ func (t *teller) ofServer(i int) string {
 		return fmt.Sprintf("key %q IS LOST at %s", e.Path, server)
 	}
 	return e.Kind.String()
+}
+
+// keys names the keys that an event changes, each with the process that had set it if that is
+// another.
+func (t *teller) keys(i int, changes []history.Change) string {
+	names := make([]string, len(changes))
+	for n, c := range changes {
+		names[n] = fmt.Sprintf("key %q", c.Path)
+		if of := t.graph.KeyOf(i, c.Path); of != 0 && of != t.graph.Events[i].Process {
+			names[n] += " of " + process(of)
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -78,6 +78,10 @@ type key struct {
 	value   string // "" unless the key holds a string
 	process int    // that has set it
 	set     int64  // the number of its last KeySet event, 0 if it has none yet
+
+	// if facts are gathered: all that it holds, and when it expires by the server's clock
+	holds   string
+	expires time.Duration
 }
 
 // find returns the position of a key in a list that is sorted by name.
@@ -334,6 +338,19 @@ func (s *redisServer) present(process int) []key {
 		keys[i] = key{name: name, value: s.value(name), process: process}
 	}
 	return keys
+}
+
+// describe adds to keys what they hold and when they expire.
+func (s *redisServer) describe(keys []key) {
+	for _, dumped := range strings.Split("\n"+s.redis.Dump(), "\n- ")[1:] {
+		name, holds, _ := strings.Cut(dumped, "\n")
+		if i, found := find(keys, name); found {
+			keys[i].holds, keys[i].expires = strings.TrimSpace(holds), 0
+			if left := s.redis.TTL(name); left > 0 {
+				keys[i].expires = s.local + left
+			}
+		}
+	}
 }
 
 // kept reports whether a key is the one that was there before the last command, which the process

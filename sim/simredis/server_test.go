@@ -102,6 +102,41 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
+// A change that leaves a key to the process that had set it is noted.
+func TestChangesOfKeptKeys(t *testing.T) {
+	for _, test := range []struct {
+		process int
+		command []string
+		want    []history.Change
+	}{
+		{1, []string{"RPUSH", "list", "b"}, []history.Change{{Path: "list"}}},
+		{2, []string{"RPUSH", "list", "b"}, []history.Change{{Path: "list"}}},
+		{2, []string{"LPOP", "list"}, nil}, // It deletes the key.
+		{2, []string{"RPUSH", "other", "b"}, nil},
+		{2, []string{"INCR", "k"}, []history.Change{{Path: "k"}}},
+		{2, []string{"SET", "k", "2"}, nil}, // The key is c2's now.
+		{1, []string{"PEXPIRE", "k", "100"}, nil},
+		{2, []string{"PEXPIRE", "k", "100"}, []history.Change{{Path: "k", Contests: true}}},
+		{2, []string{"PEXPIRE", "k", "900"}, []history.Change{{Path: "k"}}},
+		{2, []string{"GET", "k"}, nil},
+	} {
+		w := newWorld(t)
+		w.log.GatherFacts(true)
+		w.do(1, "RPUSH", "list", "a")
+		w.do(1, "SET", "k", "1", "PX", "500")
+		w.do(test.process, test.command...)
+		var got []history.Change
+		for _, e := range w.log.Events() {
+			if e.Kind == history.Executed && e.Facts != nil {
+				got = append(got, e.Facts.Changes...)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("c%d %q: %+v, want %+v", test.process, test.command, got, test.want)
+		}
+	}
+}
+
 // Only commands that change data count as writes.
 func TestWrites(t *testing.T) {
 	w := newWorld(t)

@@ -242,7 +242,11 @@ func (s *System) expire(server int) {
 // if it is not 0, has caused the change.
 func (s *System) noteChanges(server, process int, gone history.Kind) {
 	node := &s.servers[server]
-	node.keys = s.changes(server, node.keys, node.present(process), gone)
+	present := node.present(process)
+	if s.Log().GathersFacts() {
+		node.describe(present)
+	}
+	node.keys = s.changes(server, node.keys, present, gone)
 	node.rewritten = nil
 }
 
@@ -262,7 +266,8 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 			same = same && (gone != history.KeyLost || k.process == now[i].process)
 		}
 		if same {
-			k.value = now[i].value
+			s.noteKept(&k, &now[i])
+			k.value, k.holds, k.expires = now[i].value, now[i].holds, now[i].expires
 			now[i] = k
 			continue
 		}
@@ -286,6 +291,20 @@ func (s *System) changes(server int, before, now []key, gone history.Kind) []key
 		}
 	}
 	return now
+}
+
+// noteKept notes that a command has changed a key that stays that of the process that had set it. If
+// that process changes when the key expires, that is no news.
+func (s *System) noteKept(before, now *key) {
+	foreign := before.process != now.process
+	if before.holds == "" || now.process == 0 || before.holds == now.holds &&
+		(!foreign || before.expires == now.expires) {
+		return
+	}
+	s.Log().NoteChange(history.Change{
+		Path: now.name, Contests: foreign && now.expires > 0 &&
+			(before.expires == 0 || now.expires < before.expires),
+	})
 }
 
 // refresh updates which servers clients can dial.

@@ -51,6 +51,27 @@ func (s *System) passes(before, now *row, process int) bool {
 	return false
 }
 
+// contests reports whether the owner of a row may lose it by what another process has changed: when
+// it expires, or the column of the owner, which may be any with a text if Service.Owner names none.
+func (s *System) contests(before, now *row) bool {
+	if now.until < before.until {
+		return true
+	}
+	owner := now.column(s.owner)
+	for i := range now.cells {
+		if i >= len(before.cells) || literal(now.cells[i]) == literal(before.cells[i]) {
+			continue
+		}
+		_, isTime := instant(now.cells[i])
+		_, was := before.cells[i].(string)
+		_, is := now.cells[i].(string)
+		if i == owner || owner < 0 && (was || is) && !isTime {
+			return true
+		}
+	}
+	return false
+}
+
 // lapsed reports whether a row was nobody's when a statement of another process deleted it: it has
 // expired, its owner column is empty, or the statement or transaction tests the age of a row that
 // has no time at which it expires.

@@ -2,6 +2,7 @@ package simsql_test
 
 import (
 	"database/sql"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,3 +173,43 @@ func TestOwnerColumnUnknown(t *testing.T) {
 	system := simsql.Service{Schema: "CREATE TABLE t (k TEXT PRIMARY KEY)", Owner: "holder"}.New()
 	system.Reset(sim.Config{Servers: 1, Log: new(history.Log), Settle: func() {}})
 }
+
+// A write that leaves a row to its owner is noted, and whether it contests the row.
+func TestForeignWrites(t *testing.T) {
+	for _, test := range []struct {
+		owner, query string // Service.Owner, and what c2 executes
+		want         []history.Change
+	}{
+		{"", "SELECT * FROM locks", nil},
+		{"", touches, []history.Change{{Path: "locks/job"}}},
+		{"", "UPDATE locks SET expires = expires + 1", []history.Change{{Path: "locks/job"}}},
+		{"", "UPDATE locks SET expires = unixepoch('subsec')", contested},
+		{"", "UPDATE locks SET owner = 'c2'", contested},
+		{"owner", "UPDATE locks SET owner = NULL", contested},
+		{"waiters", "UPDATE locks SET owner = 'c2'", []history.Change{{Path: "locks/job"}}},
+		{"", "UPDATE locks SET owner = 'c2' WHERE owner = 'c1'", nil}, // The row passes to c2.
+	} {
+		service := simsql.Service{
+			Owner: test.owner, Schema: "CREATE TABLE locks " +
+				"(name TEXT PRIMARY KEY, owner TEXT, expires REAL, waiters INTEGER)",
+		}
+		performOnService(t, service, func(s *stage, a, b *sql.DB) {
+			s.log.GatherFacts(true)
+			exec(a, takes)
+			s.take("serve c1", "deliver c1")
+			exec(b, test.query)
+			s.take("serve c2", "deliver c2")
+			var got []history.Change
+			for _, e := range s.log.Events() {
+				if e.Kind == history.Executed && e.Facts != nil {
+					got = append(got, e.Facts.Changes...)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: %+v, want %+v", test.query, got, test.want)
+			}
+		})
+	}
+}
+
+var contested = []history.Change{{Path: "locks/job", Contests: true}}

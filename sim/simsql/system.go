@@ -281,6 +281,7 @@ func (s *System) noteChanges(process int) {
 			s.setExpiry(&now[i], r)
 			if !s.passes(r, &now[i], process) {
 				now[i].process, now[i].set = r.process, r.set
+				s.Log().NoteChange(history.Change{Path: r.name, Contests: s.contests(r, &now[i])})
 			}
 		}
 	}

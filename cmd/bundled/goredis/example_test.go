@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/interlock-sim/interlock"
 	"github.com/interlock-sim/interlock/faults"
@@ -50,6 +51,8 @@ func (l *keyLock) Unlock(ctx context.Context) error {
 	return err
 }
 
+func init() { logging.Disable() } // go-redis logs what faults do to connections.
+
 // keyLockScenario describes the lock and its claims.
 func keyLockScenario() scenarios.Scenario {
 	return scenarios.Scenario{
@@ -62,8 +65,8 @@ func keyLockScenario() scenarios.Scenario {
 				client := redis.NewClient(&redis.Options{
 					Addr: simredis.Address(0), Dialer: servers.Dial,
 					// Pauses of random length, and dials in the background, would make runs differ.
-					MaxRetries: -1, PoolSize: 1000, MaxConcurrentDials: 100, Protocol: 2,
-					DisableIdentity: true,
+					MaxRetries: -1, DialerRetries: 1, PoolSize: 1000, MaxConcurrentDials: 100,
+					Protocol: 2, DisableIdentity: true,
 				})
 				servers.CloseAtEnd(client)
 				lock := &keyLock{client, p.Name()}

@@ -68,6 +68,7 @@ type Loop struct {
 
 	struck                 bool          // a fault has struck
 	fair                   bool          // the fair phase has begun
+	cut                    bool          // the run has reached a bound of time or steps
 	fairFrom               time.Duration // its beginning, last pause or, if slow, last return
 	fairRead               int           // number of events that advances has read
 	fairStep, fairStepsMax int           // numbers of steps before it, and in it at most
@@ -298,6 +299,7 @@ func (l *Loop) run() {
 			l.result.Keys = append(l.result.Keys, l.executor.StateKey())
 		}
 	}
+	l.deliverRest()
 	l.result.Steps = l.steps
 	ended = !l.result.Pruned
 	if o, ok := l.strategy.(observer); ok {
@@ -436,7 +438,7 @@ func (l *Loop) over() bool {
 		l.fairFrom = now
 	}
 	if l.exhausted(now) || l.strays(now) {
-		l.result.Unsettled = l.busy()
+		l.result.Unsettled, l.cut = l.busy(), true
 		return true
 	}
 	if l.fair {

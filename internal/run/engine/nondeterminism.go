@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-sim/interlock/history"
+	"github.com/interlock-sim/interlock/internal/run/scheduler"
 	"github.com/interlock-sim/interlock/scenarios"
 )
 
@@ -38,11 +39,19 @@ func (n *Nondeterminism) Error() string {
 		n.Schedule, at, n.Event, describe(n.First), describe(n.Second), LikelyCauses)
 }
 
-// LikelyCauses are the most frequent causes of nondeterminism.
-const LikelyCauses = "likely causes in the lock under test: ranging over a map, " +
+// LikelyCauses are the most frequent causes of nondeterminism, and the remedy if there is one.
+var LikelyCauses = "likely causes in the lock under test: ranging over a map, " +
 	"a select with several cases ready, randomness that is not Process.Random, the wall clock, " +
 	"state that outlives a run such as a package's variable, " +
-	"or several goroutines racing for the client"
+	"or several goroutines racing for the client" + remedy()
+
+func remedy() string {
+	if scheduler.Enabled {
+		return ""
+	}
+	return "\nthe schedule decides over goroutines, select and maps with " +
+		`GOFLAGS="$(interlock scheduler)" go test, or interlock check --scheduler`
+}
 
 // describe names the event and its attributes.
 func describe(e *history.Event) string {

@@ -18,6 +18,9 @@ func (c *Campaign) Strength(r *report.Campaign) report.Strength {
 			s.NeverStruck = append(s.NeverStruck, cell)
 		}
 	}
+	s.OneServer = s.Cells > 0 && !slices.ContainsFunc(c.All(), func(of Configuration) bool {
+		return of.EffectiveServers() > 1 || !hasFaultsOfServers(&of.Subject)
+	})
 	for _, name := range c.strategies() {
 		if !slices.ContainsFunc(r.Strategies, func(ran report.StrategyStats) bool {
 			return ran.Strategy == name && ran.Schedules > 0
@@ -32,6 +35,16 @@ func (c *Campaign) Strength(r *report.Campaign) report.Strength {
 		}
 	}
 	return s
+}
+
+// hasFaultsOfServers reports whether the service of a lock has faults that need several servers.
+func hasFaultsOfServers(s *scenarios.Subject) bool {
+	for k := range faults.Kinds {
+		if k.Needs() == faults.SeveralServers && s.EffectiveService().Supports(k) {
+			return true
+		}
+	}
+	return false
 }
 
 // cells returns the cells in which the plan of a configuration allows faults.

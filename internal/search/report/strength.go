@@ -15,6 +15,8 @@ type Strength struct {
 	// which no fault struck.
 	Cells       int                   `json:"cells"`
 	NeverStruck []faults.CoverageCell `json:"cells_never_struck"`
+	// OneServer is set if the service has faults that need several servers, and there was one.
+	OneServer bool `json:"one_server,omitempty"`
 	// StrategiesNotReached had no turn. ConfigurationsNotReached ran no schedule.
 	StrategiesNotReached     []string `json:"strategies_not_reached,omitempty"`
 	ConfigurationsNotReached []string `json:"configurations_not_reached,omitempty"`
@@ -26,6 +28,9 @@ func (s *Strength) String() string {
 	if s.Cells > 0 {
 		text += fmt.Sprintf("; %d of %s of fault and phase never struck", len(s.NeverStruck),
 			Counted(s.Cells, "cell"))
+	}
+	if s.OneServer {
+		text += "; faults of several servers not tried"
 	}
 	for _, missed := range []struct {
 		what  string

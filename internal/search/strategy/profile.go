@@ -3,6 +3,7 @@ package strategy
 import (
 	"context"
 
+	"github.com/interlock-sim/interlock/faults"
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/internal/run/engine"
 	"github.com/interlock-sim/interlock/scenarios"
@@ -31,6 +32,7 @@ type Profile struct {
 	cells    *rareCells
 	instants bool // the plan has faults just before timers fire
 	expires  bool // the service lets data expire
+	reopens  bool // the plan has the faults of the shape reopened
 }
 
 // Interesting reports whether a step is one whose order locks depend on: the server handles a
@@ -74,8 +76,19 @@ func ProfileOf(ctx context.Context, r *engine.Runner, scenario *scenarios.Scenar
 	}
 	_, strategy.profile.instants = scenario.Faults.TimedInstant()
 	strategy.profile.expires = scenario.Expires()
+	strategy.profile.reopens = reopens(scenario.Faults)
 	strategy.profile.cells = evenCells(scenario.Faults.Cells(scenario.FaultKinds()))
 	return &strategy.profile
+}
+
+// reopens reports whether a plan has the faults of the shape [reopened].
+func reopens(plan faults.Plan) bool {
+	count := uint16(0)
+	for _, entry := range plan.Entries() {
+		count += entry.Left
+	}
+	return count >= 3 && plan.Allows(faults.Reset) && plan.Allows(faults.SlowOpen) &&
+		plan.Allows(faults.PartitionServer)
 }
 
 // ofThread reports whether steps of a kind belong to threads. If the end of a pause did, the order

@@ -31,6 +31,8 @@ const (
 	deposed
 	// A holder is paused until after its lock has expired, and others get the lock meanwhile.
 	overslept
+	// A client gets its session back late, and its server is cut off once its process has the lock.
+	reopened
 
 	shapes
 )
@@ -38,7 +40,7 @@ const (
 // shapeWeights are the weights of the shapes among the schedules of a campaign.
 var shapeWeights = [shapes]uint64{
 	shapeless: 12, searchers: 1, lateLeaver: 1, quitters: 1, afterlife: 1, deposed: 1,
-	overslept: 4,
+	overslept: 4, reopened: 12,
 }
 
 // The odds N mean that a step that is held back is allowed in one decision of N. Each schedule
@@ -48,6 +50,9 @@ var heldOdds = [...]uint64{16, 64}
 // The odds N mean that a fault that the shape seeks strikes in one decision of N in which it can.
 // They are drawn anew after each.
 var soughtOdds = [...]uint64{2, 8, 32}
+
+// The odds that the answer to a handshake is not held back any longer are one in so many decisions.
+const openingOdds = 8
 
 // heldTimeMax is how long a schedule may hold steps back. Waits of many session timeouts show
 // nothing more, and readers of package lock, which poll once in each, would break no-herd.
@@ -64,6 +69,9 @@ type shaped struct {
 
 	searching int32 // the process whose create the shape has broken; 0 for none
 	attempt   int32 // of that process
+	opening   int32 // the process whose client gets its session back late; 0 for none
+	late      bool  // the answer to its handshake waits
+	prompt    bool  // messages come before time
 
 	heldOdds, soughtOdds uint64
 	struck               bool // a fault that the shape seeks
@@ -100,6 +108,9 @@ func drawShape(draw *Random, p *Profile) shape {
 	if !p.expires {
 		weights[overslept] = 0
 	}
+	if len(p.Shifts) == 0 || !p.reopens {
+		weights[reopened] = 0
+	}
 	total := uint64(0)
 	for _, weight := range weights {
 		total += weight
@@ -129,7 +140,12 @@ func (s *shaped) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 		return fault
 	}
 	s.options, s.indexes = s.options[:0], s.indexes[:0]
+	s.prompt = s.opening > 0 && slices.ContainsFunc(enabled, isMessage)
+	s.late = slices.ContainsFunc(enabled, s.endsOpening)
 	for i := range enabled {
+		if s.shape == reopened && enabled[i].Kind == sim.Fault {
+			break // It needs the budget for the faults that it seeks. Faults come last.
+		}
 		if s.held >= heldTimeMax || !s.holds(&enabled[i]) || s.draw.Below(s.heldOdds) == 0 {
 			s.options, s.indexes = append(s.options, enabled[i]), append(s.indexes, i)
 		}
@@ -147,6 +163,9 @@ func (s *shaped) Choose(index int, enabled []sim.EnabledStep, defaultIndex int) 
 
 // holds reports whether a step is held back.
 func (s *shaped) holds(step *sim.EnabledStep) bool {
+	if s.shape == reopened {
+		return s.holdsReopened(step)
+	}
 	if step.Process <= 0 {
 		return s.shape == deposed && step.Kind == sim.Heal
 	}
@@ -164,6 +183,31 @@ func (s *shaped) holds(step *sim.EnabledStep) bool {
 		return s.shape == afterlife && s.view.Finished(process) && !s.any(s.view.Holds)
 	}
 	return false
+}
+
+// holdsReopened is holds for the shape reopened, in which time passes only where no message waits.
+// The session comes back late, but mostly before it ends.
+func (s *shaped) holdsReopened(step *sim.EnabledStep) bool {
+	switch step.Kind {
+	case sim.Tick:
+		return s.prompt
+	case sim.Leave:
+		return step.Process == s.opening || s.late
+	case sim.Heal:
+		return step.Process <= 0 ||
+			s.endsOpening(*step) && (s.prompt || s.draw.Below(openingOdds) > 0)
+	}
+	return false
+}
+
+// endsOpening reports whether a step gives the process its session back.
+func (s *shaped) endsOpening(o sim.EnabledStep) bool {
+	return o.Kind == sim.Heal && s.opening > 0 && o.Process == s.opening
+}
+
+// isMessage reports whether a step is one of a message, or of the log of a server.
+func isMessage(o sim.EnabledStep) bool {
+	return o.Kind <= sim.Enter || o.Kind == sim.Log || o.Kind == sim.Apply
 }
 
 // any reports whether some process is in a state.
@@ -184,13 +228,20 @@ func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 			s.indexes = append(s.indexes, i)
 		}
 	}
-	if len(s.indexes) == 0 || s.draw.Below(s.soughtOdds) > 0 {
+	odds := s.soughtOdds
+	if s.shape == reopened && s.struck {
+		odds = soughtOdds[0]
+	}
+	if len(s.indexes) == 0 || s.draw.Below(odds) > 0 {
 		return 0, false
 	}
 	s.soughtOdds, s.struck = drawOdds(s.draw, soughtOdds[:]), true
 	index = s.indexes[s.draw.Below(uint64(len(s.indexes)))]
-	if fault := &enabled[index]; s.shape == searchers && fault.Fault != faults.Cancel {
+	switch fault := &enabled[index]; {
+	case s.shape == searchers && fault.Fault != faults.Cancel:
 		s.searching, s.attempt = fault.Process, s.view.State(fault.Process).Attempt
+	case s.shape == reopened && fault.Fault == faults.SlowOpen:
+		s.opening = fault.Process
 	}
 	return index, true
 }
@@ -198,8 +249,9 @@ func (s *shaped) strike(enabled []sim.EnabledStep) (index int, ok bool) {
 // seeks reports whether the shape seeks a fault.
 func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 	if server, ok := fault.Server(); ok {
-		return s.shape == deposed && fault.Fault == faults.PartitionServer &&
-			s.view.Leads(server) && s.any(s.waits)
+		return fault.Fault == faults.PartitionServer &&
+			(s.shape == deposed && s.view.Leads(server) && s.any(s.waits) ||
+				s.shape == reopened && s.cutsOffHolder(server))
 	}
 	switch s.shape {
 	case searchers:
@@ -212,6 +264,13 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 		return s.line.within(fault.Process)
 	case overslept:
 		return fault.Fault == faults.Pause && s.view.Holds(fault.Process)
+	case reopened:
+		if s.opening > 0 || fault.Fault != faults.Reset {
+			return s.opening == 0 && fault.Fault == faults.SlowOpen
+		}
+		s.line.follow(s.view.Events())
+		return !s.struck && s.waits(fault.Process) && s.line.before(fault.Process) &&
+			!s.view.Leads(s.view.Client(fault.Process).ServerIndex()+1) // It goes there.
 	case afterlife:
 		if fault.Fault == faults.Cancel {
 			return s.view.LastAttempt(fault.Process)
@@ -220,6 +279,14 @@ func (s *shaped) seeks(fault *sim.EnabledStep) bool {
 			s.view.Phase(fault.Step) == faults.Releasing && s.view.LastAttempt(fault.Process)
 	}
 	return false
+}
+
+// cutsOffHolder reports whether a follower is the server of the holder whose session came back late,
+// and a process waits for the lock at another server.
+func (s *shaped) cutsOffHolder(server int) bool {
+	at := func(process int32) bool { return s.view.Client(process).ServerIndex() == server }
+	return s.opening > 0 && s.view.Holds(s.opening) && at(s.opening) && !s.view.Leads(server) &&
+		s.any(func(process int32) bool { return s.waits(process) && !at(process) })
 }
 
 // waits reports whether a process waits for the lock.
@@ -277,8 +344,13 @@ func (l *line) remove(number int32) {
 	l.numbers = slices.DeleteFunc(l.numbers, func(n int32) bool { return n == number })
 }
 
+// before reports whether a process is in the line, and another behind it.
+func (l *line) before(number int32) bool {
+	at := slices.Index(l.numbers, number)
+	return at >= 0 && at < len(l.numbers)-1
+}
+
 // within reports whether others are before and behind a process.
 func (l *line) within(number int32) bool {
-	at := slices.Index(l.numbers, number)
-	return at > 0 && at < len(l.numbers)-1
+	return l.before(number) && l.numbers[0] != number
 }

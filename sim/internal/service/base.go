@@ -41,6 +41,9 @@ func (b *Base) Record(e history.Event) {
 	b.config.Log.Append(e)
 }
 
+// Log returns the history.
+func (b *Base) Log() *history.Log { return b.config.Log }
+
 // Site returns the line of the code under test that the calling goroutine runs, or the zero Site if
 // the history wants no facts. Between reports whether a function, by its full name, lies between
 // that code and the simulation.
