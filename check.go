@@ -121,7 +121,11 @@ func checkScenario(t *testing.T, scenario scenarios.Scenario, verdict *verdict) 
 	if len(runs.Distinct) > 0 {
 		failWithDistinct(ctx, t, c, runs, verdict)
 	}
+	slow := time.AfterFunc(shrinkSilence, func() {
+		fmt.Printf("%s: shrinking what was found in %d schedules\n", t.Name(), runs.Schedules)
+	})
 	short, err := shrink.Shorten(ctx, engine.NewRunner(t), c, runs)
+	slow.Stop()
 	switch {
 	case err != nil:
 		verdict.fatalf(t, "%v, seed %d: %v", &c.Scenario, c.Seed, err)
@@ -485,6 +489,9 @@ func stepList(result *engine.Result, deviations []engine.Deviation) string {
 	}
 	return "with these deviations:\n" + recording.ListDeviations(result, deviations)
 }
+
+// shrinkSilence is how long a failure is shrunk without a word.
+const shrinkSilence = 2 * time.Second
 
 // replayInTest replays a recorded schedule twice, and fails the test if a property is violated or
 // the runs differ. It returns false if the schedule has deviations and none of them was possible.

@@ -460,7 +460,8 @@ func TestCheckShrinksBeforeTimeout(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(directory, "testdata", "interlock", "*",
 		"exists-then-wait-no-panic-*"))
 	if err != nil || passed || len(found) != 1 ||
-		!strings.Contains(printed, "no-panic: a process panicked") {
+		!strings.Contains(printed, "no-panic: a process panicked") ||
+		!strings.Contains(printed, ": shrinking what was found in ") {
 		t.Errorf("passed %v, error %v, counterexamples %v:\n%s", passed, err, found, printed)
 	}
 }

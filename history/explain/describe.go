@@ -16,8 +16,9 @@ func (r *Report) Describe() string {
 	var text strings.Builder
 	r.Timeline.Width = DescribedWidth
 	for _, why := range r.Whys {
+		more := strings.TrimPrefix(strings.TrimPrefix(why.Text, why.detail), " ")
 		fmt.Fprintf(&text, "%s: %s\n%s", why.Violation.Signature(), why.Violation.Detail,
-			timeline.Wrap(why.Text, DescribedWidth, "  "))
+			timeline.Wrap(more, DescribedWidth, "  "))
 		text.WriteByte('\n')
 	}
 	r.Decisive(&text) // A strings.Builder does not fail.

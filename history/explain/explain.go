@@ -26,6 +26,7 @@ type Why struct {
 	Text      string // one paragraph
 	Events    []int  // the indexes of the events that the text is about, in order
 	demands   string // what the property demands, or "" if that is unknown
+	detail    string // the first sentences, if they say no more than the detail of the violation
 }
 
 // A generator writes the text of an explanation. It returns false if it knows no more than the
@@ -96,7 +97,9 @@ func explain(primitive timeline.Primitive, events []history.Event, violations []
 		s.cited = slices.DeleteFunc(slices.Compact(s.cited), func(i int) bool {
 			return i < 0 || i >= len(events)
 		})
-		x.Whys = append(x.Whys, Why{v, s.whole(), s.cited, primitive.In(demand(v.Property))})
+		x.Whys = append(x.Whys, Why{
+			v, s.whole(), s.cited, primitive.In(demand(v.Property)), s.known,
+		})
 		if n == 0 {
 			x.Show = s.cited
 		} else if v.Event == violations[0].Event {
@@ -157,6 +160,7 @@ type story struct {
 	told      string // what earlier explanations say
 	first     string // the first sentence; see lead
 	held      string // what a znode that still exists at the end keeps from happening
+	known     string // the text that says no more than the detail of the violation
 	timed     bool   // the text tells the timeout of sessions
 	text      strings.Builder
 	cited     []int
@@ -185,6 +189,12 @@ func (s *story) say(format string, arguments ...any) {
 		s.text.WriteByte(' ')
 	}
 	fmt.Fprintf(&s.text, s.primitive.In(format), arguments...)
+}
+
+// sayDetail begins the text with what the detail of the violation says.
+func (s *story) sayDetail(format string, arguments ...any) {
+	s.say(format, arguments...)
+	s.known = s.text.String()
 }
 
 // at cites an event, as "event 9".

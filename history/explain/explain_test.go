@@ -126,7 +126,10 @@ func TestReceivedBeforePanic(t *testing.T) {
 		{Kind: history.Send, Process: 1, Request: 1, Op: "exists", Path: "/a"},
 		{Kind: history.Reply, Process: 1, Request: 1, Op: "exists", Path: "/a", Zxid: 1},
 	}
-	answer := history.Event{Kind: history.Answer, Process: 1, Op: "GET lock", Name: "nil"}
+	get := func(kind history.Kind) history.Event {
+		return history.Event{Kind: kind, Process: 1, Op: "GET lock", Name: "nil"}
+	}
+	deleted := history.Event{Kind: history.KeyDeleted, Process: 2, Path: "lock", Zxid: 1}
 	for _, tc := range []struct {
 		since []history.Event
 		want  string
@@ -135,8 +138,11 @@ func TestReceivedBeforePanic(t *testing.T) {
 		{exists, "After the call of Unlock (event 0) c1 read that /a existed (event 2)."},
 		{slices.Repeat(exists, 5), "After the call of Unlock (event 0) c1 received 5 replies and " +
 			"watch events; at last it read that /a existed (event 10)."},
-		{[]history.Event{answer}, "After the call of Unlock (event 0), the last answer that reached " +
-			"c1 was that to GET lock: nil (event 1)."},
+		{[]history.Event{get(history.Answer)}, "After the call of Unlock (event 0), the last result " +
+			"that reached c1 was nil, of \"GET lock\" (event 1)."},
+		{[]history.Event{deleted, get(history.Executed), get(history.Answer)}, "After the call of " +
+			"Unlock (event 0), the last result that reached c1 was nil, of \"GET lock\" " +
+			"(event 3), after the key \"lock\" was deleted by c2 (event 1)."},
 	} {
 		x := explain.Of(append([]history.Event{call}, tc.since...), []*history.Violation{{
 			Property: "no-panic", Evidence: history.Evidence{Process: 1, Message: "oh"},

@@ -407,7 +407,17 @@ func (s *story) waitsForKey(p int32, call int) bool {
 		return false
 	}
 	e := &s.Events[answer]
-	s.say("It keeps trying. Its last %s%s gave %s %s.", e.Op, onServer(e), e.Name, s.in(answer))
+	trying, pending := "It keeps trying. ", ""
+	switch command := s.last(p, len(s.Events), of(history.Command)); {
+	case s.quiet(p):
+		s.lead("%s waits for ever, and has no command under way.", process(p))
+		trying, pending = "", " Since then it has sent nothing."
+	case command > answer && !s.answered(command):
+		pending = fmt.Sprintf(" The next one (event %d) is not answered when the history ends.",
+			s.cite(command))
+	}
+	s.say("%sIts last %s%s gave %s %s.%s", trying, e.Op, onServer(e), e.Name, s.in(answer),
+		pending)
 	change := s.KeyBefore(answer)
 	if change < 0 || s.Events[change].Kind != history.KeySet {
 		return true

@@ -218,52 +218,6 @@ func (s *story) openFailed(returned int) {
 	}
 }
 
-// noPanic explains a panic by what the process had received.
-func (s *story) noPanic() bool {
-	number := s.v.Evidence.Process
-	if number == 0 {
-		return false
-	}
-	call := s.last(number, len(s.Events), of(history.LockCall, history.UnlockCall,
-		history.ReenterCall))
-	calls := s.v.Evidence.Calls
-	if len(calls) == 0 {
-		s.say("%s panicked: %s.", process(number), s.message())
-	} else {
-		s.say("%s panicked in %s: %s.", process(number), calls[0], s.message())
-	}
-	s.show(s.v.Event)
-	if call >= 0 {
-		s.received(number, call)
-	}
-	return true
-}
-
-// received tells what has reached a process since a call, or the last of it if that is much.
-func (s *story) received(number int32, call int) {
-	p, name := process(number), "Lock"
-	if s.Events[call].Kind == history.UnlockCall {
-		name = "Unlock"
-	}
-	end := len(s.Events)
-	inputs := s.inputs(number, call, end)
-	answer := s.last(number, end, of(history.Answer))
-	switch told := s.learned(number, call, end); {
-	case told != "":
-		s.say("After the call of %s (event %d) %s %s.", name, s.cite(call), p, told)
-	case len(inputs) > 0:
-		s.say("After the call of %s (event %d) %s received %d replies and watch events; at last "+
-			"it %s.", name, s.cite(call), p, len(inputs), s.input(inputs[len(inputs)-1]))
-	case answer > call:
-		s.say("After the call of %s (event %d), the last answer that reached %s was that to %s: "+
-			"%s (event %d).", name, s.cite(call), p, s.Events[answer].Op, s.Events[answer].Name,
-			s.cite(answer))
-	default:
-		s.say("No reply or event has reached %s since it called %s (event %d).", p, name,
-			s.cite(call))
-	}
-}
-
 // noGoroutineLeak explains goroutines that stay blocked after a run.
 func (s *story) noGoroutineLeak() bool {
 	s.say("After all processes had finished, a goroutine of the code under test stays blocked: %s.",

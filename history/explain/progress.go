@@ -1,13 +1,13 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/interlock-sim/interlock/history"
 	"github.com/interlock-sim/interlock/history/cause"
-	"github.com/interlock-sim/interlock/history/timeline"
 )
 
 // progress explains a call that never returned.
@@ -31,12 +31,22 @@ func (s *story) progress() bool {
 		return true
 	}
 	s.say("%s called %s %s, and was still waiting when the history ended.", p, what, s.in(call))
+	if s.waitsForResult(e.Process, call) {
+		s.blocked(e.Process)
+		return true
+	}
 	if s.waitsForKey(e.Process, call) {
 		return true
 	}
 	if !s.waitsFor(e.Process, map[int32]bool{}) {
 		inputs := s.inputs(e.Process, call, len(s.Events))
-		if len(inputs) == 0 {
+		if sends := s.stillSends(e.Process, call); sends != "" {
+			s.lead("%s sends requests until the history ends, and its %s never returns.", p, what)
+			s.say("%s", sends)
+			if len(inputs) > 0 {
+				s.say("Last it %s.", s.input(inputs[len(inputs)-1]))
+			}
+		} else if len(inputs) == 0 {
 			s.say("Nothing has reached it since.")
 		} else {
 			s.lead("%s waits for ever in %s, without a request or a watch that could wake it.", p,
@@ -47,30 +57,6 @@ func (s *story) progress() bool {
 	}
 	s.blocked(e.Process)
 	return true
-}
-
-// blocked tells where the goroutines of a process are blocked, if the history shows it.
-func (s *story) blocked(p int32) {
-	last := &s.Events[len(s.Events)-1]
-	if last.Facts == nil {
-		return
-	}
-	var places []string
-	var since string
-	for _, w := range last.Facts.Waits {
-		if w.Process == p {
-			places = append(places, fmt.Sprintf("%s (%s) at %s", w.Function, w.On, w.Line))
-			since = timeline.Clock(w.Since)
-		}
-	}
-	switch len(places) {
-	case 0:
-	case 1:
-		s.say("A goroutine of %s has been blocked since %s in %s.", process(p), since, places[0])
-	default:
-		s.say("At the end, %d goroutines of %s are blocked: in %s. The last event of %s was at %s.",
-			len(places), process(p), and(places), process(p), since)
-	}
 }
 
 // waitsFor tells what a process waits for at the end of the history: a reply, or a watch. It
@@ -235,9 +221,11 @@ func (s *story) kept(waiter int32, path string, created int, told map[int32]bool
 		return
 	}
 	s.say("%s waits as well.", q)
-	if !s.waitsFor(owner, told) {
-		s.say("It has no request and no watch pending.")
+	if s.waitsFor(owner, told) {
+		return
 	}
+	call := s.last(owner, len(s.Events), of(history.LockCall))
+	s.say("%s", cmp.Or(s.stillSends(owner, call), "It has no request and no watch pending."))
 }
 
 // panicked reports whether a violation is that a process panicked.

@@ -24,8 +24,12 @@ func NewReport(title string, primitive timeline.Primitive, events []history.Even
 	violations []*history.Violation,
 ) *Report {
 	x := explain(primitive, events, violations)
+	var cited []int
+	for _, why := range x.Whys {
+		cited = append(cited, why.Events...)
+	}
 	return &Report{Explanation: x, Title: title, Timeline: timeline.Timeline{
-		Events: events, Violations: violations, Show: x.Show, Of: primitive,
+		Events: events, Violations: violations, Show: x.Show, Cited: cited, Of: primitive,
 	}}
 }
 

@@ -119,8 +119,14 @@ func (s *story) children(listing int) string {
 		}
 		names = append(names, name)
 	}
+	if more := len(names) - childrenTold; more > 1 {
+		names = append(names[:childrenTold], fmt.Sprintf("%d more", more))
+	}
 	return and(names)
 }
+
+// childrenTold is the number of children of a listing that a sentence names.
+const childrenTold = 12
 
 // ofEarlier says whether a process has asked for a znode of its own in an attempt before that of
 // another event.

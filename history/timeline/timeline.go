@@ -33,6 +33,7 @@ type Timeline struct {
 	Violations []*history.Violation // of the history, the most important first
 	// Show holds the indexes of the events of the decisive part, in order; see [cause.Graph.Slice].
 	Show  []int
+	Cited []int     // the events of Show that Decisive shows in any case, however many there are
 	Of    Primitive // what the processes coordinate by
 	Width int       // in columns; see EffectiveWidth
 	Color bool      // color the text with ANSI escape sequences
@@ -49,11 +50,12 @@ func (t *Timeline) Write(w io.Writer) error {
 	for i := range all {
 		all[i] = i
 	}
-	return t.write(w, all)
+	return t.write(w, all, false)
 }
 
-// Decisive writes the events in Show.
-func (t *Timeline) Decisive(w io.Writer) error { return t.write(w, t.Show) }
+// Decisive writes the events in Show. If they are many, it leaves out most of those between the
+// first and the last, and says so.
+func (t *Timeline) Decisive(w io.Writer) error { return t.write(w, t.Show, true) }
 
 // A row is a line of the timeline: an event, or a passage of time.
 type row struct {
@@ -63,6 +65,7 @@ type row struct {
 	times int           // how often the event has happened, more than once if it repeats
 	until int           // its last time
 	time  time.Duration // that passes
+	left  int           // the number of events that are left out here; 0 for another row
 }
 
 // rows returns the rows for events. Consecutive ticks are one row, and so is time that passes
@@ -126,9 +129,11 @@ type sheet struct {
 	lane   int   // columns of a lane
 	states []state
 	used   map[string]bool // the signs in the lanes
+	left   int             // the number of events that are left out
+	rowMax int             // the lines of a row; 0 if nothing is bounded
 }
 
-func (t *Timeline) write(w io.Writer, show []int) error {
+func (t *Timeline) write(w io.Writer, show []int, bounded bool) error {
 	s := &sheet{
 		Timeline: t, out: bufio.NewWriter(w), rows: t.rows(show),
 		teller: teller{cause.New(t.Events), NewNames(t.Events), t.Of, make(map[string]bool)},
@@ -136,7 +141,11 @@ func (t *Timeline) write(w io.Writer, show []int) error {
 	}
 	s.mergeRepeated()
 	s.mergePaced()
+	if bounded {
+		s.elide()
+	}
 	s.measure()
+	clear(s.named) // Only the rows that follow count.
 	s.states = statesOf(t.Events, s.lanes)
 	s.heads()
 	for _, r := range s.rows {
@@ -291,7 +300,12 @@ func ServiceName(events []history.Event) string {
 
 // row writes a row.
 func (s *sheet) row(r row) {
-	if r.event < 0 || r.ticks > 0 {
+	switch {
+	case r.left > 0:
+		s.cell(strings.Repeat(" ", s.margin()-len(s.lanes)*s.lane), r.from, noLane,
+			fmt.Sprintf("… events left out: %d", r.left), dim)
+		return
+	case r.event < 0 || r.ticks > 0:
 		s.pause(r)
 		return
 	}
@@ -339,7 +353,7 @@ func (s *sheet) pause(r row) {
 // them, and the text, which continues on further lines. A negative event stands for the one before.
 func (s *sheet) cell(left string, event, lane int, text string, style style) {
 	room := s.width - s.margin()
-	for n, part := range wrap(text, room) {
+	for n, part := range s.bounded(wrap(text, room)) {
 		if n > 0 {
 			left = strings.Repeat(" ", utf8.RuneCountInString(left))
 		}
@@ -356,9 +370,9 @@ func (s *sheet) cell(left string, event, lane int, text string, style style) {
 
 // violation writes the lines that describe a violation.
 func (s *sheet) violation(v *history.Violation) {
-	detail := v.Detail
-	if detail == "" {
-		detail = v.Reason
+	detail := cmp.Or(v.Detail, v.Reason)
+	if v.Property == history.NoPanic {
+		detail = cmp.Or(v.Evidence.Message, detail) // The explanation names the calls.
 	}
 	indent := s.margin() - len(s.lanes)*s.lane
 	if len(s.lanes) == 0 {
@@ -418,6 +432,9 @@ func (s *sheet) legend(shown int) {
 			names = append(names, s.names.short[p]+" = "+printable(p))
 		}
 	}
+	if more := len(names) - namesMax; s.rowMax > 0 && more > 0 {
+		names = append(names[:namesMax], fmt.Sprintf("and %d more", more))
+	}
 	for n, name := range names {
 		lead := "nodes  "
 		if n > 0 {
@@ -437,8 +454,12 @@ func (s *sheet) legend(shown int) {
 	case shown == 0 && len(s.Events) > 0:
 		s.line(dim, fmt.Sprintf("shown  none of %d events: none shows how it came about",
 			len(s.Events)))
-	case shown < len(s.Events):
-		s.line(dim, fmt.Sprintf("shown  %d of %d events", shown, len(s.Events)))
+	case shown-s.left < len(s.Events):
+		all := ""
+		if s.left > 0 {
+			all = "; timeline.html and trace.jsonl of a counterexample have all"
+		}
+		s.line(dim, fmt.Sprintf("shown  %d of %d events%s", shown-s.left, len(s.Events), all))
 	}
 }
 

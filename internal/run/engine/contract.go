@@ -87,8 +87,9 @@ func pauseEnd(events []history.Event) time.Duration {
 }
 
 // Fails reports whether a run has violated a promise of the lock. It sorts the violations as
-// reports list them: panics, then violations within the contract, then those out of contract. The
-// result must be that of its runner's last run.
+// reports list them: panics, then violations within the contract, then those out of contract. A
+// livelock, which keeps calls from returning, comes before them. The result must be that of its
+// runner's last run.
 func (r *Result) Fails(s *scenarios.Scenario) bool {
 	r.Lead(s, "")
 	return len(r.Violations) > 0 && !r.OutOfContract(s, r.Violations[0])
@@ -103,15 +104,19 @@ func (r *Result) Lead(s *scenarios.Scenario, signature string) {
 }
 
 func (r *Result) rank(s *scenarios.Scenario, v *history.Violation, signature string) int {
-	rank := 4
+	rank := 6
 	switch {
 	case v.Property == history.NoPanic:
 		return 0
 	case !r.OutOfContract(s, v):
-		rank = 2
+		rank = 3
 	}
-	if v.Signature() == signature {
+	switch {
+	case v.Signature() == signature:
 		rank--
+	case v.Property == history.Progress && slices.ContainsFunc(r.Violations,
+		func(v *history.Violation) bool { return v.Property == history.NoLivelock }):
+		rank++
 	}
 	return rank
 }

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +62,7 @@ func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violat
 	if len(d.Calls) > 0 && !strings.Contains(detail, d.Calls[0]) {
 		detail += " in " + strings.Join(d.Calls, ", called by ")
 	}
+	evidence := history.Evidence{Message: d.Message, Calls: d.Calls}
 	event := len(events) - 1
 	switch {
 	case len(events) > 0 && d.Steps == 0:
@@ -67,11 +70,36 @@ func (d *Death) Violation(events []history.Event, step sim.Step) *history.Violat
 	case len(events) > 0:
 		detail += fmt.Sprintf(", in step %d, %v", d.Steps-1, step)
 		event = lastActionOf(events, step.Process)
+		evidence.Process = cmp.Or(int32(d.Process), step.Process)
+		if step.Kind == sim.Deliver && !d.RunOver {
+			evidence.Events = underWay(events, step.Process)
+		}
 	}
 	return &history.Violation{
 		Property: history.NoPanic, Event: event, Reason: d.Reason, Detail: detail,
-		Evidence: history.Evidence{Message: d.Message, Calls: d.Calls},
+		Evidence: evidence,
 	}
+}
+
+// underWay returns the event at the server that produced the next message to a process, as a slice
+// of at most one. It returns none if a fault may have lost that message.
+func underWay(events []history.Event, process int32) (waiting []int) {
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Kind == history.Fault && (e.Process == process || e.Process == 0):
+			waiting = nil
+		case e.Process != process:
+		case e.Kind == history.Serve || e.Kind == history.Executed || e.Kind == history.WatchFired:
+			waiting = append(waiting, i)
+		case e.Kind == history.Reply || e.Kind == history.Answer || e.Kind == history.WatchEvent:
+			waiting = slices.DeleteFunc(waiting, func(n int) bool {
+				o := &events[n]
+				return o.Request == e.Request && o.Watch == e.Watch && o.Op == e.Op
+			})
+		}
+	}
+	return waiting[:min(len(waiting), 1)]
 }
 
 // Refusal returns why code is refused that has ended the program, or "". Bubbles of virtual time

@@ -39,7 +39,7 @@ func leakedGoroutines(owned func(function string) bool) string {
 		return "unknown"
 	}
 	slices.Sort(stacks[newest])
-	return strings.Join(stacks[newest], "; ")
+	return strings.Join(slices.Compact(stacks[newest]), "; ")
 }
 
 var (

@@ -121,7 +121,8 @@ func ofCode(k history.Kind) bool {
 	switch k {
 	case history.LockCall, history.LockReturn, history.Enter, history.Leave, history.Lost,
 		history.UnlockCall, history.UnlockReturn,
-		history.Finished, history.Send, history.Reply, history.WatchEvent, history.ReenterCall,
+		history.Finished, history.Send, history.Reply, history.WatchEvent, history.Command,
+		history.Answer, history.ReenterCall,
 		history.ReenterReturn, history.Exited, history.Extended,
 		history.ResourceRead, history.ResourceWrite, history.Observed,
 		history.TimedCall, history.TimedReturn, history.Forfeited:

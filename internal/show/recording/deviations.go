@@ -13,14 +13,18 @@ import (
 
 // ListDeviations lists deviations in lines, each with the first event of its step in parentheses if
 // the result knows it. Ticks in a row share a line. The first tick, and the beginning of the fair
-// phase, come with what they mean. The deviations are those of the run.
+// phase, come with what they mean. Of many, it lists the first. The deviations are those of the run.
 func ListDeviations(r *engine.Result, deviations []engine.Deviation) string {
 	var text strings.Builder
 	glosses := map[sim.StepKind]string{
 		sim.Tick: " (time passes until the next deadline)",
 		sim.Fair: " (from here on no fault strikes, and the default policy decides)",
 	}
-	for i := 0; i < len(deviations); {
+	for i, lines := 0, 0; i < len(deviations); lines++ {
+		if more := len(deviations) - i; lines == listedMax && more > 1 {
+			fmt.Fprintf(&text, "  and %d more\n", more)
+			break
+		}
 		first, ticks := deviations[i], 1
 		for first.Step.Kind == sim.Tick && i+ticks < len(deviations) &&
 			deviations[i+ticks].Step.Kind == sim.Tick {
@@ -39,6 +43,9 @@ func ListDeviations(r *engine.Result, deviations []engine.Deviation) string {
 	}
 	return text.String()
 }
+
+// listedMax is how many lines of deviations are listed.
+const listedMax = 50
 
 // listTicks names several ticks.
 func listTicks(r *engine.Result, deviations []engine.Deviation) string {
