@@ -46,18 +46,19 @@ func (c *Cluster) ResumeDisk(server int) {
 // DiskStalled reports whether a server's disk carries out no writes.
 func (c *Cluster) DiskStalled(server int) bool { return c.servers[server].diskStalled }
 
-// AwaitsDisk reports whether something waits for the disk of a server: a proposal, or an election.
-func (c *Cluster) AwaitsDisk() bool {
-	return slices.ContainsFunc(c.servers, func(s server) bool {
-		return s.diskStalled && (c.committed < len(c.proposals) || !s.serving)
-	})
+// AwaitsDisk reports whether a disk stalls, and a proposal is not committed that may wait for it.
+func (c *Cluster) AwaitsDisk() bool { return c.committed < len(c.proposals) && c.anyStalled() }
+
+func (c *Cluster) anyStalled() bool {
+	return slices.ContainsFunc(c.servers, func(s server) bool { return s.diskStalled })
 }
 
 // waitForDisks notes which followers keep the leader waiting for their disks.
 func (c *Cluster) waitForDisks() {
 	for i := range c.servers {
 		s := &c.servers[i]
-		if s.diskStalled && !s.waits && s.acknowledged < len(c.proposals) && c.follows(i) {
+		if s.diskStalled && !s.waits && s.acknowledged < len(c.proposals) && c.follows(i) &&
+			s.role == voter { // An observer acknowledges nothing.
 			s.waits, s.waitingSince = true, c.now
 			if s.giveUpAt == 0 {
 				s.giveUpAt = c.diskGivenUpAt(s)
@@ -93,8 +94,7 @@ func (r *replica) acknowledge() {
 // waits for a disk: a server handles the requests of a session in order (CommitProcessor). The
 // pings still keep the session alive.
 func (c *Cluster) delayPings(l *Link) {
-	if !l.replyDelayed || l.behindWrite || l.crashed.Load() ||
-		!slices.ContainsFunc(c.servers, func(s server) bool { return s.diskStalled }) {
+	if !l.replyDelayed || l.behindWrite || l.crashed.Load() || !c.anyStalled() {
 		return
 	}
 	l.stopPings()

@@ -261,6 +261,20 @@ func (c *Cluster) recoverLog() {
 	for c.committed < logLen {
 		c.commitNext()
 	}
+	if c.committed > logLen {
+		c.forgetCommitted()
+	}
+}
+
+// forgetCommitted makes all servers forget the committed transactions that are in no log any more,
+// because servers were wiped.
+func (c *Cluster) forgetCommitted() {
+	c.committed = len(c.proposals)
+	for i := range c.servers {
+		if s := &c.servers[i]; s.applied > c.committed {
+			s.tree, s.applied = c.rebuild(), c.committed
+		}
+	}
 }
 
 // undoSession reverts the effect of a lost proposal on the leader's list of sessions.

@@ -120,7 +120,7 @@ func (c *Cluster) HasLeader() bool { return c.leader != noLeader && !c.Partition
 func (c *Cluster) FullyConnected() bool {
 	for i := range c.servers {
 		if s := &c.servers[i]; !s.up || !s.serving || s.epoch != c.epoch || s.giveUpAt > 0 ||
-			s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
+			s.diskStalled || s.inboundCut || s.outboundCut || s.inboundCutFrom != 0 {
 			return false
 		}
 	}
@@ -172,7 +172,8 @@ func (c *Cluster) wipeAll() {
 	if c.config.Lag {
 		c.log = log{}
 		for i := range c.servers {
-			c.servers[i].replica = replica{tree: tree.New(c.rules())}
+			s := &c.servers[i]
+			s.replica = replica{tree: tree.New(c.rules()), disk: disk{diskStalled: s.diskStalled}}
 		}
 	}
 	c.sessions, c.zxid, c.configVersion = nil, 0, 0

@@ -147,6 +147,8 @@ func (s *harness) serverCommand(name string, server int) error {
 		s.cluster.PauseServer(server)
 	case "stall-disk":
 		s.cluster.StallDisk(server)
+	case "wipe":
+		s.cluster.WipeServer(server)
 	case "resume-disk":
 		s.cluster.ResumeDisk(server)
 	case "resume-server":

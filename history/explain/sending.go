@@ -36,8 +36,8 @@ func (s *story) stillSends(p int32, call int) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("It still sends requests: %d since the call, and the last one, %s (event %d), "+
-		"is %s when the history ends.", sent, s.sent(last), s.cite(last), answered)
+	return fmt.Sprintf("It still sends requests: %d since the call, and the last one, %s "+
+		"(event %d), is %s when the history ends.", sent, s.sent(last), s.cite(last), answered)
 }
 
 // sent names a request by its Send or its Command.

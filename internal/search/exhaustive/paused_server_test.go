@@ -19,3 +19,12 @@ func TestTimePassesWhileAServerIsPaused(t *testing.T) {
 		}
 	}
 }
+
+// A follower that its leader has given up, as its disk stalls, keeps nobody waiting.
+func TestStalledDiskCompletes(t *testing.T) {
+	s := locktest.Planned(t, locktest.Named(t, "careful"), 1, 1, "stall-disk:s1=1")
+	s.Servers = 3
+	if r := everylock.ByDefault(s).Run(t.Context(), t); !r.Complete || r.Failure != nil {
+		t.Errorf("complete %v, failure %v", r.Complete, r.Failure)
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // ListDeviations lists deviations in lines, each with the first event of its step in parentheses if
 // the result knows it. Ticks in a row share a line. The first tick, and the beginning of the fair
-// phase, come with what they mean. Of many, it lists the first. The deviations are those of the run.
+// phase, come with what they mean. Of many, it lists the first. The deviations are the run's.
 func ListDeviations(r *engine.Result, deviations []engine.Deviation) string {
 	var text strings.Builder
 	glosses := map[sim.StepKind]string{
