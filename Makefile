@@ -17,9 +17,9 @@ test: ## Run the tests of all modules.
 # tests of workers, threads, cancellations and servers.
 connections = ./history ./lock/... ./lock/lockotel ./sim/... ./sim/simredis ./sim/simsql ./simzk ./simzk/client/... ./simzk/tcp \
 	./internal/run/supervise ./cmd/internal/show/dashboard
-searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore/site ./cmd/internal/workqueue \
+searches = . ./internal/run/engine ./cmd/bundled ./cmd/internal/show/explore/site \
 	$(addprefix ./internal/search/,campaign exhaustive shard shrink strategy)
-concurrent = Workers|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|ThreadDefects|ThreadsOfProduction|SearchShardsMerge|Coordinate|Redelivery|BusyQueue|Progress|DefaultPath|RandomWalk
+concurrent = Workers|Cancel|Interrupted|BeforeTimeout|CheckKeepsGoing|Crashed|ReusedMemory|ThreadDefects|ThreadsOfProduction|SearchShardsMerge|Progress|DefaultPath|RandomWalk
 # go-zookeeper/zk races with itself when it reconnects and has watches to set again and requests to
 # answer, see https://github.com/go-zookeeper/zk/pull/35: `make test` runs these tests.
 reconnections = TestSessionShortened$$|TestBehaviour$$/.*/^a_(short_disconnection_is_survived|partitioned_holder_learns)
@@ -30,6 +30,7 @@ long: ## Run everything that the tests can do; `make test` runs a sample of long
 # Long tests that add no concurrency to that of the others; `make race-all` runs them too.
 slow = TestRowLock$$|TestGuaranteesAreKept$$|TestStateHashTellsReports$$
 
+# race-all adds what takes long to build with the race detector: the command, and workers with NATS.
 race: ## Run the tests of what is concurrent under the race detector.
 	go test -race -vet=off -run='^Test' -skip='$(slow)|$(reconnections)' $(connections)
 	go test -race -vet=off -run='$(concurrent)' $(searches)
