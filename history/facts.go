@@ -31,7 +31,7 @@ type Facts struct {
 	// of a Send and a Reply of a multi: its operations
 	Operations []Operation `json:"operations,omitempty"`
 
-	// of an Executed: the keys that the command changed and that stay those of who had set them
+	// of an Executed: the keys that the command changed without setting them anew
 	Changes []Change `json:"changes,omitempty"`
 
 	// of the last event of a history: the goroutines that were still blocked in the code under test
@@ -68,8 +68,8 @@ type Operation struct {
 // A Change is a change of a key that is neither a KeySet nor its end.
 type Change struct {
 	Path string `json:"path"`
-	// the process that had set the key may lose it by that: it expires sooner, or may name another
-	// owner
+	// The process that had set the key may lose it: the key expires sooner, or may name another
+	// owner.
 	Contests bool `json:"contests,omitempty"`
 }
 

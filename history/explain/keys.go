@@ -173,9 +173,9 @@ func (s *story) lostKeys(holder int32, grant, before int) bool {
 	return told
 }
 
-// deprives reports whether the deletion of a key by another process took from the one that had set
-// it what it was granted the lock by later: the last key that it set on that server. A command that
-// takes the last element of a key does not.
+// deprives reports whether a process had lost, before its grant, the last key that it had set on a
+// server: another process deleted it by name. A command that takes the last element of a key does
+// not count.
 func (s *story) deprives(deletion, set, grant int) bool {
 	e, verb := &s.Events[set], ""
 	if executed := s.execution(deletion); executed >= 0 {

@@ -71,8 +71,8 @@ func (s *story) quiet(p int32) bool {
 	return last >= 0 && s.timePasses(last)
 }
 
-// waitsForResult tells for the result of which command a process waits, and whose transaction is
-// open. It returns false if the process does not wait for one.
+// waitsForResult names the command whose result a process waits for, and the process whose
+// transaction is open. It returns false if the process does not wait for a result.
 func (s *story) waitsForResult(p int32, call int) bool {
 	command := s.last(p, len(s.Events), of(history.Command))
 	for command > call && s.answered(command) {

@@ -118,7 +118,7 @@ func TestSendsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// Whoever waits for a process that sends requests until the end is not told that it is silent.
+// A process that sends requests until the end is not called silent where others wait for it.
 func TestWaitsForASender(t *testing.T) {
 	exists := func(kind history.Kind) history.Event {
 		return history.Event{Kind: kind, Process: 1, Request: 1, Op: "get+watch", Path: "/l/a"}

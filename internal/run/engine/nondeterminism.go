@@ -49,7 +49,7 @@ func remedy() string {
 	if scheduler.Enabled {
 		return ""
 	}
-	return "\nthe schedule decides over goroutines, select and maps with " +
+	return "\ngoroutines and select follow the schedule with " +
 		`GOFLAGS="$(interlock scheduler)" go test, or interlock check --scheduler`
 }
 
