@@ -304,8 +304,8 @@ func (z *System) Advance(now time.Duration) { z.cluster.Advance(now) }
 
 // AwaitsTime reports whether an effect of a fault waits only for time: the expiry of a session
 // without a connection, a client that is about to dial or to give up a stalled connection, the end
-// of a pause, a message on a slow link, a proposal while a disk stalls, or a server that is about to
-// notice a partition. Timers of processes do not count.
+// of a pause, a message on a slow link, a proposal while a disk stalls, or a server that is about
+// to notice a partition. Timers of processes do not count.
 func (z *System) AwaitsTime() bool {
 	for _, link := range z.cluster.Links() {
 		if link.InTransit() || link.Opening() {
